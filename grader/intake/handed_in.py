@@ -19,7 +19,7 @@ class StudentFile:
         bad: whether the file is there but can't be used, rather than missing.
         late: whether the platform says that it came late.
         handed_in: when it came, in ISO 8601; empty where no platform said it.
-        nearly: whether it is missing, and another is there that may have been meant.
+        nearly: whether it is missing or the stub, and another is there that may have been meant.
         own_tests: the tests that the student wrote for the problem; None if there are none.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +18,12 @@ from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.names_file import Renaming
 from grader.intake.problem_names import Problems
 from grader.intake.result_names import result_name
-from grader.intake.sentences import for_another, listed, misspelt
-from grader.intake.survey import Survey
+from grader.intake.sentences import NAMES_SHOWN, for_another, listed, misspelt
+from grader.intake.survey import Survey, survey
 from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
-from grader.intake.work_place import Place, Unclear, find_work
-from grader.text import line, quoted
+from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
+from grader.text import line, quoted, some
 
 HANDED_IN_LATE = "It was handed in late."
 
@@ -111,7 +111,38 @@ def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
         if folder is None or folder.kind is Kind.FILE:
             row.files[id] = StudentFile(None, _no_folder(id, place.work, problems))
         else:
-            row.files[id] = _read_problem(folder, id, row.notes)
+            row.files[id] = _read_problem(folder, id, row.notes, problems)
+    _read_loose(row, place.loose, problems)
+
+
+def _read_loose(row: Submission, loose: Sequence[Loose], problems: Problems) -> None:
+    """Read a file beside problems' folders in the place of a stub, and tell of the others.
+
+    That is one whose name tells the problem, if no other one is written that could be meant.
+    """
+    used: list[Loose] = []
+    files = row.files.items()
+    stubs = [id for id, f in files if problems.is_stub(id, f.source) and not f.nearly]
+    for id in stubs[:]:
+        found = [(each, _read_file(each.file, id)) for each in loose if each.problem == id]
+        written = [(each, file) for each, file in found if not problems.is_stub(id, file.source)]
+        if len(written) == 1:
+            each, file = written[0]
+            row.files[id] = replace(file, own_tests=row.files[id].own_tests)
+            row.notes.append(
+                f"{quoted(each.path)} was read as {id}: nothing is written in the "
+                f"{SUBMISSION_FILE} of that folder."
+            )
+            used.append(each)
+            stubs.remove(id)
+    left = [each for each in loose if each not in used and (each.problem or stubs)]
+    names = [each.path for each in left]
+    if names and stubs:
+        folder = stubs[0] if len(stubs) == 1 else "its problem's folder"
+        row.notes.append(f"{_nothing_written(some(stubs, NAMES_SHOWN))}{_nearly(names, folder)}")
+    else:
+        row.notes += not_read(names)
+    row.unused += tuple(each.file.own_name for each in left)
 
 
 def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
@@ -124,13 +155,15 @@ def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
     return f"There is no {SUBMISSION_FILE} and no folder {id} in the submission.{other}"
 
 
-def _read_problem(folder: TreeEntry, id: str, notes: list[str]) -> StudentFile:
+def _read_problem(folder: TreeEntry, id: str, notes: list[str], problems: Problems) -> StudentFile:
     """Read what was handed in for one problem; add to the notes what else is to say of it."""
     try:
-        inside = {child.name: child for child in folder.children()}
+        here = survey(folder, problems.known)
     except Refused as refused:
         return StudentFile(None, refused.sentence(id), bad=True)
-    return replace(_problem_file(inside, id, notes), own_tests=_own_tests(inside, id, notes))
+    inside = {seen.entry.name: seen.entry for seen in here.seen}
+    file = _problem_file(here, id, notes, problems)
+    return replace(file, own_tests=_own_tests(inside, id, notes))
 
 
 def _own_tests(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> bytes | None:
@@ -142,16 +175,27 @@ def _own_tests(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> by
     return file.source
 
 
-def _problem_file(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> StudentFile:
+def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -> StudentFile:
     """Return one problem's file; add to the notes what else could have been meant."""
+    inside = {seen.entry.name: seen.entry for seen in here.seen}
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
         near = _nearly(copies, id) if copies else ""
         reason = f"There is no {SUBMISSION_FILE} in {id}.{near}"
         return StudentFile(None, reason, nearly=bool(copies))
+    file = _read_file(inside[SUBMISSION_FILE], id)
+    if problems.is_stub(id, file.source):
+        code = (file.own_name for file in here.scripts if file.name != SUBMISSION_FILE)
+        copies = [*dict.fromkeys([*copies, *code])]
+        notes += [f"{_nothing_written(id)}{_nearly(copies, id)}"] if copies else []
+        return replace(file, nearly=bool(copies))
     if copies:
         notes.append(f"{id}: {SUBMISSION_FILE} was read, but not {listed(copies)}.")
-    return _read_file(inside[SUBMISSION_FILE], id)
+    return file
+
+
+def _nothing_written(where: str) -> str:
+    return f"Nothing is written in the {SUBMISSION_FILE} of {where}."
 
 
 def _nearly(copies: list[str], id: str) -> str:

@@ -69,9 +69,10 @@ def take_in(
     Raises:
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
-    known = tuple(problem.id for problem in course.problems())
-    optional = [problem for problem in course.problems() if problem.part.optional]
-    problems = Problems(known, only.id if only else "", meant=meant or {})
+    known = {problem.id: problem for problem in course.problems()}
+    optional = [problem for problem in known.values() if problem.part.optional]
+    given = only.id if only else ""
+    problems = Problems(tuple(known), given, meant=meant or {}, stubs=known)
     paths = list(paths)
     intake = Intake()
     collisions = Collisions()

@@ -22,6 +22,21 @@ from grader.text import quoted
 _KEEP_ONE = "which one counts can't be known, so keep one"
 
 
+@dataclass(frozen=True)
+class Loose:
+    """A file with code that stands beside problems' folders.
+
+    Attributes:
+        path: where, from the submission's folder on.
+        file: the file.
+        problem: the problem that its name tells; empty if it tells none.
+    """
+
+    path: str
+    file: TreeEntry
+    problem: str
+
+
 @dataclass
 class Place:
     """Where in a submission the work is.
@@ -30,11 +45,13 @@ class Place:
         work: what holds the problems' folders.
         notes: what to say about it.
         unused: the names of files beside it that were not used.
+        loose: files beside it, of which one may be used where a folder holds just the stub.
     """
 
     work: Survey
     notes: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
+    loose: list[Loose] = field(default_factory=list)
 
     def beside(self, files: Sequence[TreeEntry], problems: Problems) -> Place:
         """Return this place, having said of other files that they were not used."""
@@ -76,31 +93,44 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
 
 def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     below = _below(here, problems)
-    told = [file.own_name for file, _ in here.single_files(problems.bare)]
+    loose = _loose("", here, problems)
     if work := here.with_problems(problems.sought):
         second = [s.entry.name for s in here.seen if s.entry.name == ALL_PROBLEMS and work is here]
-        return Place(work, _not_read([*below, *told, *second]), told)
+        return Place(work, not_read([*below, *second]), loose=loose)
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
-    for name, work in below.items():
-        notes = (
-            [] if _is_packed_folder(here) else [f"The work is one level down, in {quoted(name)}."]
+    for name, (folder, work) in below.items():
+        notes = [] if _is_packed_folder(here) else [f"The work is in the folder {quoted(name)}."]
+        return Place(
+            work, notes, loose=[*loose, *_loose(f"{name}/", folder, problems.inside(name))]
         )
-        return Place(work, [*notes, *_not_read(told)], told)
     return None
 
 
-def _below(here: Survey, problems: Problems) -> dict[str, Survey]:
-    """Return what holds problems' folders one folder down, by the folder's name."""
-    found: dict[str, Survey] = {}
+def _below(here: Survey, problems: Problems) -> dict[str, tuple[Survey, Survey]]:
+    """Return folders one down by their names, each with what holds problems' folders in it."""
+    found: dict[str, tuple[Survey, Survey]] = {}
     for folder in here.of(Role.FOLDER):
         with suppress(Refused):
-            if work := survey(folder, problems.known).with_problems(problems.sought):
-                found[folder.name] = work
+            there = survey(folder, problems.known)
+            if work := there.with_problems(problems.sought):
+                found[folder.name] = there, work
     return found
 
 
-def _not_read(names: Sequence[str]) -> list[str]:
+def _loose(place: str, here: Survey, problems: Problems) -> list[Loose]:
+    """Return the files with code in a folder that holds problems' folders, or their `problems`."""
+    told = dict(here.single_files(problems.bare))
+    files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in here.scripts]
+    for below in here.of(Role.ALL_PROBLEMS):
+        with suppress(Refused):
+            inner = survey(below, problems.known)
+            files += _loose(f"{place}{below.name}/", inner, problems)
+    return files
+
+
+def not_read(names: Sequence[str]) -> list[str]:
+    """Return a sentence about work that was passed over, if there is any."""
     return [f"What is in {listed(names)} was not read."] if names else []
 
 
@@ -231,7 +261,7 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
     if not _is_asked_back(there, problems):
         place = _in_files(there, problems.inside(inner.name))
     if place:
-        place.notes.insert(0, f"The work is one level down, in {quoted(inner.name)}.")
+        place.notes.insert(0, f"The work is in the folder {quoted(inner.name)}.")
     return (place or Place(there)).beside(here.files, problems)
 
 

@@ -152,7 +152,7 @@ def test_a_bare_file_in_a_folder_nearly_called_so(take_one: Take) -> None:
     files = {"ada/1-doubling/problem.py": RIGHT, "bea/problem.py": RIGHT}
     ada, _ = take_one(files).submissions
     assert source(ada) == RIGHT
-    assert ada.notes == ["The work is one level down, in '1-doubling'."]
+    assert ada.notes == ["The work is in the folder '1-doubling'."]
 
 
 def loose(name: str) -> str:
