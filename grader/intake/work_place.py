@@ -1,7 +1,8 @@
 """Where in an upload the work is: looked for in one order, and never guessed.
 
 It is what holds problems' folders, here or in `problems`; the same one folder down; single files
-whose names tell their problems; the only archive; such files or an archive one folder down.
+whose names tell their problems; the only archive; such files or an archive one folder down. Folders
+around all this that hold just one folder each are passed through.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE
-from grader.intake.archives.kinds import archive_suffix
+from grader.intake.did_you_mean import nearest_folder
+from grader.intake.limits import MAX_DEPTH
 from grader.intake.problem_names import Problems
 from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
 from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
@@ -27,7 +29,7 @@ class Loose:
     """A file with code that stands beside problems' folders.
 
     Attributes:
-        path: where, from the submission's folder on.
+        path: where, from the folder on that holds the work.
         file: the file.
         problem: the problem that its name tells; empty if it tells none.
     """
@@ -79,13 +81,30 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     """
     if folder.leads_out:
         raise BadArchive(folder.leads_out)
-    here = survey(folder, problems.known)
+    here = _down_the_only_way(survey(folder, problems.known), problems)
     return (
         _in_problems_folders(here, problems)
         or _beside_misspelt(here, problems)
         or _in_files(here, problems)
         or _one_folder_down(here, problems)
     )
+
+
+def _down_the_only_way(here: Survey, problems: Problems) -> Survey:
+    """Return what a folder is around, if all that it holds is a folder, and so on.
+
+    A folder that is called after a problem, or nearly so, is not passed.
+    """
+    for _ in range(MAX_DEPTH):
+        inside = [seen for seen in here.seen if seen.role is not Role.MINOR]
+        if len(inside) != 1 or inside[0].role is not Role.FOLDER:
+            break
+        inner = inside[0].entry
+        is_others = problems.inside(inner.name).bare != problems.bare
+        if is_others or nearest_folder(inner.name, problems.known):
+            break
+        here = survey(inner, problems.known)
+    return here
 
 
 # Problems' folders
@@ -100,7 +119,7 @@ def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
     for name, (folder, work) in below.items():
-        notes = [] if _is_packed_folder(here) else [f"The work is in the folder {quoted(name)}."]
+        notes = [f"The work is in the folder {quoted(name)}."]
         return Place(
             work, notes, loose=[*loose, *_loose(f"{name}/", folder, problems.inside(name))]
         )
@@ -132,12 +151,6 @@ def _loose(place: str, here: Survey, problems: Problems) -> list[Loose]:
 def not_read(names: Sequence[str]) -> list[str]:
     """Return a sentence about work that was passed over, if there is any."""
     return [f"What is in {listed(names)} was not read."] if names else []
-
-
-def _is_packed_folder(here: Survey) -> bool:
-    """Tell whether it is what one gets who packs a folder."""
-    is_archive = here.folder.is_packed and bool(archive_suffix(here.folder.name))
-    return is_archive and len(here.folders) == 1
 
 
 # A misspelt folder
@@ -266,7 +279,26 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
 
 
 def _likely_folder(here: Survey, problems: Problems) -> TreeEntry | None:
-    """Return `problems`, or the only folder that is not called after another problem."""
+    """Return `problems`, or the only folder that is not called after another problem.
+
+    Of several that is the one with files whose names tell their problems.
+
+    Raises:
+        Refused: several have such files.
+    """
     below = here.of(Role.ALL_PROBLEMS)
     folders = [f for f in here.folders if problems.inside(f.name).bare == problems.bare]
+    if len(folders) > 1 and not below:
+        named = {folder: _paths_of_named(folder, problems) for folder in folders}
+        folders = [folder for folder in folders if named[folder]]
+        if len(folders) > 1:
+            paths = [path for found in named.values() for path in found]
+            raise Refused(f"has work in {listed(paths, CANDIDATES_SHOWN)}; {_KEEP_ONE}")
     return next(iter(below), folders[0] if len(folders) == 1 else None)
+
+
+def _paths_of_named(folder: TreeEntry, problems: Problems) -> list[str]:
+    with suppress(Refused):
+        named = _by_problem(survey(folder, problems.known), problems)
+        return [f"{folder.name}/{file.own_name}" for files in named.values() for file in files]
+    return []

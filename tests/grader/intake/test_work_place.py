@@ -37,10 +37,36 @@ def test_a_missing_folder_and_a_misspelt_one(class_folder: Path, small_course: C
 def test_work_one_level_down_is_found_and_said(
     class_folder: Path, small_course: Course, below: str
 ) -> None:
-    submission(class_folder, "ada", below=below)
+    folder = submission(class_folder, "ada", below=below)
+    (folder / "notes.txt").touch()
     (found,) = find_submissions([class_folder], small_course)
     assert found.files["01-doubling"].source
     assert found.notes == ["The work is in the folder 'hw'."]
+
+
+@pytest.mark.parametrize("place", ["x/y", "x/y/problems", "x/x/x/x"])
+def test_folders_that_each_hold_just_one_folder_are_followed(
+    take: Take, take_one: Take, place: str
+) -> None:
+    """As when Windows unpacks an archive into a folder of its name."""
+    files = {f"ada/{place}/{FILE}": RIGHT, f"bea/{FILE}": RIGHT}
+    for taken in (take, take_one):
+        ada, bea = taken(files).submissions
+        assert (source(ada), source(bea)) == (RIGHT, RIGHT)
+    bare = take_one({f"{name}/{place}/problem.py": RIGHT for name in ("ada", "bea")}, name="bare")
+    assert [source(s) for s in bare.submissions] == [RIGHT, RIGHT]
+
+
+def test_a_question_about_a_folder_is_asked_however_deep_it_is(take: Take) -> None:
+    ada, _ = take({"ada/x/y/1-doubling/z/problem.py": RIGHT, f"bea/{FILE}": RIGHT}).submissions
+    assert ada.notes[-1] == "There is a folder '1-doubling'; did you mean 01-doubling?"
+
+
+def test_of_folders_with_single_files_the_only_one_counts(take_one: Take) -> None:
+    files = {"ada/new/problem.py": RIGHT, "ada/old/doubling.py": WRONG, "ada/x.txt": b""}
+    ada, bea = take_one(files | {"bea/docs/a.txt": b"", "bea/src/problem.py": RIGHT}).submissions
+    assert "has work in 'new/problem.py' and 'old/doubling.py'" in ada.files[ID].reason
+    assert (source(bea), bea.notes) == (RIGHT, ["The work is in the folder 'src'."])
 
 
 def test_which_of_two_folders_counts_is_not_guessed(
@@ -89,10 +115,11 @@ def test_a_file_that_tells_the_problem_goes_before_an_untouched_stub(
         | {f"bea/{folder}": WRONG, f"bea/{name}": RIGHT}
     ).submissions
     assert (source(ada), source(bea)) == (RIGHT, WRONG)
+    shown = name.removeprefix("att/")
     assert ada.notes[-1] == (
-        f"{name!r} was read as {ID}: nothing is written in the problem.py of that folder."
+        f"{shown!r} was read as {ID}: nothing is written in the problem.py of that folder."
     )
-    assert bea.notes[-1] == f"What is in {name!r} was not read."
+    assert bea.notes[-1] == f"What is in {shown!r} was not read."
 
 
 @pytest.mark.parametrize(
