@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +16,10 @@ from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.layout import Work
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.names_file import Renaming
-from grader.intake.problem_names import Problems
+from grader.intake.problem_names import Problems, is_own_tests
 from grader.intake.result_names import result_name
 from grader.intake.sentences import NAMES_SHOWN, for_another, listed, misspelt
-from grader.intake.survey import Survey, survey
+from grader.intake.survey import Role, Survey, survey
 from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
 from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
@@ -112,7 +112,19 @@ def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
             row.files[id] = StudentFile(None, _no_folder(id, place.work, problems))
         else:
             row.files[id] = _read_problem(folder, id, row.notes, problems)
-    _read_loose(row, place.loose, problems)
+    tests = [each for each in place.loose if is_own_tests(each.file.name)]
+    _read_loose(row, [each for each in place.loose if each not in tests], problems)
+    _read_loose_tests(row, tests, problems)
+
+
+def _read_loose_tests(row: Submission, tests: Sequence[Loose], problems: Problems) -> None:
+    """Read tests beside problems' folders if they are the given problem's; else tell of them."""
+    file = row.files[problems.given] if problems.takes_bare else None
+    if file and file.own_tests is None and len(tests) == 1:
+        read = _read_tests(tests[0].file, problems.given, row.notes)
+        row.files[problems.given] = replace(file, own_tests=read)
+    else:
+        row.notes += _tests_not_read([each.path for each in tests])
 
 
 def _read_loose(row: Submission, loose: Sequence[Loose], problems: Problems) -> None:
@@ -161,18 +173,28 @@ def _read_problem(folder: TreeEntry, id: str, notes: list[str], problems: Proble
         here = survey(folder, problems.known)
     except Refused as refused:
         return StudentFile(None, refused.sentence(id), bad=True)
-    inside = {seen.entry.name: seen.entry for seen in here.seen}
     file = _problem_file(here, id, notes, problems)
-    return replace(file, own_tests=_own_tests(inside, id, notes))
+    return replace(file, own_tests=_own_tests(here, id, notes))
 
 
-def _own_tests(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> bytes | None:
-    """Return the tests that the student wrote, if there are any."""
-    if OWN_TESTS not in inside:
-        return None
-    file = _read_file(inside[OWN_TESTS], id)
-    notes += [file.reason] if file.reason else []
-    return file.source
+def _own_tests(here: Survey, id: str, notes: list[str]) -> bytes | None:
+    """Return the tests that the student wrote, if it is clear which these are."""
+    found = here.of(Role.OWN_TESTS)
+    exact = [file for file in found if file.name == OWN_TESTS] or found
+    left = found if len(exact) > 1 else [file for file in found if file not in exact]
+    notes += _tests_not_read([f"{id}/{file.own_name}" for file in left])
+    return _read_tests(exact[0], id, notes) if len(exact) == 1 else None
+
+
+def _read_tests(file: TreeEntry, id: str, notes: list[str]) -> bytes | None:
+    read = _read_file(file, id)
+    notes += [read.reason] if read.reason else []
+    return read.source
+
+
+def _tests_not_read(names: Sequence[str]) -> list[str]:
+    what_to_do = f"Tests have to be called {OWN_TESTS} and stand in their problem's folder."
+    return [f"{told} {what_to_do}" for told in not_read(names)]
 
 
 def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -> StudentFile:

@@ -26,7 +26,7 @@ _KEEP_ONE = "which one counts can't be known, so keep one"
 
 @dataclass(frozen=True)
 class Loose:
-    """A file with code that stands beside problems' folders.
+    """A file with code or tests that stands beside problems' folders.
 
     Attributes:
         path: where, from the folder on that holds the work.
@@ -140,7 +140,8 @@ def _below(here: Survey, problems: Problems) -> dict[str, tuple[Survey, Survey]]
 def _loose(place: str, here: Survey, problems: Problems) -> list[Loose]:
     """Return the files with code in a folder that holds problems' folders, or their `problems`."""
     told = dict(here.single_files(problems.bare))
-    files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in here.scripts]
+    code = [*here.scripts, *here.of(Role.OWN_TESTS)]
+    files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in code]
     for below in here.of(Role.ALL_PROBLEMS):
         with suppress(Refused):
             inner = survey(below, problems.known)
@@ -184,6 +185,8 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
     """
     archives = here.of(Role.ARCHIVE)
     named = _by_problem(here, problems)
+    if problems.takes_bare and here.of(Role.OWN_TESTS) and not (archives or here.scripts):
+        named = {problems.given: []}
     if len(archives) + bool(named) > 1:
         work = [*archives, *(file for found in named.values() for file in found)]
         names = listed((file.own_name for file in work), CANDIDATES_SHOWN)
@@ -216,26 +219,26 @@ def _in_named_files(here: Survey, named: dict[str, list[TreeEntry]], problems: P
     read = [f"{quoted(file.name)} as {id}" for id, file in single.items() if id not in told]
     notes = [f"Read by their names: {', '.join(read)}."] if read else []
     unclear = [file.own_name for files in named.values() if len(files) > 1 for file in files]
-    used = {file for files in named.values() for file in files}
+    used = {*beside, *(file for files in named.values() for file in files)}
     others = [file for file in here.files if file not in used]
     work = survey(gathered(here.folder.name, folders), problems.known)
     return Place(work, notes, unclear).beside(others, problems)
 
 
 def _as_folder(id: str, files: Sequence[TreeEntry], beside: Sequence[TreeEntry]) -> TreeEntry:
-    if len(files) == 1:
-        return gathered(id, [files[0].renamed(SUBMISSION_FILE), *beside])
+    if len(files) < 2:
+        return gathered(id, [*(file.renamed(SUBMISSION_FILE) for file in files), *beside])
     names = listed((file.own_name for file in files), CANDIDATES_SHOWN)
     return gathered(id, (), fault=f"could be {names}; {_KEEP_ONE}")
 
 
 def _folders_beside(here: Survey, problems: Problems) -> list[TreeEntry]:
-    """Return the folders beside a single file, if it counts as if it stood in a problem's folder.
+    """Return folders and tests beside a single file, if it counts as if in a problem's folder.
 
     A copy in one of them is then told, as it is there.
     """
-    folders = here.folders if problems.takes_bare else []
-    return [folder for folder in folders if folder.name != SUBMISSION_FILE]
+    beside = [*here.folders, *here.of(Role.OWN_TESTS)] if problems.takes_bare else []
+    return [entry for entry in beside if entry.name != SUBMISSION_FILE]
 
 
 def _in_archive(archive: TreeEntry, problems: Problems) -> Place:
