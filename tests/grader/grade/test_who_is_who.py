@@ -234,6 +234,7 @@ def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> 
     [
         ({"bob": "ada"}, "'bob' and 'ada' both handed in, so they stay two"),
         ({"bob": "eve"}, "nobody, or more than one, is called 'eve'"),
+        ({"task one": "01-dubling"}, "nobody, or more than one, is called '01-dubling'"),
     ],
 )
 def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -> None:
