@@ -23,7 +23,7 @@ from grader.intake.survey import Role, Survey, survey
 from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
 from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
-from grader.text import line, quoted, some
+from grader.text import person_name, quoted, some
 
 HANDED_IN_LATE = "It was handed in late."
 
@@ -61,7 +61,7 @@ def read_submission(work: Work, problems: Problems) -> Submission:
 
 def _row(work: Work) -> Submission:
     """Return the row of a work that was not looked into yet."""
-    full_name = line(unicodedata.normalize("NFC", work.name))
+    full_name = person_name(work.name)
     identity = unicodedata.normalize("NFC", work.identity)
     return Submission(
         result_name(identity, full_name),

@@ -50,14 +50,12 @@ def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
 def test_what_all_tests_say_is_said_once() -> None:
     given = result("")
     why = "problem.py can't be read as Python: invalid syntax"
-    said = [why, why, f"{NOT_YET}: {why}"]
+    said = [(why, False), (why, False), (f"{NOT_YET}{why}", False), (why, True)]
     tests = [
-        TestResult(f"test_{number}", f"Title {number}", False, 1, Status.ERROR, message)
-        for number, message in enumerate([*said, why])
+        TestResult(f"test_{number}", f"Title {number}", hidden, 1, Status.ERROR, message)
+        for number, (message, hidden) in enumerate(said)
     ]
-    given.problems[0] = ProblemResult(
-        "01-softmax", tests=[*tests[:3], replace(tests[3], hidden=True)]
-    )
+    given.problems[0] = ProblemResult("01-softmax", tests=tests)
     text = feedback(given, Policy.FULL)
     assert text.count(why) == 1
     assert all(f"Title {number}: your code raised an exception" in text for number in range(4))
