@@ -18,7 +18,14 @@ from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.names_file import Renaming
 from grader.intake.problem_names import Problems, is_own_tests
 from grader.intake.result_names import result_name
-from grader.intake.sentences import NAMES_SHOWN, for_another, listed, misspelt
+from grader.intake.sentences import (
+    A_NOTEBOOK,
+    NAMES_SHOWN,
+    for_another,
+    is_notebook,
+    listed,
+    misspelt,
+)
 from grader.intake.survey import Role, Survey, survey
 from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
@@ -222,11 +229,8 @@ def _nothing_written(where: str) -> str:
 
 def _nearly(copies: list[str], id: str) -> str:
     """Return what to do about files that could have been meant."""
-    if all(_is_notebook(name) for name in copies):
-        return (
-            f" There is {listed(copies)}: a notebook is not graded. What its code cells hold has "
-            f"to be in {SUBMISSION_FILE}."
-        )
+    if all(map(is_notebook, copies)):
+        return f" There is {listed(copies)}. {A_NOTEBOOK}"
     named = f"it has to be called {SUBMISSION_FILE} and stand in {id} itself."
     return f" There is {listed(copies)}: {named}"
 
@@ -245,11 +249,7 @@ def _copies(inside: Iterable[TreeEntry]) -> list[str]:
 
 
 def _could_be_meant(name: str) -> bool:
-    return is_nearly_problem_file(name) or _is_notebook(name)
-
-
-def _is_notebook(name: str) -> bool:
-    return name.lower().endswith(".ipynb")
+    return is_nearly_problem_file(name) or is_notebook(name)
 
 
 def _read_file(file: TreeEntry, folder_name: str) -> StudentFile:
