@@ -328,8 +328,8 @@ def export(
             raise UsageError("Say which marks: --problem 03, or --total for the sum.")
         own, about_book = open_gradebook_folder(book, reports)
         previous = load_previous(reports / RESULTS)
-        graded = {each.id for result in previous.results.values() for each in result.problems}
-        also = also_known_as(previous, read_names(own.path(NAMES_FILE), graded).people)
+        ids = [each.id for each in this_course().problems()]
+        also = also_known_as(previous, read_names(own.path(NAMES_FILE), ids).people)
         order = Order(
             platform=platform,
             file=file,

@@ -336,7 +336,13 @@ class Problem:
             return False
         if not self.kept_stub.is_file():  # somebody tries the course in its repository
             return STUB_LINE not in self.stub.read_text(encoding="utf-8", errors="replace")
-        return self.stub.read_bytes().splitlines() != self.original.read_bytes().splitlines()
+        return not self.is_stub(self.stub.read_bytes())
+
+    def is_stub(self, source: bytes | None) -> bool:
+        """Return whether that is the stub as it is handed out, however its lines end."""
+        if source is None or not self.original.is_file():
+            return False
+        return source.splitlines() == self.original.read_bytes().splitlines()
 
     @property
     def probe_file(self) -> Path:

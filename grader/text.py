@@ -51,7 +51,12 @@ def printable(text: str, encoding: str) -> str:
 
 def line(text: str) -> str:
     """Return plain text in one line."""
-    return " ".join(plain(text).split())
+    return " ".join(map(str.strip, plain(text).strip().splitlines()))
+
+
+def person_name(text: str) -> str:
+    """Return a name in one line, however its letters are encoded and its blanks were typed."""
+    return " ".join(plain(unicodedata.normalize("NFC", text)).split())
 
 
 def counted(number: int, what: str) -> str:

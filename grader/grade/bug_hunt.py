@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from grader.intake.result_names import result_name
 from grader.intake.submissions import StudentFile, Submission, read_source
 from grader.result import shown
 from grader.run.worth_of_tests import Target, targets
-from grader.text import line, quoted
+from grader.text import person_name, quoted
 
 _MOST_WRONG = 3
 """In so many lines at most a file may be wrong, to be an exercise."""
@@ -178,7 +177,7 @@ def known_names(given: Iterable[str]) -> list[str]:
     Raises:
         UsageError: one is empty, or there twice.
     """
-    names = [line(unicodedata.normalize("NFC", name)) for name in given]
+    names = [*map(person_name, given)]
     if not all(names):
         raise UsageError("A name is empty. Who gets the exercise?")
     if twice := next((name for name in names if names.count(name) > 1), ""):

@@ -154,6 +154,5 @@ def _unclear(plan: Plan) -> list[str]:
     """Return what is unclear about a submission: notes, and why files can't be read."""
     files = plan.submission.files.values()
     reasons = [file.reason for file in files if file.reason and (file.bad or file.nearly)]
-    unused = [f"Not used: {', '.join(plan.submission.unused)}."] if plan.submission.unused else []
     notes = [note for note in plan.submission.notes if note != HANDED_IN_LATE]
-    return [*notes, *dict.fromkeys(reasons), *unused]
+    return [*notes, *dict.fromkeys(reasons)]

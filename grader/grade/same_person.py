@@ -91,11 +91,12 @@ def as_said(
     found, told = list(submissions), []
     here = {submission.identity for submission in submissions}
     for name, means in people.items():
+        target = _meant(means, submissions, previous)
+        if target is None:
+            told.append(f"{NAMES_FILE}: nobody, or more than one, is called {quoted(means)}.")
+            continue
         for each in named(submissions, name):
-            target = _meant(means, submissions, previous)
-            if target is None:
-                told.append(f"{NAMES_FILE}: nobody, or more than one, is called {quoted(means)}.")
-            elif target.identity in here and target.identity != each.identity:
+            if target.identity in here and target.identity != each.identity:
                 both = f"{quoted(each.identity)} and {quoted(target.identity)}"
                 told.append(f"{NAMES_FILE}: {both} both handed in, so they stay two.")
             else:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from grader.errors import UsageError
 from grader.files import column_names, read_rows
-from grader.text import line, quoted
+from grader.text import person_name, quoted
 
 FILE = "roster.csv"
 
@@ -257,7 +257,7 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
     """Return the person that a line is about; None for a line that is about nobody."""
     said: dict[str, str] = {}
     for column, cell in zip(columns, cells, strict=False):
-        text = line(unicodedata.normalize("NFC", cell)).strip()
+        text = person_name(cell)
         said.setdefault(column, text)
     name, spellings = _name(said)
     if name.lower() in _NO_STUDENTS or _first(said, _NAME).lower().strip() in _NO_STUDENTS:

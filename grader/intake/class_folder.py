@@ -22,16 +22,18 @@ def submissions_in(here: Survey, *, bare: bool, several: bool) -> tuple[Survey, 
         several: whether more paths were given; then a folder is a class only if that is certain.
     """
     around, inside = here, _listed(here)
-    works = [entry for entry in inside if _is_submission(entry, here.known, bare=bare)]
+    is_class = _is_class(here, bare=bare)
     if has_work(here, bare=bare):
-        return here, inside if len(works) > 1 else [here.folder]
-    if len(inside) == 1 and inside[0].kind is Kind.FOLDER and not works:
-        around = _class_in(inside[0], here.known, bare=bare) or here
+        return here, inside if is_class else [here.folder]
+    if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
+        with suppress(Refused):  # one student's folder may be what can't be read
+            below = survey(inside[0], here.known)
+            around = below if _is_class(below, bare=bare) else here
         inside = _listed(around)
     # What is there more than once, as a folder and as a link, may be somebody's, but is nobody's.
     folders = [entry for entry in inside if entry.kind is not Kind.OTHER or _is_twice(entry)]
     is_one = here.folder.is_packed and len(folders) < 2
-    is_uncertain = several and around is here and len(works) < 2
+    is_uncertain = several and around is here and not is_class
     return (here, [here.folder]) if is_one or is_uncertain else (around, inside)
 
 
@@ -70,16 +72,12 @@ def _is_submission(entry: TreeEntry, known: tuple[str, ...], *, bare: bool) -> b
     return False
 
 
+def _is_class(here: Survey, *, bare: bool) -> bool:
+    """Tell whether two submissions or more stand in a folder, whatever stands beside them."""
+    inside = _listed(here)
+    works = [entry for entry in inside if _is_submission(entry, here.known, bare=bare)]
+    return len(works) + sum(map(_is_twice, inside)) > 1
+
+
 def _is_twice(entry: TreeEntry) -> bool:
     return entry.fault == IS_TWICE
-
-
-def _class_in(folder: TreeEntry, known: tuple[str, ...], *, bare: bool) -> Survey | None:
-    """Return what stands in a folder if that is a class, of two submissions or more."""
-    with suppress(Refused):
-        here = survey(folder, known)
-        inside = _listed(here)
-        works = [entry for entry in inside if _is_submission(entry, known, bare=bare)]
-        if len(works) + sum(map(_is_twice, inside)) > 1 and not has_work(here, bare=bare):
-            return here
-    return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
+from grader.intake.problem_names import before_reupload, is_bare
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class StudentFile:
         bad: whether the file is there but can't be used, rather than missing.
         late: whether the platform says that it came late.
         handed_in: when it came, in ISO 8601; empty where no platform said it.
-        nearly: whether it is missing, and another is there that may have been meant.
+        nearly: whether it is missing or the stub, and another is there that may have been meant.
         own_tests: the tests that the student wrote for the problem; None if there are none.
     """
 
@@ -82,6 +83,16 @@ class Submission:
         """What people read."""
         return self.full_name or self.name
 
+    @property
+    def is_read(self) -> bool:
+        """Whether a file was read for any problem."""
+        return any(file.source is not None for file in self.files.values())
+
+    @property
+    def has_bare_file(self) -> bool:
+        """Whether there is a file that could be used if its problem were given."""
+        return any(is_bare(before_reupload(name)) for name in self.unused)
+
     def only(self, ids: Iterable[str]) -> Submission:
         """Return the same submission with some of its problems."""
         return replace(self, files={id: self.files[id] for id in ids})
@@ -112,13 +123,14 @@ class Intake:
     without_problem: str = ""
 
     def require_a_problem(self) -> None:
-        """Make sure that some file was read for a problem, if there are files that tell none.
+        """Make sure that most submissions do not hold just a file that tells no problem.
 
-        Otherwise `--problem` was forgotten, and all would get 0 points in every problem.
+        Otherwise `--problem` was forgotten, and most would get 0 points in every problem.
 
         Raises:
-            UsageError: it is not.
+            UsageError: most have such files alone.
         """
-        files = (file for submission in self.submissions for file in submission.files.values())
-        if self.without_problem and not any(file.source is not None for file in files):
+        read = sum(each.is_read for each in self.submissions)
+        bare = sum(each.has_bare_file and not each.is_read for each in self.submissions)
+        if self.without_problem and bare > read:
             raise UsageError(f"Nothing was graded. {self.without_problem}")

@@ -52,11 +52,25 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
     of_people: dict[str, str] = {}
     for line, (found, means) in _lines(path):
         problem = problem_told(f"{means}.py", known)
+        if why := _is_in_vain(found, means, problem):
+            raise UsageError(f"{path}, line {line}: {quoted(found)} {why}.")
         names, meant = (of_problems, problem) if problem else (of_people, means)
         if names.setdefault(found, meant) != meant:
             both = f"{quoted(names[found])} and {quoted(meant)}"
             raise UsageError(f"{path}, line {line}: {quoted(found)} can't mean {both}.")
     return Names(of_problems, of_people)
+
+
+def _is_in_vain(found: str, means: str, problem: str) -> str:
+    """Return why a line can do nothing, as the rest of a sentence; empty if it may do something."""
+    if found.lower().endswith(".ipynb"):
+        return "is a notebook, which is not graded; its code has to be in a file"
+    if problem or not found.lower().endswith(".py"):
+        return ""
+    return (
+        f"is a file: it can mean a problem, and not {quoted(means)}. If it is what {quoted(means)} "
+        "handed in, put it into a folder of that name"
+    )
 
 
 def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:

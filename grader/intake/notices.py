@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from grader.course import SUBMISSION_FILE
 from grader.intake.handed_in import Submission
 from grader.intake.layout import Layout
-from grader.intake.problem_names import Problems, before_reupload, is_bare
+from grader.intake.problem_names import Problems
 from grader.text import counted, quoted
 
 
@@ -26,10 +26,7 @@ def summary(layout: Layout, submissions: Sequence[Submission]) -> str:
 
 def bare_files(submissions: Iterable[Submission], problems: Problems) -> str:
     """Return a hint if there are files that could be used if their problem were given."""
-    count = sum(
-        any(is_bare(before_reupload(name)) for name in submission.unused)
-        for submission in submissions
-    )
+    count = sum(submission.has_bare_file for submission in submissions)
     return have_bare_files(count, problems) if count and not problems.given else ""
 
 

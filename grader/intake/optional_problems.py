@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from grader.course import Problem
-from grader.intake.handed_in import StudentFile, Submission
+from grader.intake.handed_in import Submission
 
 
 def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
@@ -31,7 +31,7 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
     file = submission.files.get(problem.id)
     if file is None:
         return False
-    return not file.is_there or _is_stub(file, problem) or _is_unreadable(submission)
+    return not file.is_there or problem.is_stub(file.source) or _is_unreadable(submission)
 
 
 def _is_unreadable(submission: Submission) -> bool:
@@ -39,10 +39,3 @@ def _is_unreadable(submission: Submission) -> bool:
     files = [*submission.files.values()]
     alike = all(file.reason == files[0].reason for file in files)
     return len(files) > 1 and files[0].bad and alike
-
-
-def _is_stub(file: StudentFile, problem: Problem) -> bool:
-    """Tell whether a file is the stub as it is handed out, however its lines end."""
-    if file.source is None or not problem.original.is_file():
-        return False
-    return file.source.splitlines() == problem.original.read_bytes().splitlines()

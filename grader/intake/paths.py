@@ -169,12 +169,21 @@ def _recognised(found: TreeEntry, problems: Problems, *, several: bool) -> Layou
     works = [_itself(found) if student is found else plain_work(student) for student in students]
     layout = Layout("", works)
     if all(student is not found for student in students):
-        layout.unmatched = [unmatched_file(file.name, ()) for file in around.scripts]
+        code = [*around.scripts, *around.of(Role.OWN_TESTS)]
+        layout.unmatched = [_loose_file(file.name) for file in code]
     if len(students) == 1 and not problems.given:
         layout.notes = _hidden_class(here, problems, several=several)
     if students == [found] and not several and not layout.notes:
         layout.notes = _maybe_class_of_one(here, works[0].name)
     return layout
+
+
+def _loose_file(name: str) -> str:
+    """Return a sentence about code beside students' folders, which may be somebody's work."""
+    return (
+        f"{unmatched_file(name, ())} If it is a student's, put it into a folder with the "
+        "student's name."
+    )
 
 
 def _itself(found: TreeEntry, *notes: str) -> Work:

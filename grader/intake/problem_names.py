@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from grader.course import SUBMISSION_FILE
+from grader.course import OWN_TESTS, SUBMISSION_FILE, Problem
 from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import nearest_folder
 
 _REUPLOAD = re.compile(r"-[1-9]\d*(?=\.[^.]+\Z)")
+_OWN_TESTS = re.compile(rf"(?i){OWN_TESTS[:-3]}(-\d+| ?\(\d+\))?\.py")
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Problems:
         given: the only one that was handed in; empty when that isn't known.
         around: another problem that the folder or archive around is called after, if one is given.
         meant: what files and folders mean by `names.csv`, for their names the problems' ids.
+        stubs: by their ids the problems whose stubs are known.
     """
 
     known: tuple[str, ...]
     given: str = ""
     around: str = ""
     meant: Mapping[str, str] = field(default_factory=dict)
+    stubs: Mapping[str, Problem] = field(default_factory=dict)
 
     @cached_property
     def sought(self) -> tuple[str, ...]:
@@ -64,6 +67,10 @@ class Problems:
         if meant := self.meant.get(unicodedata.normalize("NFC", name)):
             return meant
         return self.bare if is_bare(name) else problem_told(name, self.known)
+
+    def is_stub(self, id: str, source: bytes | None) -> bool:
+        """Tell whether a problem's file is the stub as it is handed out."""
+        return id in self.stubs and self.stubs[id].is_stub(source)
 
     def of_folder(self, name: str) -> str:
         """Return the problem whose folder is called so, if it is one that is looked for."""
@@ -100,6 +107,11 @@ def words_of(name: str) -> str:
 def is_bare(name: str) -> bool:
     """Tell whether a file is called `problem.py`, which tells no problem by itself."""
     return name.lower() == SUBMISSION_FILE
+
+
+def is_own_tests(name: str) -> bool:
+    """Tell whether a file is called `test_mine.py`, or `test_mine-1.py`, as a second one is."""
+    return bool(_OWN_TESTS.fullmatch(name))
 
 
 def before_reupload(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +16,21 @@ from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.layout import Work
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.names_file import Renaming
-from grader.intake.problem_names import Problems
+from grader.intake.problem_names import Problems, is_own_tests
 from grader.intake.result_names import result_name
-from grader.intake.sentences import for_another, listed, misspelt
-from grader.intake.survey import Survey
+from grader.intake.sentences import (
+    A_NOTEBOOK,
+    NAMES_SHOWN,
+    for_another,
+    is_notebook,
+    listed,
+    misspelt,
+)
+from grader.intake.survey import Role, Survey, survey
 from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
-from grader.intake.work_place import Place, Unclear, find_work
-from grader.text import line, quoted
+from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
+from grader.text import person_name, quoted, some
 
 HANDED_IN_LATE = "It was handed in late."
 
@@ -61,7 +68,7 @@ def read_submission(work: Work, problems: Problems) -> Submission:
 
 def _row(work: Work) -> Submission:
     """Return the row of a work that was not looked into yet."""
-    full_name = line(unicodedata.normalize("NFC", work.name))
+    full_name = person_name(work.name)
     identity = unicodedata.normalize("NFC", work.identity)
     return Submission(
         result_name(identity, full_name),
@@ -111,7 +118,50 @@ def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
         if folder is None or folder.kind is Kind.FILE:
             row.files[id] = StudentFile(None, _no_folder(id, place.work, problems))
         else:
-            row.files[id] = _read_problem(folder, id, row.notes)
+            row.files[id] = _read_problem(folder, id, row.notes, problems)
+    tests = [each for each in place.loose if is_own_tests(each.file.name)]
+    _read_loose(row, [each for each in place.loose if each not in tests], problems)
+    _read_loose_tests(row, tests, problems)
+
+
+def _read_loose_tests(row: Submission, tests: Sequence[Loose], problems: Problems) -> None:
+    """Read tests beside problems' folders if they are the given problem's; else tell of them."""
+    file = row.files[problems.given] if problems.takes_bare else None
+    if file and file.own_tests is None and len(tests) == 1:
+        read = _read_tests(tests[0].file, problems.given, row.notes)
+        row.files[problems.given] = replace(file, own_tests=read)
+    else:
+        row.notes += _tests_not_read([each.path for each in tests])
+
+
+def _read_loose(row: Submission, loose: Sequence[Loose], problems: Problems) -> None:
+    """Read a file beside problems' folders in the place of a stub, and tell of the others.
+
+    That is one whose name tells the problem, if no other one is written that could be meant.
+    """
+    used: list[Loose] = []
+    files = row.files.items()
+    stubs = [id for id, f in files if problems.is_stub(id, f.source) and not f.nearly]
+    for id in stubs[:]:
+        found = [(each, _read_file(each.file, id)) for each in loose if each.problem == id]
+        written = [(each, file) for each, file in found if not problems.is_stub(id, file.source)]
+        if len(written) == 1:
+            each, file = written[0]
+            row.files[id] = replace(file, own_tests=row.files[id].own_tests)
+            row.notes.append(
+                f"{quoted(each.path)} was read as {id}: nothing is written in the "
+                f"{SUBMISSION_FILE} of that folder."
+            )
+            used.append(each)
+            stubs.remove(id)
+    left = [each for each in loose if each not in used and (each.problem or stubs)]
+    names = [each.path for each in left]
+    if names and stubs:
+        folder = stubs[0] if len(stubs) == 1 else "its problem's folder"
+        row.notes.append(f"{_nothing_written(some(stubs, NAMES_SHOWN))}{_nearly(names, folder)}")
+    else:
+        row.notes += not_read(names)
+    row.unused += tuple(each.file.own_name for each in left)
 
 
 def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
@@ -124,43 +174,63 @@ def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
     return f"There is no {SUBMISSION_FILE} and no folder {id} in the submission.{other}"
 
 
-def _read_problem(folder: TreeEntry, id: str, notes: list[str]) -> StudentFile:
+def _read_problem(folder: TreeEntry, id: str, notes: list[str], problems: Problems) -> StudentFile:
     """Read what was handed in for one problem; add to the notes what else is to say of it."""
     try:
-        inside = {child.name: child for child in folder.children()}
+        here = survey(folder, problems.known)
     except Refused as refused:
         return StudentFile(None, refused.sentence(id), bad=True)
-    return replace(_problem_file(inside, id, notes), own_tests=_own_tests(inside, id, notes))
+    file = _problem_file(here, id, notes, problems)
+    return replace(file, own_tests=_own_tests(here, id, notes))
 
 
-def _own_tests(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> bytes | None:
-    """Return the tests that the student wrote, if there are any."""
-    if OWN_TESTS not in inside:
-        return None
-    file = _read_file(inside[OWN_TESTS], id)
-    notes += [file.reason] if file.reason else []
-    return file.source
+def _own_tests(here: Survey, id: str, notes: list[str]) -> bytes | None:
+    """Return the tests that the student wrote, if it is clear which these are."""
+    found = here.of(Role.OWN_TESTS)
+    exact = [file for file in found if file.name == OWN_TESTS] or found
+    left = found if len(exact) > 1 else [file for file in found if file not in exact]
+    notes += _tests_not_read([f"{id}/{file.own_name}" for file in left])
+    return _read_tests(exact[0], id, notes) if len(exact) == 1 else None
 
 
-def _problem_file(inside: Mapping[str, TreeEntry], id: str, notes: list[str]) -> StudentFile:
+def _read_tests(file: TreeEntry, id: str, notes: list[str]) -> bytes | None:
+    read = _read_file(file, id)
+    notes += [read.reason] if read.reason else []
+    return read.source
+
+
+def _tests_not_read(names: Sequence[str]) -> list[str]:
+    what_to_do = f"Tests have to be called {OWN_TESTS} and stand in their problem's folder."
+    return [f"{told} {what_to_do}" for told in not_read(names)]
+
+
+def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -> StudentFile:
     """Return one problem's file; add to the notes what else could have been meant."""
+    inside = {seen.entry.name: seen.entry for seen in here.seen}
     copies = _copies(inside.values())
     if SUBMISSION_FILE not in inside:
         near = _nearly(copies, id) if copies else ""
         reason = f"There is no {SUBMISSION_FILE} in {id}.{near}"
         return StudentFile(None, reason, nearly=bool(copies))
+    file = _read_file(inside[SUBMISSION_FILE], id)
+    if problems.is_stub(id, file.source):
+        code = (file.own_name for file in here.scripts if file.name != SUBMISSION_FILE)
+        copies = [*dict.fromkeys([*copies, *code])]
+        notes += [f"{_nothing_written(id)}{_nearly(copies, id)}"] if copies else []
+        return replace(file, nearly=bool(copies))
     if copies:
         notes.append(f"{id}: {SUBMISSION_FILE} was read, but not {listed(copies)}.")
-    return _read_file(inside[SUBMISSION_FILE], id)
+    return file
+
+
+def _nothing_written(where: str) -> str:
+    return f"Nothing is written in the {SUBMISSION_FILE} of {where}."
 
 
 def _nearly(copies: list[str], id: str) -> str:
     """Return what to do about files that could have been meant."""
-    if all(_is_notebook(name) for name in copies):
-        return (
-            f" There is {listed(copies)}: a notebook is not graded. What its code cells hold has "
-            f"to be in {SUBMISSION_FILE}."
-        )
+    if all(map(is_notebook, copies)):
+        return f" There is {listed(copies)}. {A_NOTEBOOK}"
     named = f"it has to be called {SUBMISSION_FILE} and stand in {id} itself."
     return f" There is {listed(copies)}: {named}"
 
@@ -179,11 +249,7 @@ def _copies(inside: Iterable[TreeEntry]) -> list[str]:
 
 
 def _could_be_meant(name: str) -> bool:
-    return is_nearly_problem_file(name) or _is_notebook(name)
-
-
-def _is_notebook(name: str) -> bool:
-    return name.lower().endswith(".ipynb")
+    return is_nearly_problem_file(name) or is_notebook(name)
 
 
 def _read_file(file: TreeEntry, folder_name: str) -> StudentFile:

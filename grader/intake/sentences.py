@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
+from grader.course import SUBMISSION_FILE
 from grader.intake.did_you_mean import nearest_folder, nearest_problem
 from grader.intake.problem_names import Problems, words_of
 from grader.intake.survey import Role, Survey
@@ -15,6 +16,14 @@ NAMES_SHOWN = 3
 
 CANDIDATES_SHOWN = 20
 """How many it lists if the student is to choose among them."""
+
+
+A_NOTEBOOK = f"A notebook is not graded: what its code cells hold has to be in {SUBMISSION_FILE}."
+
+
+def is_notebook(name: str) -> bool:
+    """Tell whether a file is called as a notebook."""
+    return name.lower().endswith(".ipynb")
 
 
 def listed(names: Iterable[str], most: int = NAMES_SHOWN) -> str:
@@ -31,8 +40,10 @@ def for_another(name: str, problem: str) -> str:
 
 
 def meant(names: Iterable[str], problems: Problems) -> str:
-    """Return a sentence about the first file that is another problem's, or nearly a problem's."""
+    """Return a sentence about the first notebook, or file of another or nearly of a problem."""
     for name in names:
+        if is_notebook(name):
+            return f" {A_NOTEBOOK}"
         if (other := problems.of_file(name)) and other not in problems.sought:
             return for_another(name, other)
         if near := nearest_problem(words_of(name), problems.sought):

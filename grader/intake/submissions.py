@@ -52,8 +52,8 @@ def take_in(
 
     Folders and archives are alike. What a learning platform packs is recognised as such. Any other
     class holds submissions; a single folder around a class, or around what an archive holds, is
-    looked through. What holds a problem's folder is one submission, unless two or more submissions
-    stand beside that folder: then it is a class, and the problem's folder is listed with a reason.
+    looked through. What holds a problem's folder or file is one submission, unless two or more
+    submissions stand beside it: then it is a class, and what is nobody's is told.
     Of several paths each is one submission, unless all of them hold two or more; a file among them
     that is no archive is told.
 
@@ -69,9 +69,10 @@ def take_in(
     Raises:
         SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
     """
-    known = tuple(problem.id for problem in course.problems())
-    optional = [problem for problem in course.problems() if problem.part.optional]
-    problems = Problems(known, only.id if only else "", meant=meant or {})
+    known = {problem.id: problem for problem in course.problems()}
+    optional = [problem for problem in known.values() if problem.part.optional]
+    given = only.id if only else ""
+    problems = Problems(tuple(known), given, meant=meant or {}, stubs=known)
     paths = list(paths)
     intake = Intake()
     collisions = Collisions()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.course import OWN_TESTS, SUBMISSION_FILE
+from grader.course import SUBMISSION_FILE
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.platforms.registry import LISTS, bytes_read, uploaded_as
-from grader.intake.problem_names import Problems
+from grader.intake.problem_names import Problems, is_own_tests
 from grader.intake.tree import Wanted
 
 _LIST_DEPTH = 2  # a platform's list of students lies in the folder or the only one in it
@@ -20,12 +20,9 @@ def wanted(problems: Problems) -> Wanted:
         name = parts[-1]
         if name in LISTS:
             return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
-        in_folder = (
-            name in (SUBMISSION_FILE, OWN_TESTS)
-            and len(parts) > 1
-            and problems.of_folder(parts[-2])
-        )
-        is_read = bool(in_folder) or any(map(problems.of_file, uploaded_as(name)))
+        in_folder = name == SUBMISSION_FILE and len(parts) > 1 and problems.of_folder(parts[-2])
+        names = uploaded_as(name)
+        is_read = in_folder or any(map(problems.of_file, names)) or any(map(is_own_tests, names))
         return MAX_SOURCE_BYTES if is_read else bytes_read(name)
 
     return most_bytes

@@ -1,7 +1,8 @@
 """Where in an upload the work is: looked for in one order, and never guessed.
 
 It is what holds problems' folders, here or in `problems`; the same one folder down; single files
-whose names tell their problems; the only archive; such files or an archive one folder down.
+whose names tell their problems; the only archive; such files or an archive one folder down. Folders
+around all this that hold just one folder each are passed through.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE
-from grader.intake.archives.kinds import archive_suffix
+from grader.intake.did_you_mean import nearest_folder
+from grader.intake.limits import MAX_DEPTH
 from grader.intake.problem_names import Problems
 from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
 from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
@@ -22,6 +24,21 @@ from grader.text import quoted
 _KEEP_ONE = "which one counts can't be known, so keep one"
 
 
+@dataclass(frozen=True)
+class Loose:
+    """A file with code or tests that stands beside problems' folders.
+
+    Attributes:
+        path: where, from the folder on that holds the work.
+        file: the file.
+        problem: the problem that its name tells; empty if it tells none.
+    """
+
+    path: str
+    file: TreeEntry
+    problem: str
+
+
 @dataclass
 class Place:
     """Where in a submission the work is.
@@ -30,11 +47,13 @@ class Place:
         work: what holds the problems' folders.
         notes: what to say about it.
         unused: the names of files beside it that were not used.
+        loose: files beside it, of which one may be used where a folder holds just the stub.
     """
 
     work: Survey
     notes: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
+    loose: list[Loose] = field(default_factory=list)
 
     def beside(self, files: Sequence[TreeEntry], problems: Problems) -> Place:
         """Return this place, having said of other files that they were not used."""
@@ -62,7 +81,7 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     """
     if folder.leads_out:
         raise BadArchive(folder.leads_out)
-    here = survey(folder, problems.known)
+    here = _down_the_only_way(survey(folder, problems.known), problems)
     return (
         _in_problems_folders(here, problems)
         or _beside_misspelt(here, problems)
@@ -71,43 +90,68 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     )
 
 
+def _down_the_only_way(here: Survey, problems: Problems) -> Survey:
+    """Return what a folder is around, if all that it holds is a folder, and so on.
+
+    A folder that is called after a problem, or nearly so, is not passed.
+    """
+    for _ in range(MAX_DEPTH):
+        inside = [seen for seen in here.seen if seen.role is not Role.MINOR]
+        if len(inside) != 1 or inside[0].role is not Role.FOLDER:
+            break
+        inner = inside[0].entry
+        is_others = problems.inside(inner.name).bare != problems.bare
+        if is_others or nearest_folder(inner.name, problems.known):
+            break
+        here = survey(inner, problems.known)
+    return here
+
+
 # Problems' folders
 
 
 def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     below = _below(here, problems)
-    told = [file.own_name for file, _ in here.single_files(problems.bare)]
+    loose = _loose("", here, problems)
     if work := here.with_problems(problems.sought):
         second = [s.entry.name for s in here.seen if s.entry.name == ALL_PROBLEMS and work is here]
-        return Place(work, _not_read([*below, *told, *second]), told)
+        return Place(work, not_read([*below, *second]), loose=loose)
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
-    for name, work in below.items():
-        notes = (
-            [] if _is_packed_folder(here) else [f"The work is one level down, in {quoted(name)}."]
+    for name, (folder, work) in below.items():
+        notes = [f"The work is in the folder {quoted(name)}."]
+        return Place(
+            work, notes, loose=[*loose, *_loose(f"{name}/", folder, problems.inside(name))]
         )
-        return Place(work, [*notes, *_not_read(told)], told)
     return None
 
 
-def _below(here: Survey, problems: Problems) -> dict[str, Survey]:
-    """Return what holds problems' folders one folder down, by the folder's name."""
-    found: dict[str, Survey] = {}
+def _below(here: Survey, problems: Problems) -> dict[str, tuple[Survey, Survey]]:
+    """Return folders one down by their names, each with what holds problems' folders in it."""
+    found: dict[str, tuple[Survey, Survey]] = {}
     for folder in here.of(Role.FOLDER):
         with suppress(Refused):
-            if work := survey(folder, problems.known).with_problems(problems.sought):
-                found[folder.name] = work
+            there = survey(folder, problems.known)
+            if work := there.with_problems(problems.sought):
+                found[folder.name] = there, work
     return found
 
 
-def _not_read(names: Sequence[str]) -> list[str]:
+def _loose(place: str, here: Survey, problems: Problems) -> list[Loose]:
+    """Return the files with code in a folder that holds problems' folders, or their `problems`."""
+    told = dict(here.single_files(problems.bare))
+    code = [*here.scripts, *here.of(Role.OWN_TESTS)]
+    files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in code]
+    for below in here.of(Role.ALL_PROBLEMS):
+        with suppress(Refused):
+            inner = survey(below, problems.known)
+            files += _loose(f"{place}{below.name}/", inner, problems)
+    return files
+
+
+def not_read(names: Sequence[str]) -> list[str]:
+    """Return a sentence about work that was passed over, if there is any."""
     return [f"What is in {listed(names)} was not read."] if names else []
-
-
-def _is_packed_folder(here: Survey) -> bool:
-    """Tell whether it is what one gets who packs a folder."""
-    is_archive = here.folder.is_packed and bool(archive_suffix(here.folder.name))
-    return is_archive and len(here.folders) == 1
 
 
 # A misspelt folder
@@ -141,6 +185,8 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
     """
     archives = here.of(Role.ARCHIVE)
     named = _by_problem(here, problems)
+    if problems.takes_bare and here.of(Role.OWN_TESTS) and not (archives or here.scripts):
+        named = {problems.given: []}
     if len(archives) + bool(named) > 1:
         work = [*archives, *(file for found in named.values() for file in found)]
         names = listed((file.own_name for file in work), CANDIDATES_SHOWN)
@@ -173,26 +219,26 @@ def _in_named_files(here: Survey, named: dict[str, list[TreeEntry]], problems: P
     read = [f"{quoted(file.name)} as {id}" for id, file in single.items() if id not in told]
     notes = [f"Read by their names: {', '.join(read)}."] if read else []
     unclear = [file.own_name for files in named.values() if len(files) > 1 for file in files]
-    used = {file for files in named.values() for file in files}
+    used = {*beside, *(file for files in named.values() for file in files)}
     others = [file for file in here.files if file not in used]
     work = survey(gathered(here.folder.name, folders), problems.known)
     return Place(work, notes, unclear).beside(others, problems)
 
 
 def _as_folder(id: str, files: Sequence[TreeEntry], beside: Sequence[TreeEntry]) -> TreeEntry:
-    if len(files) == 1:
-        return gathered(id, [files[0].renamed(SUBMISSION_FILE), *beside])
+    if len(files) < 2:
+        return gathered(id, [*(file.renamed(SUBMISSION_FILE) for file in files), *beside])
     names = listed((file.own_name for file in files), CANDIDATES_SHOWN)
     return gathered(id, (), fault=f"could be {names}; {_KEEP_ONE}")
 
 
 def _folders_beside(here: Survey, problems: Problems) -> list[TreeEntry]:
-    """Return the folders beside a single file, if it counts as if it stood in a problem's folder.
+    """Return folders and tests beside a single file, if it counts as if in a problem's folder.
 
     A copy in one of them is then told, as it is there.
     """
-    folders = here.folders if problems.takes_bare else []
-    return [folder for folder in folders if folder.name != SUBMISSION_FILE]
+    beside = [*here.folders, *here.of(Role.OWN_TESTS)] if problems.takes_bare else []
+    return [entry for entry in beside if entry.name != SUBMISSION_FILE]
 
 
 def _in_archive(archive: TreeEntry, problems: Problems) -> Place:
@@ -231,12 +277,31 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
     if not _is_asked_back(there, problems):
         place = _in_files(there, problems.inside(inner.name))
     if place:
-        place.notes.insert(0, f"The work is one level down, in {quoted(inner.name)}.")
+        place.notes.insert(0, f"The work is in the folder {quoted(inner.name)}.")
     return (place or Place(there)).beside(here.files, problems)
 
 
 def _likely_folder(here: Survey, problems: Problems) -> TreeEntry | None:
-    """Return `problems`, or the only folder that is not called after another problem."""
+    """Return `problems`, or the only folder that is not called after another problem.
+
+    Of several that is the one with files whose names tell their problems.
+
+    Raises:
+        Refused: several have such files.
+    """
     below = here.of(Role.ALL_PROBLEMS)
     folders = [f for f in here.folders if problems.inside(f.name).bare == problems.bare]
+    if len(folders) > 1 and not below:
+        named = {folder: _paths_of_named(folder, problems) for folder in folders}
+        folders = [folder for folder in folders if named[folder]]
+        if len(folders) > 1:
+            paths = [path for found in named.values() for path in found]
+            raise Refused(f"has work in {listed(paths, CANDIDATES_SHOWN)}; {_KEEP_ONE}")
     return next(iter(below), folders[0] if len(folders) == 1 else None)
+
+
+def _paths_of_named(folder: TreeEntry, problems: Problems) -> list[str]:
+    with suppress(Refused):
+        named = _by_problem(survey(folder, problems.known), problems)
+        return [f"{folder.name}/{file.own_name}" for files in named.values() for file in files]
+    return []

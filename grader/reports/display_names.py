@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.result import SubmissionResult
-from grader.text import line, look
+from grader.text import line, look, person_name
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
 
 
 def _name(result: SubmissionResult) -> str:
-    return line(result.shown_name) or line(result.submission)
+    return person_name(result.shown_name) or line(result.submission)
 
 
 def by_name(results: Iterable[SubmissionResult]) -> list[SubmissionResult]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.reports.page import render
 from grader.reports.wording import for_students, told_adjustments, told_totals
@@ -93,6 +93,10 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
     tests = problem.with_cases
     hidden = [cases for cases in tests if cases[0].hidden]
     with_messages = policy is Policy.FULL
+    visible = [_line(cases, problem, True) for cases in tests if not cases[0].hidden]
+    if problem.ended_alike:  # then the first one says why
+        visible[1:] = [replace(each, message="") for each in visible[1:]]
+        with_messages = with_messages and not visible
     return Section(
         problem.id,
         problem.points,
@@ -103,7 +107,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
             *told_adjustments(problem),
             *(problem.own_tests.lines() if problem.own_tests else []),
         ],
-        [_line(cases, problem, True) for cases in tests if not cases[0].hidden],
+        visible,
         [_line(c, problem, with_messages) for c in hidden if policy is not Policy.POINTS],
         total(test.points for cases in hidden for test in cases),
         total(test.max for cases in hidden for test in cases),

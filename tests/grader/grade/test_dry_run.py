@@ -35,6 +35,11 @@ def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> N
     assert not school.out.exists()
 
 
+def test_what_is_not_used_is_said_once(school: Any, dry: Any) -> None:
+    write(school.folder, {"eve/01.py": school.right, "eve/readme.txt": ""})
+    assert dry().count("readme.txt") == 1
+
+
 def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any) -> None:
     school.hand_in("eve", school.wrong)
     school.grade()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from grader.intake.submissions import take_in
+from grader.reports.class_table import about_book
 from tests.conftest import add_problem
 from tests.grader.intake.test_who_is_who import NAMES, random_names
 from tests.grader.intake.uploads import write
@@ -281,12 +282,14 @@ def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> 
     [
         ({"bob": "ada"}, "'bob' and 'ada' both handed in, so they stay two"),
         ({"bob": "eve"}, "nobody, or more than one, is called 'eve'"),
+        ({"bob": "eve  lee"}, "is called 'eve  lee'"),
+        ({"task one": "01-dubling"}, "nobody, or more than one, is called '01-dubling'"),
     ],
 )
 def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -> None:
     run = school.grade(people=people)
     assert school.gradebook() == {"ada": "4", "bob": "0"}
-    assert any(why in line for line in run.news.about_book)
+    assert any(why in line for line in about_book(run))
 
 
 def test_the_command_grades_one_alone(school: Any) -> None:

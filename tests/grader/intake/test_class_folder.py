@@ -11,6 +11,7 @@ from grader.course import Course
 from grader.intake.submissions import find_submissions, take_in
 from tests.grader.intake.uploads import (
     FILE,
+    ID,
     PACKERS,
     RIGHT,
     Take,
@@ -45,6 +46,19 @@ def test_a_folder_around_the_class_is_looked_through(
     for name in ("ada", "grace"):
         submission(class_folder / "spring", name)
     assert [s.full_name for s in find_submissions([class_folder], small_course)] == ["ada", "grace"]
+
+
+@pytest.mark.parametrize("place", ["", "Week 1/"])
+@pytest.mark.parametrize("stray", [FILE, "problem.py", "doubling.py", "01-doubling.py"])
+def test_what_lies_beside_students_makes_no_submission_of_their_class(
+    take_one: Take, place: str, stray: str
+) -> None:
+    """Not in the folder that was given, and not in the only folder in it."""
+    names = {"ada", "bea"}
+    found = take_one({f"{place}{path}": RIGHT for path in (stray, *(f"{n}/{FILE}" for n in names))})
+    assert {*by_name(found)} - {ID} == names
+    told = [] if stray == FILE else [stray]
+    assert [text.split("'")[1] for text in found.unmatched] == told
 
 
 def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:

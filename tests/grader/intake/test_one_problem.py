@@ -18,6 +18,7 @@ from tests.grader.intake.uploads import (
     zip_file,
 )
 
+TESTS = b"def test_it(problem):\n    assert problem.double(1) == 2\n"
 LAYOUTS = {
     "folders": {"ada/problem.py": RIGHT, "bea/hw/problem.py": RIGHT},
     "below problems": {"ada/problems/problem.py": RIGHT, "bea/problem.py": RIGHT},
@@ -78,6 +79,68 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
 def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
     (found,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
     assert (found.name, source(found)) == ("download", RIGHT)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"problem.py": RIGHT, "Test_Mine.py": TESTS},
+        {"problem.py": RIGHT, "problems/x.txt": b"", "test_mine.py": TESTS},
+        {"hw.zip": zip_file({"hw/problem.py": RIGHT, "hw/test_mine (1).py": TESTS})},
+        {FILE: RIGHT, "test_mine.py": TESTS},
+        {f"hw/problems/{FILE}": RIGHT, "hw/test_mine.py": TESTS},
+        {FILE: RIGHT, f"{ID}/test_mine.py": TESTS, f"{OTHER}/test_mine.py": b""},
+    ],
+    ids=lambda files: list(files)[-1],
+)
+def test_bare_tests_are_the_given_problems(take_one: Take, files: Files) -> None:
+    """As a bare problem.py is, whether or not that stands in its folder."""
+    uploads = {f"{name}/{path}": files[path] for name in ("ada", "bea") for path in files}
+    for found in take_one(uploads).submissions:
+        assert (source(found), found.files[ID].own_tests) == (RIGHT, TESTS)
+
+
+@pytest.mark.parametrize(
+    ("problem", "tests"),
+    [
+        ("Ada_7_assignsubmission_file_/problem.py", "Ada_7_assignsubmission_file_/test_mine.py"),
+        ("ada_12_98_problem.py", "ada_12_99_test_mine.py"),
+        ("ada_12_98_problem.py", "ada_12_99_test_mine-1.py"),
+    ],
+)
+def test_bare_tests_of_a_download_are_the_given_problems(
+    take_one: Take, problem: str, tests: str
+) -> None:
+    (found,) = take_one({problem: RIGHT, tests: TESTS}).submissions
+    assert (source(found), found.files[ID].own_tests) == (RIGHT, TESTS)
+
+
+def test_tests_are_taken_without_a_file(take_one: Take) -> None:
+    ada, _ = take_one({"ada/test_mine.py": TESTS, "bea/problem.py": RIGHT}).submissions
+    assert (source(ada), ada.files[ID].own_tests, ada.notes) == (None, TESTS, [])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("doubling.py", "test_mine.py"),
+        (FILE, "test_mine.py"),
+        (FILE, f"{ID}/test_mine-1.py", f"{ID}/test_mine-2.py"),
+        (FILE, f"{ID}/test_mine.py", "test_mine.py"),
+        (FILE, f"{ID}/test_mine.py", f"{ID}/test_mine (1).py"),
+    ],
+)
+def test_tests_that_are_not_taken_are_told(
+    take: Take, two_problems: Course, names: tuple[str, ...]
+) -> None:
+    uploads = {f"ada/{name}": RIGHT for name in names} | {f"bea/{FILE}": RIGHT}
+    ada, _ = take(uploads, course=two_problems).submissions
+    assert f"{names[-1]}'" in ada.notes[-1]
+
+
+def test_tests_beside_a_class_are_told(take: Take) -> None:
+    intake = take({f"ada/{FILE}": RIGHT, f"bea/{FILE}": RIGHT, "test_mine.py": TESTS})
+    assert intake.unmatched == [loose("test_mine.py")]
 
 
 def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
@@ -152,14 +215,21 @@ def test_a_bare_file_in_a_folder_nearly_called_so(take_one: Take) -> None:
     files = {"ada/1-doubling/problem.py": RIGHT, "bea/problem.py": RIGHT}
     ada, _ = take_one(files).submissions
     assert source(ada) == RIGHT
-    assert ada.notes == ["The work is one level down, in '1-doubling'."]
+    assert ada.notes == ["The work is in the folder '1-doubling'."]
+
+
+def loose(name: str) -> str:
+    return (
+        f"'{name}' was not used; it fits no student. If it is a student's, put it into a folder "
+        "with the student's name."
+    )
 
 
 def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
     files = {f"{name}/problem.py": RIGHT for name in ("ada", "bea")}
     intake = take_one(files | {"problem.py": WRONG})
     assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-    assert intake.unmatched == ["'problem.py' was not used; it fits no student."]
+    assert intake.unmatched == [loose("problem.py")]
 
 
 @pytest.mark.parametrize("place", ["", "spring/"])
@@ -168,12 +238,12 @@ def test_code_that_lies_beside_students_folders_is_told(
 ) -> None:
     """It may be what somebody handed in, without a folder of their name around it."""
     files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
-    loose = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
-    beside = [f"{place}{name}" for name in [*loose, "grades.csv", "test_doubling.py"]]
+    code = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
+    beside = [f"{place}{name}" for name in [*code, "grades.csv", "test_doubling.py"]]
     for taken in (take, take_one):
         intake = taken(files | dict.fromkeys(beside, RIGHT))
         assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-        assert intake.unmatched == [f"'{n}' was not used; it fits no student." for n in loose]
+        assert intake.unmatched == [loose(name) for name in code]
 
 
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:

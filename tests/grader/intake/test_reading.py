@@ -47,7 +47,16 @@ def test_a_notebook_is_named_as_one(class_folder: Path, small_course: Course, na
     submission(class_folder, "ada", file=name)
     (found,) = find_submissions([class_folder], small_course)
     reason = found.files["01-doubling"].reason
-    assert f"There is '{name}': a notebook is not graded." in reason
+    assert f"There is '{name}'. A notebook is not graded: " in reason
+
+
+def test_a_notebook_in_no_problems_folder_is_named_as_one(
+    class_folder: Path, small_course: Course
+) -> None:
+    (class_folder / "ada").mkdir()
+    (class_folder / "ada/doubling.ipynb").touch()
+    (found,) = find_submissions([class_folder], small_course)
+    assert found.notes[0].startswith("Not used: 'doubling.ipynb'. A notebook is not graded: ")
 
 
 @pytest.mark.parametrize("name", ["Problem.py", "problem.py.txt", "problem.py ", "problen.py"])

@@ -13,6 +13,7 @@ from tests.grader.intake.uploads import (
     COURSE,
     FILE,
     ID,
+    OTHER,
     PACKERS,
     RIGHT,
     WRONG,
@@ -36,10 +37,36 @@ def test_a_missing_folder_and_a_misspelt_one(class_folder: Path, small_course: C
 def test_work_one_level_down_is_found_and_said(
     class_folder: Path, small_course: Course, below: str
 ) -> None:
-    submission(class_folder, "ada", below=below)
+    folder = submission(class_folder, "ada", below=below)
+    (folder / "notes.txt").touch()
     (found,) = find_submissions([class_folder], small_course)
     assert found.files["01-doubling"].source
-    assert found.notes == ["The work is one level down, in 'hw'."]
+    assert found.notes == ["The work is in the folder 'hw'."]
+
+
+@pytest.mark.parametrize("place", ["x/y", "x/y/problems", "x/x/x/x"])
+def test_folders_that_each_hold_just_one_folder_are_followed(
+    take: Take, take_one: Take, place: str
+) -> None:
+    """As when Windows unpacks an archive into a folder of its name."""
+    files = {f"ada/{place}/{FILE}": RIGHT, f"bea/{FILE}": RIGHT}
+    for taken in (take, take_one):
+        ada, bea = taken(files).submissions
+        assert (source(ada), source(bea)) == (RIGHT, RIGHT)
+    bare = take_one({f"{name}/{place}/problem.py": RIGHT for name in ("ada", "bea")}, name="bare")
+    assert [source(s) for s in bare.submissions] == [RIGHT, RIGHT]
+
+
+def test_a_question_about_a_folder_is_asked_however_deep_it_is(take: Take) -> None:
+    ada, _ = take({"ada/x/y/1-doubling/z/problem.py": RIGHT, f"bea/{FILE}": RIGHT}).submissions
+    assert ada.notes[-1] == "There is a folder '1-doubling'; did you mean 01-doubling?"
+
+
+def test_of_folders_with_single_files_the_only_one_counts(take_one: Take) -> None:
+    files = {"ada/new/problem.py": RIGHT, "ada/old/doubling.py": WRONG, "ada/x.txt": b""}
+    ada, bea = take_one(files | {"bea/docs/a.txt": b"", "bea/src/problem.py": RIGHT}).submissions
+    assert "has work in 'new/problem.py' and 'old/doubling.py'" in ada.files[ID].reason
+    assert (source(bea), bea.notes) == (RIGHT, ["The work is in the folder 'src'."])
 
 
 def test_which_of_two_folders_counts_is_not_guessed(
@@ -62,6 +89,70 @@ def test_the_work_at_the_top_counts(class_folder: Path, small_course: Course) ->
     (found,) = find_submissions([folder], small_course)
     assert found.files["01-doubling"].source == b"x = 1\n"
     assert found.notes == ["What is in 'backup' and 'problems' was not read."]
+
+
+@pytest.fixture
+def stub(two_problems: Course) -> bytes:
+    return (two_problems.root / "problems" / FILE).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        (FILE, "problem.py"),
+        (f"problems/{FILE}", "Doubling.py"),
+        (f"att/{FILE}", "01.py"),
+        (f"att/problems/{FILE}", "att/problem.py"),
+        (f"att/problems/{FILE}", "att/problems/doubling.py"),
+    ],
+)
+def test_a_file_that_tells_the_problem_goes_before_an_untouched_stub(
+    take_one: Take, stub: bytes, folder: str, name: str
+) -> None:
+    """Many hand in the whole course folder, and their file beside it."""
+    ada, bea = take_one(
+        {f"ada/{folder}": stub.replace(b"\n", b"\r\n"), f"ada/{name}": RIGHT}
+        | {f"bea/{folder}": WRONG, f"bea/{name}": RIGHT}
+    ).submissions
+    assert (source(ada), source(bea)) == (RIGHT, WRONG)
+    shown = name.removeprefix("att/")
+    assert ada.notes[-1] == (
+        f"{shown!r} was read as {ID}: nothing is written in the problem.py of that folder."
+    )
+    assert bea.notes[-1] == f"What is in {shown!r} was not read."
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("my_solution.py",),
+        (f"problems/{ID}/my_solution.py",),
+        (f"problems/{ID}/Untitled.ipynb",),
+        (f"problems/{ID}/my_solution.py", "problem.py"),
+        ("doubling.py", "problem.py"),
+        ("problems/Untitled.ipynb",),
+    ],
+)
+def test_of_a_stub_what_else_is_there_is_named_and_not_guessed(
+    take_one: Take, stub: bytes, names: tuple[str, ...]
+) -> None:
+    files = {f"ada/{name}": RIGHT for name in names} | {f"ada/problems/{FILE}": stub}
+    ada, _ = take_one(files | {"bea/problem.py": RIGHT}).submissions
+    assert source(ada) == stub
+    assert ada.notes[0].startswith(f"Nothing is written in the problem.py of {ID}. There is '")
+    assert "problem.py" in ada.notes[0].partition("There is")[2]
+    assert all(name.removeprefix(f"problems/{ID}/") in " ".join(ada.notes) for name in names)
+
+
+def test_of_stubs_what_else_is_there_is_named_once(
+    take: Take, two_problems: Course, stub: bytes
+) -> None:
+    files = {f"{id}/problem.py": stub for id in (ID, OTHER)} | {"work.py": RIGHT}
+    (found,) = take(files, course=two_problems).submissions
+    assert found.notes == [
+        f"Nothing is written in the problem.py of {ID}, {OTHER}. There is 'work.py': it has to be "
+        "called problem.py and stand in its problem's folder itself."
+    ]
 
 
 def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: Course) -> None:
@@ -100,7 +191,7 @@ def test_a_submission_is_read(read: Read, ending: str, place: str) -> None:
 def test_of_several_folders_the_one_with_the_work_is_told(read: Read) -> None:
     found = read(zipped((f"hw/{FILE}", RIGHT), ("docs/notes.txt", b"")))
     assert found.files["01-doubling"].source == RIGHT
-    assert found.notes == ["The work is one level down, in 'hw'."]
+    assert found.notes == ["The work is in the folder 'hw'."]
 
 
 def test_misspelt_folders_are_told(read: Read) -> None:

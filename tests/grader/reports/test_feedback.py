@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.reports.feedback import feedback, feedback_page
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import NOT_YET, Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 CANARY = "canary-7f3a"
 TITLE = "The rows sum to 1"
@@ -45,6 +45,21 @@ def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
     assert feedback(given, Policy.FULL).count(missing) == 2
     given.problems[0].notes.append(missing)
     assert feedback(given, Policy.FULL).count(missing) == 1
+
+
+def test_what_all_tests_say_is_said_once() -> None:
+    given = result("")
+    why = "problem.py can't be read as Python: invalid syntax"
+    said = [(why, False), (why, False), (f"{NOT_YET}{why}", False), (why, True)]
+    tests = [
+        TestResult(f"test_{number}", f"Title {number}", hidden, 1, Status.ERROR, message)
+        for number, (message, hidden) in enumerate(said)
+    ]
+    given.problems[0] = ProblemResult("01-softmax", tests=tests)
+    text = feedback(given, Policy.FULL)
+    assert text.count(why) == 1
+    assert all(f"Title {number}: your code raised an exception" in text for number in range(4))
+    assert feedback_page(given, Policy.FULL).count("invalid syntax") == 1
 
 
 def test_of_what_was_not_handed_in_no_test_is_listed() -> None:

@@ -26,7 +26,7 @@ def test_moodle(take: Take, end: str) -> None:
     assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
     assert "A text typed online was handed in; it is not graded." in found["Bea M\u00fcller"].notes
     assert found["Group 5"].notes == [
-        "The work is one level down, in 'hw'.",
+        "The work is in the folder 'hw'.",
         f"Read by their names: 'problem_01.py' as {ID}.",
         "Not used: 'notes.txt'.",
     ]
