@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-_TIME = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<hour>\d\d:\d\d(?::\d\d)?)(?:\.(?P<part>\d{1,6})\d*)?"
-    r"(?: ?(?P<zone>Z|[+-]\d\d:?\d\d|[A-Za-z][\w+-]*(?:/[\w+-]+)*))?"
-)
-_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+_IN_A_ZONE = re.compile(r"(?P<time>.*\d) ?(?P<zone>[A-Za-z]{2}[\w+/-]*)")
 
 
 def iso_time(text: str) -> str:
@@ -19,26 +15,12 @@ def iso_time(text: str) -> str:
 
     Where it gives no zone it is taken for UTC, as the platforms do that leave it out.
     """
-    match = _TIME.fullmatch(text.strip())
-    zone = _zone(match["zone"] or "UTC") if match else None
-    if match is None or zone is None:
-        return ""
-    with suppress(ValueError):
-        time = datetime.fromisoformat(f"{match['day']}T{match['hour']}")
-        part = int((match["part"] or "").ljust(6, "0"))
-        return time.replace(microsecond=part, tzinfo=zone).isoformat()
+    written = re.sub(" (?=[+-])", "", text.strip())  # such as 21:26:00 -0700
+    named = _IN_A_ZONE.fullmatch(written)
+    if ":" not in written:
+        return ""  # a day alone
+    with suppress(LookupError, OSError, ValueError):  # it is no time, or there is no such zone
+        zone = ZoneInfo(named["zone"]) if named else UTC
+        time = datetime.fromisoformat(named["time"] if named else written)
+        return (time if time.tzinfo else time.replace(tzinfo=zone)).isoformat()
     return ""
-
-
-def _zone(name: str) -> tzinfo | None:
-    if name in ("Z", "UTC", "GMT"):
-        return UTC
-    if offset := _OFFSET.fullmatch(name):
-        sign, hours, minutes = offset.groups()
-        ahead = timedelta(hours=int(hours), minutes=int(minutes))
-        with suppress(ValueError):
-            return timezone(ahead if sign == "+" else -ahead)
-        return None
-    with suppress(LookupError, OSError, ValueError):  # there is no such zone
-        return ZoneInfo(name)
-    return None
