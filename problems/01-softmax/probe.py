@@ -55,6 +55,9 @@ def about_similarity(problem):
             "one query": lambda: score(2, n=1),
             "one key": lambda: score(2, m=1),
             "one number": lambda: score(2, d=1),
+            "turned, 4-D": lambda: problem.dot_product_similarity(
+                *map(edges.turned, inputs(2, 3).values())
+            ),
             "bfloat16": lambda: problem.dot_product_similarity(
                 *(each.bfloat16().round() for each in inputs().values())
             ),

@@ -103,6 +103,13 @@ def about_module(problem):
         set_weights(module, {"query.weight": 0.5 * numbers(4, 4, start=0.8)})
         return module(numbers(2, 3, 4))
 
+    @torch.no_grad()
+    def last_of_many():
+        """Whether the last of many tokens is attended to."""
+        module, x = settled(made(2)), numbers(1, 260, 2)
+        others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
+        return not torch.equal(module(x)[:, :1], module(others)[:, :1])
+
     def how_many_come_back():
         found = made(4)(numbers(2, 3, 4))
         return len(found) if isinstance(found, tuple | list) else float(found is not None)
@@ -142,6 +149,7 @@ def about_module(problem):
             "apart": apart,
             "one sequence": lambda: output(1, 3, 4),
             "one number": lambda: output(2, 3, 1),
+            "the last of many tokens": last_of_many,
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,
             "rows far apart": rows_far_apart,

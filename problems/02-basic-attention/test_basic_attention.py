@@ -16,6 +16,7 @@ from grader.run.compare import (
     require,
     set_weights,
 )
+from shared.three_layers import check_long_sequence
 from shared.worked_example import (
     LAYERS,
     SCORES,
@@ -427,7 +428,15 @@ def test_hidden_learning(problem, solution, rng):
             set_weights(learner, moved)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.25)
+def test_hidden_long_sequence(problem, solution, rng):
+    """attention takes a sequence of 1100 tokens, and looks at all of them"""
+    weights, x = small_weights(rng, 2), rng.normal(1, 1100, 2)
+    right, module = make_attention(solution, weights), make_attention(problem, weights)
+    check_long_sequence(right, module, x, "attention(x) with x (1, 1100, 2)")
+
+
+@pytest.mark.points(0.75)
 def test_hidden_calls_are_apart(problem, solution, rng):
     """Calls and modules have no effect on each other, in training and in evaluation"""
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]

@@ -92,6 +92,13 @@ def about_attention(problem):
             lambda q: called(q, given["k"].clone(), given["v"].clone()), given["q"]
         )
 
+    def last_of_many():
+        """Whether the last of many keys has a weight."""
+        given, others = inputs(n=1, m=700), inputs(n=1, m=700)
+        others["v"][-1] += 1
+        one, other = (edges.first(called(*each.values())) for each in (given, others))
+        return not torch.equal(one, other)
+
     def digits_lost(d_k):
         right = attention_by_hand(*(each.tolist() for each in inputs(d_k=d_k).values()))
         return edges.loses_digits(attend(d_k=d_k), torch.tensor(right, dtype=torch.float64))
@@ -126,6 +133,7 @@ def about_attention(problem):
             "one in a batch": lambda: attend(1),
             "one query": lambda: attend(2, n=1),
             "one key": lambda: attend(2, m=1),
+            "the last of many keys": last_of_many,
             "rows far apart": far_apart,
             "high scores": lambda: shifted(500.0),
             "low scores": lambda: shifted(-500.0),

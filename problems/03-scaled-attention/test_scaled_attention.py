@@ -19,6 +19,7 @@ from grader.run.compare import (
     require,
     set_weights,
 )
+from shared.three_layers import check_long_sequence
 from shared.worked_example import (
     LAYERS,
     OUTPUT,
@@ -631,7 +632,7 @@ def test_hidden_attention_remembers_nothing(problem, solution, rng):
         check(third, expected, f"{call} with other numbers")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize(
     ("shape", "bias"),
     [
@@ -671,6 +672,14 @@ def test_hidden_module(problem, solution, rng, shape, bias):
             call,
             atol=1e-3,
         )
+
+
+@pytest.mark.points(0.25)
+def test_hidden_module_with_a_long_sequence(problem, solution, rng):
+    """ScaledAttention takes a sequence of 1100 tokens, and looks at all of them"""
+    weights, x = random_weights(rng, 2), rng.normal(1, 1100, 2)
+    right, module = make_attention(solution, weights), make_attention(problem, weights)
+    check_long_sequence(right, module, x, "ScaledAttention(2)(x) with x of shape (1, 1100, 2)")
 
 
 @pytest.mark.points(0.25)

@@ -15,6 +15,7 @@ from grader.run.compare import (
     parameters,
     require,
 )
+from shared.three_layers import check_long_sequence
 from shared.worked_example import (
     CAUSAL_OUTPUT,
     CAUSAL_WEIGHTS,
@@ -707,7 +708,7 @@ SIZES = [
 SIZE_NAMES = ("shape", "n_positions", "bias")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2.75)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES, ids=str)
 def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     """CausalAttention is right for other sizes, in training and in evaluation"""
@@ -715,6 +716,14 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     x = rng.normal(*shape)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     check(theirs.train(bias)(x.clone()), mine(x), call, sizes={"n_embd": shape[-1]})
+
+
+@pytest.mark.points(0.25)
+def test_hidden_long_sequence(problem, solution, rng):
+    """CausalAttention takes a sequence of 600 tokens, and the last one looks at all of them"""
+    module, right = both_layers(problem, solution, rng, 2, 600)
+    call = "CausalAttention(2, 600)(x) with x of shape (1, 600, 2)"
+    check_long_sequence(right, module, rng.normal(1, 600, 2), call)
 
 
 @pytest.mark.points(1.25)

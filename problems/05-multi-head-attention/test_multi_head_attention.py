@@ -438,17 +438,17 @@ LONG = 1030
 """A sequence longer than GPT-2's 1024 positions."""
 
 
-def check_long_sequence(module, weights, x, positions):
-    """Compare a causal module of one head with the definition, at some positions.
+def check_long_sequence(module, weights, x, positions, causal=True):
+    """Compare a module of one head with the definition, at some positions.
 
     Where Python loops over pairs of positions, that would take minutes; then nothing is asked.
     """
     if loops_over_pairs(lambda length: module(torch.zeros_like(x[:, :length]))):
         return
-    call = f"{named(x.shape[-1], 1, causal=True)}(x) with x of shape {tuple(x.shape)}"
+    call = f"{named(x.shape[-1], 1, causal=causal)}(x) with x of shape {tuple(x.shape)}"
     with torch.no_grad():  # what a loop leaves behind for gradients would take gigabytes
         output = check_form(module(x.clone()), x, call)
-    expected = multi_head_by_hand(x, weights, 1, True, positions)
+    expected = multi_head_by_hand(x, weights, 1, causal, positions)
     check(output[:, positions], expected, f"{call}, at the positions {positions}")
 
 
@@ -1035,11 +1035,12 @@ def test_hidden_second_call(problem, solution, rng, causal):
 
 
 @pytest.mark.points(0.5)
-def test_hidden_long_sequence(problem, rng):
-    """A causal layer works for very long sequences"""
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+def test_hidden_long_sequence(problem, rng, causal):
+    """A layer works for very long sequences"""
     weights, x = gpt2_weights(rng, 2), rng.normal(1, 2100, 2)
-    module = make_attention(problem, weights, 1, causal=True)
-    check_long_sequence(module, weights, x, [0, 1, 1500, 2099])
+    module = make_attention(problem, weights, 1, causal=causal)
+    check_long_sequence(module, weights, x, [0, 1, 1500, 2099], causal)
 
 
 @pytest.mark.points(1.5)

@@ -1,12 +1,15 @@
-"""Weights and questions for modules with the layers query, key and value: problems 02 to 04."""
+"""What modules with the layers query, key and value share: weights, questions and a test.
+
+The modules are those of problems 02 to 04.
+"""
 
 import torch
 
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
-from grader.run.compare import parameters, set_weights
-from shared.worked_example import LAYERS
+from grader.run.compare import check, parameters, set_weights
+from shared.worked_example import LAYERS, loops_over_pairs
 
 
 def layer_weights(n_embd, size, bias=True):
@@ -71,6 +74,10 @@ def about_parameters(make, default):
         found = [getattr(make(5, True), name).weight for name in LAYERS]
         return torch.tensor([size for weight in found for size in weight.shape])
 
+    def layers_are_shared():
+        found = parameters(make(4, False))
+        return len({id(found[f"{name}.weight"]) for name in LAYERS}) < len(LAYERS)
+
     return Part(
         main={
             "with bias": lambda: there(True),
@@ -79,5 +86,19 @@ def about_parameters(make, default):
             "default width": lambda: len(default().query.weight),
             "default bias": lambda: default().query.bias is not None,
         },
-        edges={"starts alike": lambda: edges.starts_alike(lambda: make(4, True))},
+        edges={
+            "starts alike": lambda: edges.starts_alike(lambda: make(4, True)),
+            "layers are shared": layers_are_shared,
+        },
     )
+
+
+def check_long_sequence(right, module, x, call):
+    """Compare a module with what is right, on a sequence of many positions.
+
+    Where Python loops over pairs of positions, that would take minutes; then nothing is asked.
+    """
+    if loops_over_pairs(lambda length: module(torch.zeros_like(x[:, :length]))):
+        return
+    with torch.no_grad():  # what a loop leaves behind for gradients would take gigabytes
+        check(module(x.clone()), right(x), call)
