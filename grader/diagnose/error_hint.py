@@ -40,8 +40,9 @@ _KNOWN = (
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",
-        "This line changes a tensor that the caller handed in. Make a new one instead: x = x / 2, "
-        "not x /= 2.",
+        "This line changes a tensor in place that the caller wants gradients for. Make a new one "
+        "instead: x = x / 2, not x /= 2. Only where a step has to change parameters in place, do "
+        "it inside of `with torch.no_grad():`.",
     ),
     (
         "modified by an inplace operation",
