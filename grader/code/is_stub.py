@@ -6,16 +6,14 @@ import dis
 from collections.abc import Iterator
 
 _RAISES = dis.opmap["RAISE_VARARGS"]
-_NO_FORWARD = "_forward_unimplemented"
-"""What torch calls where a module has no forward."""
 
 
 def says_stub(exception: BaseException) -> bool:
     """Return whether this is a NotImplementedError that a `raise` raised, and for no other reason.
 
-    torch raises the same type for what it can't do, on a device that isn't there for example; a
-    module's forward that isn't there is none of that. And who could not open a file or a connection
-    has attempted something.
+    torch raises the same type for what it can't do, on a device that isn't there for example, and
+    for a module without a forward: that may stand in the file, but not in the class. And who could
+    not open a file or a connection has attempted something.
     """
     if not isinstance(exception, NotImplementedError) or not _by_a_statement(exception):
         return False
@@ -40,6 +38,6 @@ def _by_a_statement(exception: BaseException) -> bool:
         trace = trace.tb_next
     frame = trace.tb_frame
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    if package == "torch" and frame.f_code.co_name != _NO_FORWARD:
+    if package == "torch":
         return False
     return trace.tb_lasti < 0 or frame.f_code.co_code[trace.tb_lasti] == _RAISES

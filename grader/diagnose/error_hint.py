@@ -15,10 +15,19 @@ _PRODUCT = re.compile(
     r"size mismatch, got input|batch1 and batch2|must have same (?:reduction|batch)"
 )
 _VIEW = re.compile(r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)")
+_NOT_IN_CLASS = re.compile(
+    r'is missing the required "forward" function|_forward_unimplemented\(\)|'
+    r"\w\.\w+\(\) takes \d+ positional argument|"
+    r"'(?!Tensor|NoneType)[A-Z]\w*' object has no attribute"
+)
 
 _TWO_DTYPES = (
     "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise; "
     "give it the dtype of what came in."
+)
+_IN_CLASS = (
+    "Look for it in the class: is it spelt so, indented like the other methods, and is self its "
+    "first parameter?"
 )
 _NO_SUPER = "Call super().__init__() first in __init__."
 _NO_BOOLS = "The mask has to be of bools here: a comparison makes one, and so does .bool()."
@@ -31,8 +40,9 @@ _KNOWN = (
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",
-        "This line changes a tensor that the caller handed in. Make a new one instead: x = x / 2, "
-        "not x /= 2.",
+        "This line changes a tensor in place that the caller wants gradients for. Make a new one "
+        "instead: x = x / 2, not x /= 2. Only where a step has to change parameters in place, do "
+        "it inside of `with torch.no_grad():`.",
     ),
     (
         "modified by an inplace operation",
@@ -93,6 +103,8 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
         return _of_product(shapes)
     if view := _VIEW.search(text):
         return _of_view(view[1], int(view[2]))
+    if _NOT_IN_CLASS.search(text):
+        return _IN_CLASS
     return ""
 
 

@@ -49,7 +49,7 @@ class Evidence:
         certainty: how much it rests on.
         source: who says it.
         parts: the functions and classes that it speaks of, and which side of them, as a probe has
-            it: `"Model: loss"`. None when it speaks of one answer only.
+            it: `"Model: loss"`. There are none when it speaks of one answer only.
         names: what the mistake is called in tables; several when they answer alike.
     """
 
@@ -98,8 +98,8 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
 def _follows(each: Evidence, first: Evidence) -> bool:
     """Tell whether a sentence says nothing more beside one that stands above it.
 
-    What gives every number of an answer gives its sums and places, too. Of a class that lacks a
-    part one sentence is enough: what else it answers comes of that.
+    What gives every number of an answer gives its sums and places, too. Where a class lacks a part,
+    one sentence says it: what else the class answers comes of that.
     """
     if each.sentence == first.sentence:
         return True

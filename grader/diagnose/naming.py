@@ -518,11 +518,13 @@ def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
 def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
     """Return what to say; it must fit wrong numbers, and a missing name or error as well.
 
-    A function that the text begins with isn't named twice, nor is a nudge given twice.
+    A function that the text begins with isn't named twice, nor is a nudge given twice. What shows
+    in several may stand in the first alone, which the others call.
     """
-    shown = _shown(parts)
-    is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{shown[0]} ")
-    where = "It" if is_clear and len(shown) == 1 else f"In {listed(shown)}, it"
+    first, *others = _shown(parts)
+    is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{first} ")
+    beside = f" (seen in {listed(others)}, too)" if others else ""
+    where = "It" if is_clear and not others else f"In {first}{beside}, it"
     looks = [text.look for text in texts]
     told = [
         f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()

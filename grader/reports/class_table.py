@@ -21,7 +21,7 @@ _NAMED_AT_MOST = 5
 
 
 def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
-    """Return the class: a row for each submission, with its points in part one.
+    """Return the class: a row for each submission, with its points in the problems that count.
 
     Args:
         results: of the whole class.

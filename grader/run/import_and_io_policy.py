@@ -54,14 +54,17 @@ def hold() -> None:
     _look_at_threads()
 
 
-def refused_import(source: bytes) -> str:
-    """Return a sentence about the first module that a file imports from the course, if any.
+def refused_import(path: Path, source: bytes) -> str:
+    """Return a sentence about the first module that a file imports of those that it can't; or none.
 
-    Such a module is loaded already, so that nothing needs to be opened.
+    Modules of the course are loaded already, so that nothing needs to be opened. What lies beside
+    the file is not, and where pytest is started says whether Python would find it.
     """
     for name in imported_names(source):
-        file = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
-        if file and not _is_pythons(os.fspath(file)):
+        package = name.partition(".")[0]
+        file = getattr(sys.modules.get(package), "__file__", None)
+        beside = package not in sys.modules and (path.parent / f"{package}.py").is_file()
+        if beside or (file and not _is_pythons(os.fspath(file))):
             return _cant_import(name)
     return ""
 

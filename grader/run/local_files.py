@@ -59,7 +59,7 @@ class LocalFiles:
         except OSError as error:
             reason = f"{path.name} can't be read: {error.strerror}. Who may read it?"
             return CannotLoad(Status.ERROR, reason)
-        if reason := refused_import(source):
+        if reason := refused_import(path, source):
             return CannotLoad(Status.ERROR, reason)
         try:
             return load_module(path, STUDENT_MODULE + problem.id[:2])

@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note which tests are those of problems, and leave out the hidden half.
 
-    Beside part one, what a student has not begun of part two is left out, too.
+    Beside problems that count, what a student has not begun of optional ones is left out, too.
     """
     try:
         course = records(items)

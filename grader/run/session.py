@@ -55,7 +55,7 @@ class Session:
         shown: what the wrong answers in the tests of each problem show, by the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
-        not_begun: the problems of part two of which only the stub is there, if they are left out.
+        not_begun: the optional problems of which only the stub is there, if they are left out.
     """
 
     def __init__(

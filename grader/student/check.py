@@ -23,7 +23,7 @@ def check(
 ) -> bool:
     """Test problems and print the progress; return whether everything passes.
 
-    Beside part one, what was not begun of part two is not asked for.
+    Beside problems that count, what was not begun of optional ones is not asked for.
 
     Args:
         course: whose files to test.

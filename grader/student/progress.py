@@ -39,7 +39,9 @@ def show_progress(
         here = "Everything here" if todo is None else "What you have begun"
         console.print(f"{here} passes. Well done!")
         if not_begun:
-            console.print(_invitation(results, not_begun[0]), markup=False, soft_wrap=True)
+            where = f"problems/{not_begun[0].id}/README.md"
+            text = f"{invitation(results, not_begun[0])}: {where}"
+            console.print(text, markup=False, soft_wrap=True)
         return todo
     text = f"{todo.id}: {next_step(results[todo])}"
     console.print(printable(text, console.encoding), markup=False)
@@ -59,12 +61,12 @@ def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
         yield f"{name}{shown(points)} of {shown(most)} points."
 
 
-def _invitation(results: Iterable[Problem], next_one: Problem) -> str:
-    """Return a sentence on the first optional problem that was not begun."""
-    where, part = f"problems/{next_one.id}/README.md", next_one.part
-    if any(problem.part == part for problem in results):
-        return f"If you like, part {part.id} goes on: {where}"
-    return f"If you like, go on to part {part.id}, {part.title}: {where}"
+def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
+    """Return the beginning of a sentence on the first optional problem that was not begun."""
+    part = next_one.part
+    if any(problem.part == part for problem in begun):
+        return f"If you like, part {part.id} goes on"
+    return f"If you like, go on to part {part.id}, {part.title}"
 
 
 def _to(folder: Path) -> str:

@@ -27,14 +27,13 @@ from grader.student import hints
 from grader.student.ahead import changed_names, first_tests, text_of
 from grader.student.keys import keys_of_terminal
 from grader.student.position import task_at_hand
-from grader.student.progress import progress_table
+from grader.student.progress import invitation, progress_table
 from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
 from grader.student.screen import Screen
 from grader.student.seen import Reading, SeenMistakes, named
 from grader.student.warm import Found, Runs
 from grader.text import printable
 
-_ON_TO_PART_TWO = "If you like to go on in part two, press n."
 _KEYS = "h hint · w why · n next · a all · q quit"
 
 
@@ -70,7 +69,7 @@ class Watch:
         console: where to show what is found. Keys work when it is a terminal.
         start: the problem to begin with; by default the first that does not pass.
 
-    What a student has not begun of part two is not tested before somebody goes on to it.
+    What a student has not begun of an optional part is not tested before somebody goes on to it.
 
     Attributes:
         events: what has happened and wasn't dealt with yet.
@@ -223,7 +222,7 @@ class Watch:
     def _next_open(self) -> str:
         """Return the next problem after the current one that does not pass; empty if all do.
 
-        What was not begun of part two comes last.
+        What was not begun of an optional part comes last.
         """
         ids = self._listed()
         here = ids.index(self._current)
@@ -284,8 +283,10 @@ class Watch:
         )
         lines = [text or wrapped(next_step(result), self._width)]
         if self._on_screen and result.passed and (further := self._next_open()):
-            waits = further not in self._listed()
-            lines.append(_ON_TO_PART_TWO if waits else "For the next problem press n.")
+            listed = self._listed()
+            begun = [self._problems[id] for id in listed]
+            optional = f"{invitation(begun, self._problems[further])}: press n."
+            lines.append("For the next problem press n." if further in listed else optional)
         return "\n".join(lines)
 
     def _result(self, id: str) -> ProblemResult:

@@ -126,9 +126,7 @@ def check_device_is_used(problem, seq_len):
     except RuntimeError:
         return  # PyTorch looked for it
     call = f'causal_mask({seq_len}, device="nowhere")'
-    require(
-        False, f"{call}\nIt returned something, so it doesn't use its device: there is no such."
-    )
+    require(False, f"{call}\nThere is no such device, and a mask came back: `device` isn't used.")
 
 
 def default_positions(problem):

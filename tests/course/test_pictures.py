@@ -80,6 +80,16 @@ def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
     assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
 
 
+def test_a_method_that_is_not_in_its_class_is_not_taken_for_one_that_is_not_written(
+    explore, tmp_path
+):
+    right = (ROOT / "solutions/02-basic-attention/problem.py").read_text("utf-8")
+    path = tmp_path / "problem.py"
+    path.write_text(right.replace("def forward", "def foward"), encoding="utf-8")
+    _, words = explore("02-basic-attention", path)
+    assert "stops with NotImplementedError: Module [SimpleAttention] is missing" in words
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("problem_id", PROBLEMS)
 @pytest.mark.parametrize("asked", ["--help", "-h"])

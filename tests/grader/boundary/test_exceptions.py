@@ -213,7 +213,7 @@ NOT_WRITTEN = {
     "while it loads": ("def f(x):\n    raise NotImplementedError\nf(1)\n", "not_implemented"),
     "no forward": (
         "from torch import nn\nclass M(nn.Module): pass\ndef f(x): return M()(x)\n",
-        "not_implemented",
+        "error",
     ),
     "a statement of torch's": (
         "import torch\nfrom torch.autograd import Function\nclass F(Function): pass\n"

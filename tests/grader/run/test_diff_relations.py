@@ -18,6 +18,7 @@ def numbers(*shape: int) -> Tensor:
 
 X, HEADS, SQUARE = numbers(2, 4, 3), numbers(2, 3, 4, 5), numbers(3, 3)
 ADDED = torch.tensor([0.5, -0.25, 2.0])
+WEIGHTS = torch.cat([SQUARE.softmax(-1), torch.eye(3)])
 
 RELATED = [
     (SQUARE.T, SQUARE, "with its last two dimensions swapped"),
@@ -72,6 +73,7 @@ UNRELATED = [
     (X[:1, :1].expand_as(X) + ADDED, X[:1, :1].expand_as(X)),
     (X[:1, :1] + 1e-4 * X + ADDED, X[:1, :1] + 1e-4 * X),
     (X[:, :1].mean(0, keepdim=True).expand_as(X), X),
+    (WEIGHTS / (1 + 1e-6), WEIGHTS),
 ]
 
 

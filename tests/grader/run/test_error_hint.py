@@ -54,7 +54,7 @@ def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
         ("y = x.softmax(3)", {"x": X}, "-1 is the last"),
         ("y = x.transpose(1, 2).view(2, 12)", {"x": X}, "reshape copies them"),
         ("y = x.view(2, 3, 5)", {"x": X}, "24 numbers, and this shape wants 30"),
-        ("x /= 2", {"x": X.clone().requires_grad_()}, "changes a tensor that the caller handed in"),
+        ("x /= 2", {"x": X.clone().requires_grad_()}, "inside of `with torch.no_grad():`"),
         ("y = q.double() @ q.mT", {"q": Q}, "Two dtypes meet here"),
         ("y = x.permute(0, 2, 1)", {"x": torch.ones(1, 2, 3, 4)}, "transpose(-2, -1)"),
         ("y = x.masked_fill(m, 0.0)", {"x": X, "m": X}, "has to be of bools"),

@@ -76,6 +76,13 @@ def test_another_problem_is_not_imported(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_a_file_beside_problem_py_is_not_imported(run: Run, small_course: Course) -> None:
+    run("x = 1")
+    (small_course.root / "handed in/my_helper.py").write_text("def double(x): return x + x")
+    found = message(run("from my_helper import double"))
+    assert "problem.py can't import my_helper: it is graded by itself." in found
+
+
 def test_what_a_package_imports_is_its_own_affair(run: Run, tmp_path: Path) -> None:
     """Such as a module that torch writes into a temporary folder when it loads its compiler."""
     (tmp_path / "written_by_a_package.py").write_text("two = 2")

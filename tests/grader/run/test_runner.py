@@ -79,6 +79,25 @@ SOURCES = [
     ("def double(x): return bytearray(10**15)", "memory", "out of memory"),
     ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's softmax"),
     ("def double(x): return None", "failed", "is a `return` missing?"),
+    (
+        "from torch import nn\nclass M(nn.Module):\n    def foward(self, x): return 2 * x\n"
+        "def double(x): return M()(x)",
+        "error",
+        'missing the required "forward" function\n'
+        "  problem.py, line 4, in double: def double(x): return M()(x)\n"
+        "  x is (1,) float32\nLook for it in the class: is it spelt so",
+    ),
+    (
+        "import torch\ndef double(x): return torch.nn.Module()(x=x)",
+        "error",
+        "Look for it in the class",
+    ),
+    (
+        "class M:\n    def f(x): return x\ndef double(x): return M().f(x)",
+        "error",
+        "is self its first",
+    ),
+    ("class M: pass\ndef f(self, x): x\ndef double(x): return M().f(x)", "error", "indented"),
 ]
 
 

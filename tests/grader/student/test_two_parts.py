@@ -6,7 +6,7 @@ import io
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from threading import Thread
 
@@ -170,14 +170,19 @@ def test_in_its_folder_a_stub_of_part_two_is_run(
 
 
 @pytest.mark.slow
-def test_watch_shows_part_two_to_who_goes_on(problems: list[Problem], two_parts: Course) -> None:
+def test_watch_shows_part_two_to_who_goes_on(
+    problems: list[Problem], two_parts: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("grader.student.watch.keys_of_terminal", lambda put: nullcontext())
     problems[0].stub.write_text(RIGHT, encoding="utf-8")
     screen = io.StringIO()
-    watch = Watch(two_parts, Console(file=screen, width=100))
+    console = Console(file=screen, width=100, force_terminal=True, color_system=None)
+    watch = Watch(two_parts, console)
     thread = Thread(target=watch.run)
     thread.start()
     try:
-        shows(screen, 0, "2 of 2 points")
+        shows(screen, 0, f"{INVITATION}press n.")
         assert "06-doubling" not in screen.getvalue()
         seen = len(screen.getvalue())
         watch.events.put(Key("n"))
