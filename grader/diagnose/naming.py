@@ -359,6 +359,7 @@ def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Grou
         if not _has_numbers(fault)
         and len(fault.deviations[part].main) < len(reference.main)
         and _stops_at_the_same(given, fault.deviations[part], reference)
+        and all(q in fault.deviations[part].edges for q, a in given.edges.items() if a.stops)
     ]
     return found if len(found) <= _MOST_ALIKE else []
 
