@@ -34,6 +34,7 @@ from grader.course import (
 from grader.errors import CourseError, UsageError
 from grader.files import write_whole, writing
 from grader.grade.packing import files_used
+from grader.student.reset import keep
 from grader.text import counted
 
 COPY = ".release.json"
@@ -60,7 +61,8 @@ class Release:
         new: whether there was no copy before.
         written: the files that are new or changed, as paths in the copy.
         removed: the files that the course no longer has.
-        kept: the files of a student's work that were left alone.
+        kept: the files that were left alone, as somebody has changed them.
+        beside: where changed files are kept in whose place the course's now stand.
         parts: which parts of the course the copy has.
     """
 
@@ -70,6 +72,7 @@ class Release:
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """Return a few lines for the terminal."""
@@ -77,9 +80,10 @@ class Release:
             has = " and ".join(f"part {part}" for part in self.parts)
             number = counted(len(self.written), "file")
             return f"The students' copy is in {self.folder}: {has}, {number}."
-        lines = [f"updated: {path}" for path in self.written]
+        lines = [f"written: {path}" for path in self.written]
+        lines += [f"kept, as it was changed there: {path}" for path in self.beside]
         lines += [f"removed: {path}" for path in self.removed]
-        lines += [f"left alone, as it holds work: {path}" for path in self.kept]
+        lines += [f"left alone, as it was changed there: {path}" for path in self.kept]
         done = "is up to date." if self.written or self.removed else "was up to date already."
         return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
 
@@ -96,8 +100,8 @@ def release(
 ) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
-    A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
-    released with. What is not given is as in an earlier copy.
+    A file that was changed in the copy is left alone; where the course's own has changed, too, it
+    is kept beside that, but for `problem.py`. What is not given is as in an earlier copy.
 
     Args:
         course: the instructor's, with its hidden tests.
@@ -140,11 +144,14 @@ def release(
     for path, content in files.items():
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
-        if _hash_of(folder / path) == before[path]:
+        present = _hash_of(folder / path)
+        if present == before[path]:
             with writing(folder / path):
                 (folder / path).unlink()
             _remove_empty(folder, path)
             done.removed.append(path)
+        elif present:
+            done.kept.append(path)
     hashes = {path: _sha256(content) for path, content in files.items()}
     _write_manifest(folder, _Manifest(hashes, parts, extras))
     return done
@@ -178,12 +185,14 @@ class _Manifest:
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
     """Write one file of the copy, unless it is there already or is a student's work."""
-    present = _hash_of(folder / path)
-    if present == _sha256(content):
+    present, ours = _hash_of(folder / path), _sha256(content)
+    if present == ours:
         return
-    if Path(path).name == SUBMISSION_FILE and present not in (None, before):
-        done.kept.append(path)
-        return
+    if present not in (None, before):  # somebody has changed it
+        if before == ours or Path(path).name == SUBMISSION_FILE:
+            done.kept.append(path)
+            return
+        done.beside.append(keep(folder / path).relative_to(folder).as_posix())
     write_whole(folder / path, content)
     done.written.append(path)
 

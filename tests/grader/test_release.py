@@ -486,6 +486,41 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     assert (again.written, again.removed, again.kept) == ([], [], done.kept)
 
 
+def test_what_was_changed_in_a_copy_is_never_lost(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, ["one"], notebooks=True)
+    folder = copy / "problems/01-doubling"
+    for name in ("problem.py", "README.md", "notebook.ipynb", "test_doubling.py"):
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write("# my work\n")
+    problem = of_two_parts.problems()[0]
+    with (problem.folder / "README.md").open("a", encoding="utf-8") as file:
+        file.write("Corrected.\n")  # in the notebook as well, which is made from it
+
+    summary = release(of_two_parts, copy).summary().splitlines()
+
+    at = "problems/01-doubling"
+    assert summary[:-1] == [
+        f"written: {at}/README.md",
+        f"written: {at}/notebook.ipynb",
+        f"kept, as it was changed there: {at}/README.md.bak-1",
+        f"kept, as it was changed there: {at}/notebook.ipynb.bak-1",
+        f"left alone, as it was changed there: {at}/problem.py",
+        f"left alone, as it was changed there: {at}/test_doubling.py",
+    ]
+    assert (folder / "README.md").read_text("utf-8").endswith("Corrected.\n")
+    for name in ("problem.py", "README.md.bak-1", "notebook.ipynb.bak-1", "test_doubling.py"):
+        assert (folder / name).read_text("utf-8").endswith("# my work\n"), name
+
+
+def test_work_on_a_problem_that_is_gone_is_told(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy)
+    (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
+    done = release(of_two_parts, copy, ["one"])
+    assert done.kept == ["problems/07-doubling/problem.py"]
+
+
 def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_path: Path) -> None:
     problem = course.problems()[0]
     problem.stub.write_text("# a solution\n", encoding="utf-8")
