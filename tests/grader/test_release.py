@@ -167,6 +167,37 @@ def test_the_front_page_says_what_the_problems_do() -> None:
         assert row in page, row
 
 
+def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
+    """As the front page says it, and as git is after its installation."""
+    page = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
+    who = {
+        f"GIT_{role}_{key}": "s@x" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
+    }
+    plain = {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_EDITOR": "false",
+    }
+    course, clone = tmp_path / "course", tmp_path / "clone"
+
+    def git(command: str, folder: Path) -> None:
+        subprocess.run(command.split(), cwd=folder, env=os.environ | who | plain, check=True)
+
+    def commit(folder: Path, name: str) -> None:
+        (folder / name).write_text(name)
+        git(f"git add {name}", folder)
+        git(f"git commit -qm {name}", folder)
+
+    git("git init -q course", tmp_path)
+    commit(course, "README.md")
+    git("git clone -q course clone", tmp_path)
+    commit(clone, "problem.py")
+    commit(course, "correction")
+    git(fetch, clone)
+    assert (clone / "correction").exists()
+
+
 def test_its_picture_is_that_of_the_problem() -> None:
     picture = "pictures/heads.png"
     of_problem = ROOT / "problems/05-multi-head-attention" / picture
