@@ -32,9 +32,8 @@ from grader.course import (
     Problem,
 )
 from grader.errors import CourseError, UsageError
-from grader.files import write_whole, writing
+from grader.files import keep, write_whole, writing
 from grader.grade.packing import files_used
-from grader.student.reset import keep
 from grader.text import counted
 
 COPY = ".release.json"

@@ -160,19 +160,31 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
     asked = inspect.signature(function).parameters
     if "solution" in asked and not hidden:
         raise refused(item, f"asks for the solution, and stands above '{HIDDEN_MARKER}'")
-    marker = item.get_closest_marker("points")
     arguments = item.callspec.params if hasattr(item, "callspec") else {}
     return CollectedTest(
         tests=tests,
         id=item.name,
         title=" ".join((function.__doc__ or item.name).split()).rstrip("."),
         hidden=hidden,
-        points=(marker.args[0] if marker else 0) / cases,
+        points=_points(item) / cases,
         function=function,
         case={name: value for name, value in arguments.items() if name in asked},
         fixtures=tuple(name for name in FIXTURES if name in asked),
         inspection_only=item.get_closest_marker("inspection_only") is not None,
     )
+
+
+def _points(item: pytest.Function) -> float:
+    """Return what a test is worth, with all of its cases.
+
+    Raises:
+        CourseError: nobody would lose points by it.
+    """
+    marker = item.get_closest_marker("points")
+    match marker and marker.args:
+        case (int() | float() as points,) if points > 0:
+            return points
+    raise refused(item, "is worth nothing; give it a mark such as @pytest.mark.points(2)")
 
 
 # What is not plain

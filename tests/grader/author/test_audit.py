@@ -94,7 +94,7 @@ def spoil_rule(root: Path) -> None:
 
 def spoil_test(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = "@pytest.mark.points(0)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
+    test = "@pytest.mark.points(1)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
     path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
 
 
@@ -102,10 +102,12 @@ def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
     tests = """SEEN = []
 
+@pytest.mark.points(1)
 def test_busy(problem):
     '''it is seen'''
     SEEN.append(problem)
 
+@pytest.mark.points(1)
 def test_idle(problem):
     '''only after the other'''
     assert SEEN.pop() is problem
@@ -310,8 +312,9 @@ def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
     audited: Course,
 ) -> None:
     path = audited.root / "problems/01-doubling/test_doubling.py"
-    test = "\n\ndef test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
-    path.write_text(path.read_text() + test)
+    text = path.read_text().replace("points(2)\ndef", "points(1)\ndef")
+    rare = "def test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
+    path.write_text(f"{text}\n\n@pytest.mark.points(1)\n{rare}")
     assert audit(audited).findings == []
 
 

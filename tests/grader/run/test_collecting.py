@@ -103,7 +103,7 @@ def test_other_modules_of_these_names_are_put_back(
 
 def test_a_corrected_file_is_read_anew(small_course: Course) -> None:
     assert len(collected(small_course)) == 3
-    add(small_course, "def test_more(problem):\n    pass")
+    add(small_course, "@pytest.mark.points(1)\ndef test_more(problem):\n    pass")
     assert len(collected(small_course)) == 4
 
 
@@ -143,6 +143,11 @@ def test_the_environment_changes_nothing(
         ("@pytest.mark.xfail\ndef test_x(problem): pass", "is marked xfail"),
         ("@pytest.mark.usefixtures('rng')\ndef test_x(problem): pass", "is marked usefixtures"),
         ("pytestmark = pytest.mark.slow", "is marked slow"),
+        ("def test_x(problem): pass", "is worth nothing"),
+        ("@pytest.mark.points()\ndef test_x(problem): pass", "is worth nothing"),
+        ("@pytest.mark.points(0)\ndef test_x(problem): pass", "is worth nothing"),
+        ("@pytest.mark.points(-1)\ndef test_x(problem): pass", "is worth nothing"),
+        ("@pytest.mark.points('2')\ndef test_x(problem): pass", "is worth nothing"),
         ("async def test_x(problem): pass", "is no plain function"),
         ("class TestX:\n    def test_x(self, problem): pass", "is no plain function"),
         (
