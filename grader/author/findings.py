@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -65,9 +66,18 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
             if not outcome.caught_by:
                 yield f"{what} passes all tests"
             elif not outcome.named:
-                yield f"{what} is caught but not named"
+                yield f"{what} {_unreadable(outcome.candidate.source) or 'is caught but not named'}"
     for test in outcome.unsteady:
         yield f"{what} is unsteady: {test}"
+
+
+def _unreadable(source: bytes) -> str:
+    """Return what Python says of a file that is none of its language; empty if it is."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return f"can't be read as Python: line {error.lineno}: {error.msg}"
+    return ""
 
 
 def wrongly_marked(solution: Path, right: Iterable[tuple[str, bytes]]) -> Iterator[str]:

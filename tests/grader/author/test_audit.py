@@ -82,6 +82,11 @@ def spoil_mistake(root: Path) -> None:
     path.write_text(path.read_text().replace("3 * x", "2 * x"))
 
 
+def spoil_grammar(root: Path) -> None:
+    path = root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("3 * x", "3 * (x"))
+
+
 def spoil_points(root: Path) -> None:
     path = root / "problems/01-doubling/README.md"
     path.write_text(path.read_text().replace("4 points", "5 points"))
@@ -123,6 +128,7 @@ def test_idle(problem):
         (spoil_solution, "solution solution fails test_doubles"),
         (spoil_variant, "variant product fails test_doubles"),
         (spoil_mistake, "mistake triples passes all tests"),
+        (spoil_grammar, "mistake triples can't be read as Python: line 2: '(' was never closed"),
         (spoil_points, "course.toml says 4 points; the README says 5"),
         (spoil_rule, "no visible test is named for the rule"),
         (spoil_test, "test_idle catches no mistake"),

@@ -178,6 +178,11 @@ def test_what_can_not_be_read_is_refused(text: str, error: str) -> None:
     assert str(caught.value).startswith(f"mistakes.edits, {error}")
 
 
+def test_a_weight_that_is_none_is_told_which_there_are() -> None:
+    with pytest.raises(CourseError, match="may stand 'idea', 'idea of NAME' or 'slip'"):
+        parse(f"== halves (a) ideas of f\n# s\n{BLOCK}")
+
+
 def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
     (problem,) = small_course.problems()
     assert mistakes_of(small_course, problem) == []
