@@ -44,6 +44,12 @@ _OF_THE_COURSE = {
 }  # fmt: skip
 """Folders in which a copy would be taken for a part of the course."""
 
+_PACKAGE = Path(__file__).resolve().parents[1]
+"""The grader that runs, of which students get what theirs needs."""
+
+_NEEDED = (FRONT_PAGE, "pyproject.toml")
+"""What a course's `students/` has to have; whatever else is in it goes out as well."""
+
 _PRACTICE = ".practice.bin"
 """As `worth_of_tests.sealed_file` calls it, which is not loaded for a name: torch comes with it."""
 
@@ -272,11 +278,16 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
     manifest = course.manifest
     without = [part.id for part in manifest.parts if parts and part.id not in parts]
     problems = [problem for problem in course.problems() if problem.part.id not in without]
-    files = {path.name: path for path in _files_in(course.root / "students")}
+    for name in _NEEDED:
+        if not (course.root / "students" / name).is_file():
+            needed = f"a course needs {' and '.join(_NEEDED)} in students/ for its students' copy"
+            raise CourseError(f"{course.root / 'students' / name} is missing; {needed}")
+    files = {path.name: path for path in (course.root / "students").glob("*") if path.is_file()}
     pages = (path for path in (course.root / "students/docs").rglob("*") if path.is_file())
     files |= {path.relative_to(course.root / "students").as_posix(): path for path in pages}
     container = ".devcontainer/devcontainer.json"
-    files[container] = course.root / "students" / container
+    if (course.root / "students" / container).is_file():
+        files[container] = course.root / "students" / container
     found = {name: _read(path) for name, path in files.items()}
     of_problems = {
         f"problems/{problem.id}/{name}": content
@@ -290,8 +301,8 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
             found[path.relative_to(course.root).as_posix()] = _read(path)
     begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
-    for path in files_used(course.root / "grader", begun):
-        found[path.relative_to(course.root).as_posix()] = _read(path)
+    for path in files_used(_PACKAGE, begun):
+        found[path.relative_to(_PACKAGE.parent).as_posix()] = _read(path)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
     found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
@@ -345,18 +356,6 @@ def _comparisons(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
         for problem in course.problems()
         if problem.part.id in parts and has_comparison(course, problem)
     }
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """Return the files of a folder, without what its own folders hold.
-
-    Raises:
-        CourseError: there are none.
-    """
-    found = sorted(path for path in folder.glob("*") if path.is_file())
-    if not found:
-        raise CourseError(f"{folder} is missing; the students' copy needs it")
-    return found
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:

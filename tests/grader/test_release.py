@@ -364,7 +364,7 @@ def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Cours
 def course(tmp_path: Path) -> Course:
     """The course without solutions, to make corrections in."""
     root = tmp_path / "instructor"
-    for name in ("problems", "grader", "students"):
+    for name in ("problems", "students"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("LICENSE", "course.toml"):
         shutil.copy(ROOT / name, root)
@@ -374,9 +374,7 @@ def course(tmp_path: Path) -> Course:
 @pytest.fixture
 def of_two_parts(two_parts: Course) -> Course:
     """A course of two parts with all that goes out to students."""
-    for name in ("grader", "students"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, two_parts.root / name, ignore=ignored)
+    shutil.copytree(ROOT / "students", two_parts.root / "students")
     shutil.copy(ROOT / "LICENSE", two_parts.root)
     readme = two_parts.problems()[0].folder / "README.md"
     with readme.open("a", encoding="utf-8") as file:
@@ -562,7 +560,7 @@ def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_pa
 
 @pytest.mark.slow
 def test_byte_code_of_the_course_is_no_file_of_it(course: Course, tmp_path: Path) -> None:
-    for folder in ("problems/shared", "grader", f"problems/{course.problems()[0].id}/pictures"):
+    for folder in ("problems/shared", f"problems/{course.problems()[0].id}/pictures"):
         (course.root / folder / "__pycache__").mkdir(exist_ok=True)
         (course.root / folder / "__pycache__/module.pyc").write_bytes(b"")
     release(course, tmp_path / "copy")
@@ -594,9 +592,21 @@ def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) ->
 
 def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path) -> None:
     shutil.rmtree(course.root / "students")
-    with pytest.raises(CourseError, match="students is missing"):
+    with pytest.raises(CourseError, match="README.md is missing; a course needs README.md and "):
         release(course, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_course_outside_of_the_repository_is_released_with_the_grader_that_runs(
+    small_course: Course, tmp_path: Path
+) -> None:
+    students = small_course.root / "students"
+    students.mkdir()
+    (students / "README.md").write_text("# Doubling\n")
+    shutil.copy(ROOT / "students/pyproject.toml", students)
+    release(small_course, tmp_path / "copy")
+    done = in_the_copy(Course(tmp_path / "copy"), "problems/01-doubling", "-c", CHECK, "check")
+    assert "0 of 2 points" in done.stdout, done.stderr
 
 
 def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:
