@@ -252,6 +252,8 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
         raise _error(place, number, "a mistake has a sentence and a nudge, each behind a '#'")
+    if sentences[0].endswith("?"):
+        raise _error(place, number, "the nudge comes second; first the end of 'It looks as if ...'")
     if not found:
         raise _error(place, number, f"'{match[1]}' changes nothing: it has no '@'")
     blocks = tuple(_block(block, place) for block in found)

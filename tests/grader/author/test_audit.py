@@ -89,7 +89,27 @@ def spoil_grammar(root: Path) -> None:
 
 def spoil_points(root: Path) -> None:
     path = root / "problems/01-doubling/README.md"
-    path.write_text(path.read_text().replace("4 points", "5 points"))
+    path.write_text(path.read_text().replace("Points: 4", "Points: 5"))
+
+
+def spoil_time(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text().replace("5 minutes", "10 minutes"))
+
+
+def spoil_hint(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text() + "<details>\n<summary>divide: a nudge</summary>\n")
+
+
+def spoil_docstring(root: Path) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    path.write_text(path.read_text().replace('"""double is right for other numbers"""', ""))
+
+
+def spoil_question(root: Path) -> None:
+    path = root / "problems/01-doubling/probe.py"
+    path.write_text(path.read_text().replace("problem.double(", "problem.duoble("))
 
 
 def spoil_rule(root: Path) -> None:
@@ -129,7 +149,11 @@ def test_idle(problem):
         (spoil_variant, "variant product fails test_doubles"),
         (spoil_mistake, "mistake triples passes all tests"),
         (spoil_grammar, "mistake triples can't be read as Python: line 2: '(' was never closed"),
-        (spoil_points, "course.toml says 4 points; the README says 5"),
+        (spoil_points, "the README does not say as course.toml does: Difficulty: easy · Time: 5 "),
+        (spoil_time, "the README does not say as course.toml does: Difficulty: easy · Time: 5 "),
+        (spoil_hint, "a hint is for 'divide', which the stub does not have"),
+        (spoil_docstring, "test_hidden has no docstring"),
+        (spoil_question, "the reference answers 'double: "),
         (spoil_rule, "no visible test is named for the rule"),
         (spoil_test, "test_idle catches no mistake"),
         (spoil_steadiness, "is unsteady: test_idle"),

@@ -163,6 +163,7 @@ BLOCK = "@\n-a\n+b\n"
         (f"\n== halves\n# s\n{BLOCK}", "line 2: a head is '== name (reference)'"),
         (f"== halves (a) heavy\n# s\n{BLOCK}", "line 1: a head is '== name (reference)'"),
         (f"{HEAD}{BLOCK}", "line 1: a mistake has a sentence"),
+        (f"{HEAD}# Which one?\n{BLOCK}", "line 1: the nudge comes second"),
         (f"{HEAD}# s\n# t\n# u\n{BLOCK}", "line 1: a mistake has a sentence"),
         (f"{HEAD}# s\nand so on\n{BLOCK}", "line 3: here stand sentences"),
         (f"{HEAD}# s\n", "line 1: 'halves' changes nothing"),
