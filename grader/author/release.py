@@ -68,6 +68,7 @@ class Release:
         removed: the files that the course no longer has.
         kept: the files that were left alone, as somebody has changed them.
         beside: where changed files are kept in whose place the course's now stand.
+        unlisted: the problems of which the students' front page says nothing.
         parts: which parts of the course the copy has.
     """
 
@@ -78,14 +79,16 @@ class Release:
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """Return a few lines for the terminal."""
+        lines = [f"students/{FRONT_PAGE} says nothing of {id}." for id in self.unlisted]
         if self.new:
             has = " and ".join(f"part {part}" for part in self.parts)
             number = counted(len(self.written), "file")
-            return f"The students' copy is in {self.folder}: {has}, {number}."
-        lines = [f"written: {path}" for path in self.written]
+            return "\n".join([*lines, f"The students' copy is in {self.folder}: {has}, {number}."])
+        lines += [f"written: {path}" for path in self.written]
         lines += [f"kept, as it was changed there: {path}" for path in self.beside]
         lines += [f"removed: {path}" for path in self.removed]
         lines += [f"left alone, as it was changed there: {path}" for path in self.kept]
@@ -143,7 +146,9 @@ def release(
     files |= made
     page = files[FRONT_PAGE].decode()
     files[FRONT_PAGE] = with_address(page, extras.url, notebook=next(iter(made), "")).encode()
-    done = Release(folder, new=earlier is None, parts=parts)
+    problems = [Path(path).parent.name for path in files if Path(path).name == SUBMISSION_FILE]
+    unlisted = [id for id in problems if id not in page]
+    done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
     if done.new:  # first, so that a release that is cut short can be carried on
         _write_manifest(folder, _Manifest({}, parts, extras))
     for path, content in files.items():
