@@ -167,7 +167,7 @@ def _about_fingerprints(
     if not same_fingerprints(kept, fresh):
         yield "fingerprints.json is not up to date; write it with --write-fingerprints"
     for part, answers in fresh.reference.items():
-        for question, answer in (answers.main | answers.edges).items():
+        for question, answer in {**answers.main, **answers.edges}.items():
             if answer.instead in _TYPOS:
                 yield f"the reference answers '{part}: {question}' of probe.py by {answer.instead}"
     for outcome in outcomes:
