@@ -66,7 +66,7 @@ audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes los
 
 .PHONY: figures
 figures: $(OWN_UV) ## draw the pictures of the problems anew
-	$(RUN) python -m shared.pictures
+	$(RUN) python problems/shared/pictures.py
 
 .PHONY: bench
 bench: $(OWN_UV) ## measure what the boundary costs

@@ -297,7 +297,7 @@ def faults() -> Iterator[list[str]]:
     except (SubmissionError, InUse, UsageError) as error:
         stop(plain(str(error)), BAD_USAGE)
     except CourseError as error:
-        stop(f"The course is not as it should be; no mark was given: {error}", GRADERS_FAULT)
+        stop(f"The course is not as it should be: {error}", GRADERS_FAULT)
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:

@@ -25,6 +25,7 @@ from grader.cli import (
     stop,
     this_course,
 )
+from grader.course import command
 from grader.errors import UsageError
 from grader.files import require_writable
 from grader.result import Isolation, Policy, SubmissionResult
@@ -465,7 +466,7 @@ def new(
     name: Annotated[str, typer.Argument(help="number and name, such as 12-layer-norm")],
     part: Annotated[str, typer.Option(help="of which part; default: the last one")] = "",
 ) -> None:
-    """Write a tiny problem that passes the audit, to go on from."""
+    """Write a tiny problem to go on from; with its fingerprints it passes the audit."""
     with faults():
         from grader.author.new import new_problem
 
@@ -473,7 +474,7 @@ def new(
     print_text(
         f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
     )
-    print_text(f"To see that it holds: uv run grader audit {problem.id[:2]} --write-fingerprints")
+    typer.echo(f"To see that it holds: {command(f'audit {problem.id[:2]} --write-fingerprints')}")
 
 
 @app.command()

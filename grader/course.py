@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -394,8 +395,8 @@ class Course:
         """
         manifest = self.manifest
         if not manifest.problems:
-            there_is_none = "there is no [[problems]]; `grader new 01-name` writes one"
-            raise CourseError(f"{self.root / MANIFEST}: {there_is_none}")
+            writes_one = f"`{command('new 01-name')}` writes one"
+            raise CourseError(f"{self.root / MANIFEST}: there is no [[problems]]; {writes_one}")
         folders = [self.root / "problems" / entry.id for entry in manifest.problems]
         problems = [Problem(f) for f in folders if not self.only or f.name in self.only]
         for problem in problems:
@@ -479,6 +480,13 @@ def use_course(root: Path) -> None:
     if not (root / MANIFEST).is_file():
         raise UsageError(f"There is no {MANIFEST} in {root}, so it is no course.")
     os.environ[COURSE_VARIABLE] = str(root.resolve())
+
+
+def command(words: str) -> str:
+    """Return a command as it is typed here: with `--course`, where that names the course."""
+    named = os.environ.get(COURSE_VARIABLE)
+    course = f"--course {shlex.quote(named)} " if named else ""
+    return f"uv run grader {course}{words}"
 
 
 def own_course() -> Course:

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, locked against others, set aside, read as rows, hashed."""
+"""Files: written whole or not at all, locked, kept, set aside, read as rows, hashed."""
 
 from __future__ import annotations
 
@@ -180,6 +180,18 @@ def set_aside(path: Path, why: str, *, stays: bool = False) -> Path:
     free = next(n for n in map(path.with_name, names) if not os.path.lexists(n))
     with writing(free):
         return Path(shutil.copy2(path, free)) if stays else path.rename(free)
+
+
+def keep(file: Path) -> Path:
+    """Copy a file to the first free name such as problem.py.bak-1, and return that."""
+    content = file.read_bytes()
+    for number in itertools.count(1):
+        kept = file.with_name(f"{file.name}.bak-{number}")
+        with writing(kept), suppress(FileExistsError):
+            with kept.open("xb") as copy:  # x: never over a file that is there
+                copy.write(content)
+            return kept
+    raise AssertionError("unreachable")
 
 
 def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:

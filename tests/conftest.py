@@ -115,7 +115,7 @@ def add_problem(root: Path, id: str, part: str = "one") -> None:
 
 README = """# 01 · Doubling
 
-Easy, 5 minutes, 4 points.
+Difficulty: easy · Time: 5 minutes · Points: 4
 
 ## Rules that the tests enforce
 
@@ -220,7 +220,9 @@ def write_course_of_two_parts(root: Path) -> Course:
     course = write_small_course(root)
     for number in ("06", "07"):
         add_problem(root, f"{number}-doubling", "two")
-        readme = README.replace("01 ·", f"{number} ·").replace("Easy", "Part two · Easy")
+        readme = README.replace("01 ·", f"{number} ·").replace(
+            "Difficulty", "Part two · Difficulty"
+        )
         (root / f"problems/{number}-doubling/README.md").write_text(readme, encoding="utf-8")
     return course
 

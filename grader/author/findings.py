@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,9 @@ from grader.run.worth_of_tests import is_less_exact
 
 ORACLE = "oracle.py"
 """Tests as a careful student would write them, against PyTorch's own functions."""
+
+_TYPOS = ("AttributeError", "NameError", "TypeError")
+"""What the reference answers where a question itself is wrong."""
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
@@ -65,9 +69,18 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
             if not outcome.caught_by:
                 yield f"{what} passes all tests"
             elif not outcome.named:
-                yield f"{what} is caught but not named"
+                yield f"{what} {_unreadable(outcome.candidate.source) or 'is caught but not named'}"
     for test in outcome.unsteady:
         yield f"{what} is unsteady: {test}"
+
+
+def _unreadable(source: bytes) -> str:
+    """Return what Python says of a file that is none of its language; empty if it is."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return f"can't be read as Python: line {error.lineno}: {error.msg}"
+    return ""
 
 
 def wrongly_marked(solution: Path, right: Iterable[tuple[str, bytes]]) -> Iterator[str]:
@@ -106,6 +119,9 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
     for name in dict.fromkeys(test.name for test in tests):
         if name not in catching:
             yield f"{name} catches no mistake"
+    for test in tests:
+        if test.title == test.id:
+            yield f"{test.id} has no docstring, which is what students read"
     visibly = sum(mistake.caught_visibly for mistake in mistakes)
     if mistakes and visibly < VISIBLE_SHARE * len(mistakes):
         yield f"the visible tests catch only {visibly} of {len(mistakes)} mistakes"
@@ -114,12 +130,13 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
 def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
     """Check that README and tests say what `course.toml` does, and that each rule has its test."""
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
-    promised, points = problem.entry.points, sum(test.max for test in tests)
+    entry = problem.entry
+    promised, points = entry.points, sum(test.max for test in tests)
     if abs(promised - points) > 1e-6:
         yield f"the tests add up to {points:g} points; {MANIFEST} says {promised:g}"
-    said = re.search(r"(?:Points: (\d+)|(\d+) points)", readme)
-    if said is None or int(said[1] or said[2]) != promised:
-        yield f"{MANIFEST} says {promised:g} points; the README says {said and said[0]}"
+    head = f"Difficulty: {entry.difficulty} · Time: {_time(*entry.minutes)} · Points: {promised:g}"
+    if not re.search(rf"{re.escape(head)}\b", readme):
+        yield f"the README does not say as {MANIFEST} does: {head}"
     rules = re.search(r"^## Rules.*?\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
     bullets = re.split(r"^- ", rules[1], flags=re.MULTILINE)[1:] if rules else []
     visible = {test.name for test in tests if not test.hidden}
@@ -129,6 +146,19 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
         named = set(re.findall(r"`(test_\w+)`", bullet))
         if not named or not named <= visible:
             yield f"no visible test is named for the rule: {' '.join(bullet.split())[:80]}"
+    stub = problem.original.read_text(encoding="utf-8")
+    hints = readme.partition("\n## Hints\n")[2].partition("\n## ")[0]
+    for task in dict.fromkeys(re.findall(r"<summary>([^<:]+): ", hints)):
+        name = re.escape(task.rpartition(".")[2])
+        if not task.startswith("The ") and not re.search(rf"\b(def|class) {name}\b", stub):
+            yield f"a hint is for '{task}', which the stub does not have"
+
+
+def _time(least: int, most: int) -> str:
+    """Return the time as a README's head says it."""
+    if least == most:
+        return f"{least} minutes" if least < 120 else f"{least // 60} hours"
+    return f"{least} to {most} minutes" if most <= 120 else f"{least // 60} to {most // 60} hours"
 
 
 def _about_fingerprints(
@@ -136,6 +166,10 @@ def _about_fingerprints(
 ) -> Iterator[str]:
     if not same_fingerprints(kept, fresh):
         yield "fingerprints.json is not up to date; write it with --write-fingerprints"
+    for part, answers in fresh.reference.items():
+        for question, answer in {**answers.main, **answers.edges}.items():
+            if answer.instead in _TYPOS:
+                yield f"the reference answers '{part}: {question}' of probe.py by {answer.instead}"
     for outcome in outcomes:
         if outcome.candidate.kind is CandidateKind.VARIANT:
             for part, wrong in deviations(outcome.answers, fresh.reference).items():

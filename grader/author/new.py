@@ -1,4 +1,4 @@
-"""Writes a tiny problem that passes the audit, with comments where one goes on."""
+"""Writes a tiny problem to go on from; once its fingerprints are written, it passes the audit."""
 
 from __future__ import annotations
 

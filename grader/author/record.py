@@ -169,7 +169,7 @@ def _in_candidate(name: str, before: Record, now: Record) -> Iterator[str]:
         yield f" has {new.points:g} points, had {old.points:g}"
     if old.named != new.named:
         yield f" is named {_listed(new.named)}, was {_listed(old.named)}"
-    for test in sorted({*old.not_passed, *new.not_passed}):
+    for test in sorted({*old.not_passed, *new.not_passed} & now.tests.keys()):  # others are gone
         here, there = _status(new, now, test), _status(old, before, test)
         if here != there:
             yield f": {test} is {here}, was {there}"

@@ -32,7 +32,7 @@ from grader.course import (
     Problem,
 )
 from grader.errors import CourseError, UsageError
-from grader.files import write_whole, writing
+from grader.files import keep, write_whole, writing
 from grader.grade.packing import files_used
 from grader.text import counted
 
@@ -43,6 +43,12 @@ _OF_THE_COURSE = {
     "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
 }  # fmt: skip
 """Folders in which a copy would be taken for a part of the course."""
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+"""The grader that runs, of which students get what theirs needs."""
+
+_NEEDED = (FRONT_PAGE, "pyproject.toml")
+"""What a course's `students/` has to have; whatever else is in it goes out as well."""
 
 _PRACTICE = ".practice.bin"
 """As `worth_of_tests.sealed_file` calls it, which is not loaded for a name: torch comes with it."""
@@ -60,7 +66,9 @@ class Release:
         new: whether there was no copy before.
         written: the files that are new or changed, as paths in the copy.
         removed: the files that the course no longer has.
-        kept: the files of a student's work that were left alone.
+        kept: the files that were left alone, as somebody has changed them.
+        beside: where changed files are kept in whose place the course's now stand.
+        unlisted: the problems of which the students' front page says nothing.
         parts: which parts of the course the copy has.
     """
 
@@ -70,16 +78,20 @@ class Release:
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         """Return a few lines for the terminal."""
+        lines = [f"students/{FRONT_PAGE} says nothing of {id}." for id in self.unlisted]
         if self.new:
             has = " and ".join(f"part {part}" for part in self.parts)
             number = counted(len(self.written), "file")
-            return f"The students' copy is in {self.folder}: {has}, {number}."
-        lines = [f"updated: {path}" for path in self.written]
+            return "\n".join([*lines, f"The students' copy is in {self.folder}: {has}, {number}."])
+        lines += [f"written: {path}" for path in self.written]
+        lines += [f"kept, as it was changed there: {path}" for path in self.beside]
         lines += [f"removed: {path}" for path in self.removed]
-        lines += [f"left alone, as it holds work: {path}" for path in self.kept]
+        lines += [f"left alone, as it was changed there: {path}" for path in self.kept]
         done = "is up to date." if self.written or self.removed else "was up to date already."
         return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
 
@@ -96,8 +108,8 @@ def release(
 ) -> Release:
     """Write the students' copy into a new folder, or bring an earlier copy up to date.
 
-    A `problem.py` that someone has worked on is left alone, and so are files that the copy was not
-    released with. What is not given is as in an earlier copy.
+    A file that was changed in the copy is left alone; where the course's own has changed, too, it
+    is kept beside that, but for `problem.py`. What is not given is as in an earlier copy.
 
     Args:
         course: the instructor's, with its hidden tests.
@@ -134,17 +146,22 @@ def release(
     files |= made
     page = files[FRONT_PAGE].decode()
     files[FRONT_PAGE] = with_address(page, extras.url, notebook=next(iter(made), "")).encode()
-    done = Release(folder, new=earlier is None, parts=parts)
+    problems = [Path(path).parent.name for path in files if Path(path).name == SUBMISSION_FILE]
+    unlisted = [id for id in problems if id not in page]
+    done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
     if done.new:  # first, so that a release that is cut short can be carried on
         _write_manifest(folder, _Manifest({}, parts, extras))
     for path, content in files.items():
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
-        if _hash_of(folder / path) == before[path]:
+        present = _hash_of(folder / path)
+        if present == before[path]:
             with writing(folder / path):
                 (folder / path).unlink()
             _remove_empty(folder, path)
             done.removed.append(path)
+        elif present:
+            done.kept.append(path)
     hashes = {path: _sha256(content) for path, content in files.items()}
     _write_manifest(folder, _Manifest(hashes, parts, extras))
     return done
@@ -178,12 +195,14 @@ class _Manifest:
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
     """Write one file of the copy, unless it is there already or is a student's work."""
-    present = _hash_of(folder / path)
-    if present == _sha256(content):
+    present, ours = _hash_of(folder / path), _sha256(content)
+    if present == ours:
         return
-    if Path(path).name == SUBMISSION_FILE and present not in (None, before):
-        done.kept.append(path)
-        return
+    if present not in (None, before):  # somebody has changed it
+        if before == ours or Path(path).name == SUBMISSION_FILE:
+            done.kept.append(path)
+            return
+        done.beside.append(keep(folder / path).relative_to(folder).as_posix())
     write_whole(folder / path, content)
     done.written.append(path)
 
@@ -264,11 +283,16 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
     manifest = course.manifest
     without = [part.id for part in manifest.parts if parts and part.id not in parts]
     problems = [problem for problem in course.problems() if problem.part.id not in without]
-    files = {path.name: path for path in _files_in(course.root / "students")}
+    for name in _NEEDED:
+        if not (course.root / "students" / name).is_file():
+            needed = f"a course needs {' and '.join(_NEEDED)} in students/ for its students' copy"
+            raise CourseError(f"{course.root / 'students' / name} is missing; {needed}")
+    files = {path.name: path for path in (course.root / "students").glob("*") if path.is_file()}
     pages = (path for path in (course.root / "students/docs").rglob("*") if path.is_file())
     files |= {path.relative_to(course.root / "students").as_posix(): path for path in pages}
     container = ".devcontainer/devcontainer.json"
-    files[container] = course.root / "students" / container
+    if (course.root / "students" / container).is_file():
+        files[container] = course.root / "students" / container
     found = {name: _read(path) for name, path in files.items()}
     of_problems = {
         f"problems/{problem.id}/{name}": content
@@ -282,8 +306,8 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
             found[path.relative_to(course.root).as_posix()] = _read(path)
     begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
-    for path in files_used(course.root / "grader", begun):
-        found[path.relative_to(course.root).as_posix()] = _read(path)
+    for path in files_used(_PACKAGE, begun):
+        found[path.relative_to(_PACKAGE.parent).as_posix()] = _read(path)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
     found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
@@ -337,18 +361,6 @@ def _comparisons(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
         for problem in course.problems()
         if problem.part.id in parts and has_comparison(course, problem)
     }
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """Return the files of a folder, without what its own folders hold.
-
-    Raises:
-        CourseError: there are none.
-    """
-    found = sorted(path for path in folder.glob("*") if path.is_file())
-    if not found:
-        raise CourseError(f"{folder} is missing; the students' copy needs it")
-    return found
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:

@@ -246,11 +246,14 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     match = _HEAD.fullmatch(head.rstrip())
     if match is None or (match[2] is None and family is None):
         said = "a head is '== name (reference)', or, below that of a family, '== name'"
-        raise _error(place, number, said)
+        weight = "behind it may stand 'idea', 'idea of NAME' or 'slip', and then 'core'"
+        raise _error(place, number, f"{said}; {weight}")
     common = family if family is not None and match[2] is None else _Family("", match[2], "", [])
     sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
         raise _error(place, number, "a mistake has a sentence and a nudge, each behind a '#'")
+    if sentences[0].endswith("?"):
+        raise _error(place, number, "the nudge comes second; first the end of 'It looks as if ...'")
     if not found:
         raise _error(place, number, f"'{match[1]}' changes nothing: it has no '@'")
     blocks = tuple(_block(block, place) for block in found)

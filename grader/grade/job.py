@@ -53,8 +53,12 @@ def serve(
                 while True:
                     submission, seconds = connection.recv()
                     connection.send(answer(submission, grader, seconds))
-        except (InternalError, CourseError) as error:
+        except InternalError as error:
             connection.send(str(error))
+        except CourseError as error:
+            while True:  # another process would find the same
+                connection.recv()
+                connection.send(str(error))
 
 
 def limit_memory(size: int) -> None:

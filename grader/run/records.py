@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from grader.code.forbidden import Betrayed
 from grader.code.loading import load_module
-from grader.course import HIDDEN_MARKER, Course, Problem
+from grader.course import HIDDEN_MARKER, MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.probe import Probe, load_probe
 from grader.errors import CourseError, InternalError
@@ -58,8 +59,15 @@ class ProblemTests:
 
     @cached_property
     def probe(self) -> Probe | None:
-        """What asks for known mistakes, loaded when it is first wanted."""
-        return load_probe(self.problem)
+        """What asks for known mistakes, loaded when it is first wanted.
+
+        Raises:
+            CourseError: it can't be loaded.
+        """
+        try:
+            return load_probe(self.problem)
+        except Exception as error:
+            raise CourseError(f"{self.problem.probe_file} can't be loaded: {error}") from error
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
@@ -137,7 +145,8 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
     """Return a test file.
 
     Raises:
-        CourseError: Python had another module under the file's name, and pytest took that.
+        CourseError: Python had another module under the file's name, and pytest took that; or the
+            problem forbids what nobody knows.
     """
     found = module.__file__
     if found is None or Path(found).resolve() != path.resolve():
@@ -146,6 +155,12 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
             "can be given by that one's tests"
         )
     problem = Problem(path.parent)
+    try:
+        Betrayed(problem.entry.forbidden)
+    except KeyError as error:
+        known = ", ".join(sorted({*Betrayed().traces.values()}))
+        forbids = f"{problem.id} forbids {error}, which is not known"
+        raise CourseError(f"{MANIFEST}: {forbids}; known are {known}") from None
     digest = hashlib.sha256(path.read_bytes()).digest()
     return ProblemTests(problem, module, digest, problem.first_hidden_line())
 
@@ -160,19 +175,31 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
     asked = inspect.signature(function).parameters
     if "solution" in asked and not hidden:
         raise refused(item, f"asks for the solution, and stands above '{HIDDEN_MARKER}'")
-    marker = item.get_closest_marker("points")
     arguments = item.callspec.params if hasattr(item, "callspec") else {}
     return CollectedTest(
         tests=tests,
         id=item.name,
         title=" ".join((function.__doc__ or item.name).split()).rstrip("."),
         hidden=hidden,
-        points=(marker.args[0] if marker else 0) / cases,
+        points=_points(item) / cases,
         function=function,
         case={name: value for name, value in arguments.items() if name in asked},
         fixtures=tuple(name for name in FIXTURES if name in asked),
         inspection_only=item.get_closest_marker("inspection_only") is not None,
     )
+
+
+def _points(item: pytest.Function) -> float:
+    """Return what a test is worth, with all of its cases.
+
+    Raises:
+        CourseError: nobody would lose points by it.
+    """
+    marker = item.get_closest_marker("points")
+    match marker and marker.args:
+        case (int() | float() as points,) if points > 0:
+            return points
+    raise refused(item, "has no points above 0; mark what it is worth, @pytest.mark.points(2)")
 
 
 # What is not plain

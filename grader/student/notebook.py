@@ -13,8 +13,7 @@ from typing import Any
 
 from grader.code.loading import STUDENT_MODULE, load_module
 from grader.course import Problem, own_course
-from grader.files import write_whole
-from grader.student.reset import keep
+from grader.files import keep, write_whole
 
 
 def show(name: str) -> None:

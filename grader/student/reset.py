@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 from grader.course import Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.files import write_whole, writing
+from grader.files import keep, write_whole
 
 
 def require_stub(course: Course, problem: Problem) -> None:
@@ -48,15 +46,3 @@ def put_stub_back(problem: Problem) -> Path | None:
     kept = keep(problem.stub) if problem.stub.is_file() else None
     write_whole(problem.stub, original)
     return kept
-
-
-def keep(file: Path) -> Path:
-    """Copy a file to the first free name such as problem.py.bak-1, and return that."""
-    content = file.read_bytes()
-    for number in count(1):
-        kept = file.with_name(f"{file.name}.bak-{number}")
-        with writing(kept), suppress(FileExistsError):
-            with kept.open("xb") as copy:  # x: never over a file that is there
-                copy.write(content)
-            return kept
-    raise AssertionError("unreachable")

@@ -1,6 +1,6 @@
 """What the course's pictures are made with, and the command that draws them all.
 
-Run `uv run python -m shared.pictures` to write every picture of the course.
+Run `uv run python problems/shared/pictures.py` to write every picture of the course.
 """
 
 from __future__ import annotations

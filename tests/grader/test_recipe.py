@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,16 @@ def test_a_student_meets_it(run: Run) -> None:
     assert done.returncode == 1
     assert "99-residual-sum" in done.stdout
     assert "0 of 2" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_long_name_is_written_as_the_linter_wants_it(small_course: Course) -> None:
+    problem = new_problem(small_course, "12-rotary-position-embedding")
+    folders = [problem.folder, small_course.solution(problem).parent]
+    for command in ("check --select E501", "format --check"):
+        ruff = [sys.executable, "-m", "ruff", *command.split(), "--line-length", "100"]
+        done = subprocess.run([*ruff, *folders], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,37 @@ def test_the_front_page_says_what_the_problems_do() -> None:
         assert row in page, row
 
 
+def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
+    """As the front page says it, and as git is after its installation."""
+    page = (ROOT / "students/README.md").read_text(encoding="utf-8")
+    (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
+    who = {
+        f"GIT_{role}_{key}": "s@x" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
+    }
+    plain = {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_EDITOR": "false",
+    }
+    course, clone = tmp_path / "course", tmp_path / "clone"
+
+    def git(command: str, folder: Path) -> None:
+        subprocess.run(command.split(), cwd=folder, env=os.environ | who | plain, check=True)
+
+    def commit(folder: Path, name: str) -> None:
+        (folder / name).write_text(name)
+        git(f"git add {name}", folder)
+        git(f"git commit -qm {name}", folder)
+
+    git("git init -q course", tmp_path)
+    commit(course, "README.md")
+    git("git clone -q course clone", tmp_path)
+    commit(clone, "problem.py")
+    commit(course, "correction")
+    git(fetch, clone)
+    assert (clone / "correction").exists()
+
+
 def test_its_picture_is_that_of_the_problem() -> None:
     picture = "pictures/heads.png"
     of_problem = ROOT / "problems/05-multi-head-attention" / picture
@@ -333,7 +364,7 @@ def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Cours
 def course(tmp_path: Path) -> Course:
     """The course without solutions, to make corrections in."""
     root = tmp_path / "instructor"
-    for name in ("problems", "grader", "students"):
+    for name in ("problems", "students"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("LICENSE", "course.toml"):
         shutil.copy(ROOT / name, root)
@@ -343,9 +374,7 @@ def course(tmp_path: Path) -> Course:
 @pytest.fixture
 def of_two_parts(two_parts: Course) -> Course:
     """A course of two parts with all that goes out to students."""
-    for name in ("grader", "students"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, two_parts.root / name, ignore=ignored)
+    shutil.copytree(ROOT / "students", two_parts.root / "students")
     shutil.copy(ROOT / "LICENSE", two_parts.root)
     readme = two_parts.problems()[0].folder / "README.md"
     with readme.open("a", encoding="utf-8") as file:
@@ -486,6 +515,41 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     assert (again.written, again.removed, again.kept) == ([], [], done.kept)
 
 
+def test_what_was_changed_in_a_copy_is_never_lost(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, ["one"], notebooks=True)
+    folder = copy / "problems/01-doubling"
+    for name in ("problem.py", "README.md", "notebook.ipynb", "test_doubling.py"):
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write("# my work\n")
+    problem = of_two_parts.problems()[0]
+    with (problem.folder / "README.md").open("a", encoding="utf-8") as file:
+        file.write("Corrected.\n")  # in the notebook as well, which is made from it
+
+    summary = release(of_two_parts, copy).summary().splitlines()
+
+    at = "problems/01-doubling"
+    assert summary[1:-1] == [  # but for the front page, which is not of this course
+        f"written: {at}/README.md",
+        f"written: {at}/notebook.ipynb",
+        f"kept, as it was changed there: {at}/README.md.bak-1",
+        f"kept, as it was changed there: {at}/notebook.ipynb.bak-1",
+        f"left alone, as it was changed there: {at}/problem.py",
+        f"left alone, as it was changed there: {at}/test_doubling.py",
+    ]
+    assert (folder / "README.md").read_text("utf-8").endswith("Corrected.\n")
+    for name in ("problem.py", "README.md.bak-1", "notebook.ipynb.bak-1", "test_doubling.py"):
+        assert (folder / name).read_text("utf-8").endswith("# my work\n"), name
+
+
+def test_work_on_a_problem_that_is_gone_is_told(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy)
+    (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
+    done = release(of_two_parts, copy, ["one"])
+    assert done.kept == ["problems/07-doubling/problem.py"]
+
+
 def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_path: Path) -> None:
     problem = course.problems()[0]
     problem.stub.write_text("# a solution\n", encoding="utf-8")
@@ -496,7 +560,7 @@ def test_work_in_the_instructors_own_stub_is_not_released(course: Course, tmp_pa
 
 @pytest.mark.slow
 def test_byte_code_of_the_course_is_no_file_of_it(course: Course, tmp_path: Path) -> None:
-    for folder in ("problems/shared", "grader", f"problems/{course.problems()[0].id}/pictures"):
+    for folder in ("problems/shared", f"problems/{course.problems()[0].id}/pictures"):
         (course.root / folder / "__pycache__").mkdir(exist_ok=True)
         (course.root / folder / "__pycache__/module.pyc").write_bytes(b"")
     release(course, tmp_path / "copy")
@@ -528,9 +592,22 @@ def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) ->
 
 def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path) -> None:
     shutil.rmtree(course.root / "students")
-    with pytest.raises(CourseError, match="students is missing"):
+    with pytest.raises(CourseError, match="README.md is missing; a course needs README.md and "):
         release(course, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_course_outside_of_the_repository_is_released_with_the_grader_that_runs(
+    small_course: Course, tmp_path: Path
+) -> None:
+    students = small_course.root / "students"
+    students.mkdir()
+    (students / "README.md").write_text("# Doubling\n")
+    shutil.copy(ROOT / "students/pyproject.toml", students)
+    summary = release(small_course, tmp_path / "copy").summary()
+    assert summary.startswith("students/README.md says nothing of 01-doubling.\nThe students'")
+    done = in_the_copy(Course(tmp_path / "copy"), "problems/01-doubling", "-c", CHECK, "check")
+    assert "0 of 2 points" in done.stdout, done.stderr
 
 
 def test_a_missing_stub_is_named(course: Course, tmp_path: Path) -> None:

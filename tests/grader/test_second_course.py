@@ -206,8 +206,9 @@ def test_a_first_problem_is_written_in_numpy(without_torch: Path, tmp_path: Path
     head = 'title = "Empty"\nvalues = "numpy"\n\n[[parts]]\nid = "one"\ntitle = "All"\n'
     (tmp_path / "course.toml").write_text(head, encoding="utf-8")
     run = runner(without_torch, Course(tmp_path), tmp_path)
-    assert "there is no [[problems]]" in run("check").stderr.replace("\n", " ")
-    assert run("new", "01-residual-sum").returncode == 0
+    assert "there is no [[problems]]" in " ".join(run("check").stderr.split())
+    written = run("new", "01-residual-sum").stdout
+    assert f"uv run grader --course {tmp_path} audit 01 --write-fingerprints" in written
     done = run("audit", "--jobs", "1", "--write-fingerprints")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "caught 2 of 2" in done.stdout

@@ -82,9 +82,34 @@ def spoil_mistake(root: Path) -> None:
     path.write_text(path.read_text().replace("3 * x", "2 * x"))
 
 
+def spoil_grammar(root: Path) -> None:
+    path = root / "solutions/01-doubling/mistakes.edits"
+    path.write_text(path.read_text().replace("3 * x", "3 * (x"))
+
+
 def spoil_points(root: Path) -> None:
     path = root / "problems/01-doubling/README.md"
-    path.write_text(path.read_text().replace("4 points", "5 points"))
+    path.write_text(path.read_text().replace("Points: 4", "Points: 5"))
+
+
+def spoil_time(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text().replace("5 minutes", "10 minutes"))
+
+
+def spoil_hint(root: Path) -> None:
+    path = root / "problems/01-doubling/README.md"
+    path.write_text(path.read_text() + "<details>\n<summary>divide: a nudge</summary>\n")
+
+
+def spoil_docstring(root: Path) -> None:
+    path = root / "problems/01-doubling/test_doubling.py"
+    path.write_text(path.read_text().replace('"""double is right for other numbers"""', ""))
+
+
+def spoil_question(root: Path) -> None:
+    path = root / "problems/01-doubling/probe.py"
+    path.write_text(path.read_text().replace("problem.double(", "problem.duoble("))
 
 
 def spoil_rule(root: Path) -> None:
@@ -94,7 +119,7 @@ def spoil_rule(root: Path) -> None:
 
 def spoil_test(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = "@pytest.mark.points(0)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
+    test = "@pytest.mark.points(1)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
     path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
 
 
@@ -102,10 +127,12 @@ def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
     tests = """SEEN = []
 
+@pytest.mark.points(1)
 def test_busy(problem):
     '''it is seen'''
     SEEN.append(problem)
 
+@pytest.mark.points(1)
 def test_idle(problem):
     '''only after the other'''
     assert SEEN.pop() is problem
@@ -121,7 +148,12 @@ def test_idle(problem):
         (spoil_solution, "solution solution fails test_doubles"),
         (spoil_variant, "variant product fails test_doubles"),
         (spoil_mistake, "mistake triples passes all tests"),
-        (spoil_points, "course.toml says 4 points; the README says 5"),
+        (spoil_grammar, "mistake triples can't be read as Python: line 2: '(' was never closed"),
+        (spoil_points, "the README does not say as course.toml does: Difficulty: easy · Time: 5 "),
+        (spoil_time, "the README does not say as course.toml does: Difficulty: easy · Time: 5 "),
+        (spoil_hint, "a hint is for 'divide', which the stub does not have"),
+        (spoil_docstring, "test_hidden has no docstring"),
+        (spoil_question, "the reference answers 'double: "),
         (spoil_rule, "no visible test is named for the rule"),
         (spoil_test, "test_idle catches no mistake"),
         (spoil_steadiness, "is unsteady: test_idle"),
@@ -310,8 +342,9 @@ def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
     audited: Course,
 ) -> None:
     path = audited.root / "problems/01-doubling/test_doubling.py"
-    test = "\n\ndef test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
-    path.write_text(path.read_text() + test)
+    text = path.read_text().replace("points(2)\ndef", "points(1)\ndef")
+    rare = "def test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
+    path.write_text(f"{text}\n\n@pytest.mark.points(1)\n{rare}")
     assert audit(audited).findings == []
 
 

@@ -152,3 +152,14 @@ def test_no_student_is_graded_when_the_reference_fails(
     (tmp_path / "class" / "ada" / "01-doubling").mkdir(parents=True)
     with pytest.raises(InternalError, match="reference solution of 01-doubling fails"):
         grade(small_course, tmp_path / "class")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lent")
+def test_what_is_wrong_with_the_course_is_told(small_course: Course, tmp_path: Path) -> None:
+    path = small_course.root / "course.toml"
+    path.write_text(path.read_text().replace('["softmax"]', '["softmaxx"]'))
+    for name in ("ada", "bob", "cy"):  # each gets a process's answer
+        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
+    with pytest.raises(InternalError, match="01-doubling forbids 'softmaxx'"):
+        grade(small_course, tmp_path / "class")

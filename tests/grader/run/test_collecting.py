@@ -103,7 +103,7 @@ def test_other_modules_of_these_names_are_put_back(
 
 def test_a_corrected_file_is_read_anew(small_course: Course) -> None:
     assert len(collected(small_course)) == 3
-    add(small_course, "def test_more(problem):\n    pass")
+    add(small_course, "@pytest.mark.points(1)\ndef test_more(problem):\n    pass")
     assert len(collected(small_course)) == 4
 
 
@@ -143,6 +143,11 @@ def test_the_environment_changes_nothing(
         ("@pytest.mark.xfail\ndef test_x(problem): pass", "is marked xfail"),
         ("@pytest.mark.usefixtures('rng')\ndef test_x(problem): pass", "is marked usefixtures"),
         ("pytestmark = pytest.mark.slow", "is marked slow"),
+        ("def test_x(problem): pass", "has no points above 0"),
+        ("@pytest.mark.points()\ndef test_x(problem): pass", "has no points above 0"),
+        ("@pytest.mark.points(0)\ndef test_x(problem): pass", "has no points above 0"),
+        ("@pytest.mark.points(-1)\ndef test_x(problem): pass", "has no points above 0"),
+        ("@pytest.mark.points('2')\ndef test_x(problem): pass", "has no points above 0"),
         ("async def test_x(problem): pass", "is no plain function"),
         ("class TestX:\n    def test_x(self, problem): pass", "is no plain function"),
         (
@@ -159,6 +164,20 @@ def test_what_is_not_plain_is_refused(small_course: Course, source: str, words: 
     with pytest.raises(CourseError, match=words) as refused:
         collected(small_course)
     assert "test_doubling.py: test_" in str(refused.value) or "TestX" in str(refused.value)
+
+
+def test_what_is_forbidden_must_be_known(small_course: Course) -> None:
+    path = small_course.root / "course.toml"
+    path.write_text(path.read_text().replace('["softmax"]', '["softmaxx"]'))
+    with pytest.raises(CourseError, match="01-doubling forbids 'softmaxx', .*; known are .*gelu"):
+        collected(small_course)
+
+
+def test_a_probe_that_can_not_be_loaded_is_named(small_course: Course) -> None:
+    small_course.problems()[0].probe_file.write_text("def probe(:\n")
+    first, *_ = collected(small_course)
+    with pytest.raises(CourseError, match=r"probe\.py can't be loaded: invalid syntax .*line 1"):
+        _ = first.tests.probe
 
 
 def test_a_generator_is_refused(small_course: Course) -> None:

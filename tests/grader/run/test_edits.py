@@ -163,6 +163,7 @@ BLOCK = "@\n-a\n+b\n"
         (f"\n== halves\n# s\n{BLOCK}", "line 2: a head is '== name (reference)'"),
         (f"== halves (a) heavy\n# s\n{BLOCK}", "line 1: a head is '== name (reference)'"),
         (f"{HEAD}{BLOCK}", "line 1: a mistake has a sentence"),
+        (f"{HEAD}# Which one?\n{BLOCK}", "line 1: the nudge comes second"),
         (f"{HEAD}# s\n# t\n# u\n{BLOCK}", "line 1: a mistake has a sentence"),
         (f"{HEAD}# s\nand so on\n{BLOCK}", "line 3: here stand sentences"),
         (f"{HEAD}# s\n", "line 1: 'halves' changes nothing"),
@@ -176,6 +177,11 @@ def test_what_can_not_be_read_is_refused(text: str, error: str) -> None:
     with pytest.raises(CourseError) as caught:
         parse(text)
     assert str(caught.value).startswith(f"mistakes.edits, {error}")
+
+
+def test_a_weight_that_is_none_is_told_which_there_are() -> None:
+    with pytest.raises(CourseError, match="may stand 'idea', 'idea of NAME' or 'slip'"):
+        parse(f"== halves (a) ideas of f\n# s\n{BLOCK}")
 
 
 def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:

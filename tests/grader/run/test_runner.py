@@ -136,7 +136,7 @@ def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str
 
 LOOKING = """
 
-@pytest.mark.points(0)
+@pytest.mark.points(1)
 @pytest.mark.inspection_only
 def test_looks(problem):
     'double is written by hand'
@@ -196,7 +196,7 @@ def test_where_a_rule_alone_is_broken_nothing_is_said_to_be_kept(
     run: Run, small_course: Course
 ) -> None:
     (problem,) = small_course.problems()
-    looking = LOOKING.replace("(1", "(70")
+    looking = LOOKING.replace("ones(1", "ones(70").replace("full((1", "full((70")
     text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{looking}\n\n# --- hidden")
     problem.test_file.write_text(text)
     result = run("def double(x): return 2 * x if x.shape != (70,) else 3 * x")
@@ -325,7 +325,8 @@ def test_what_a_test_does_to_warnings_ends_with_it(run: Run, small_course: Cours
     (problem,) = small_course.problems()
     with problem.test_file.open("a", encoding="utf-8") as file:
         file.write(
-            "\n\ndef test_that_warns(problem):\n    import warnings\n    warnings.warn('careful')\n"
+            "\n\n@pytest.mark.points(1)\ndef test_that_warns(problem):\n"
+            "    import warnings\n    warnings.warn('careful')\n"
         )
     strict = "import warnings\ndef double(x): warnings.simplefilter('error'); return 2 * x"
     assert statuses(run(strict)) == {"passed"}

@@ -78,14 +78,17 @@ import torch
 
 from grader.run.compare import check
 
+@pytest.mark.points(1)
 def test_doubles(problem):
     "It doubles"
     check(problem.double(torch.ones(2)), torch.full((2,), 2.0), "double(x)")
 
+@pytest.mark.points(1)
 def test_again(problem):
     "It doubles again"
     check(problem.double(torch.ones(3)), torch.full((3,), 2.0), "double(x)")
 
+@pytest.mark.points(1)
 @pytest.mark.inspection_only
 def test_rule(problem):
     "A rule is kept"
@@ -109,8 +112,9 @@ def test_only_the_first_message_is_shown_unless_all_are_wanted(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
     (problem,) = small_course.problems()
-    more = "\n\n".join(f"def test_{n}(problem):\n    problem.double({n})" for n in range(3))
-    problem.test_file.write_text(more, encoding="utf-8")
+    test = "@pytest.mark.points(1)\ndef test_{0}(problem):\n    problem.double({0})"
+    more = [test.format(n) for n in range(3)]
+    problem.test_file.write_text("\n\n".join(["import pytest", *more]), encoding="utf-8")
     source = "def double(x): raise ValueError(f'number {x}')"
     short, full = student_pytest(source), student_pytest(source, "-v")
     assert [f"ValueError: number {n}" in short.lines for n in range(3)] == [True, False, False]
