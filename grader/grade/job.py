@@ -54,6 +54,7 @@ def serve(
                     submission, seconds = connection.recv()
                     connection.send(answer(submission, grader, seconds))
         except InternalError as error:
+            connection.recv()  # or it would end with that unread, and the answer would be lost
             connection.send(str(error))
         except CourseError as error:
             while True:  # another process would find the same
