@@ -718,10 +718,10 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
 
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
-    """CausalAttention takes a sequence of 600 tokens, and the last one looks at all of them"""
-    module, right = both_layers(problem, solution, rng, 2, 600)
-    call = "CausalAttention(2, 600)(x) with x of shape (1, 600, 2)"
-    check_long_sequence(right, module, rng.normal(1, 600, 2), call)
+    """CausalAttention takes a sequence of 400 tokens, and the last one looks at all of them"""
+    module, right = both_layers(problem, solution, rng, 2, 400)
+    call = "CausalAttention(2, 400)(x) with x of shape (1, 400, 2)"
+    check_long_sequence(right, module, rng.normal(1, 400, 2), call)
 
 
 @pytest.mark.points(1.25)
