@@ -15,8 +15,8 @@ from grader.grade.previous import Plan
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
+from grader.intake.handed_in import StudentFile
 from grader.intake.reading import HANDED_IN_LATE
-from grader.intake.submissions import StudentFile
 from grader.reports.class_table import RunSummary, about_book, about_run
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import cell, column_of_tests

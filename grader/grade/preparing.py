@@ -22,8 +22,8 @@ from grader.grade.same_person import as_groups, as_said, merge, suggest
 from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Matched
+from grader.intake.handed_in import Submission
 from grader.intake.optional_problems import without_skipped
-from grader.intake.submissions import Submission
 from grader.reports.class_table import RunSummary
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import Row, cell, changes, read_gradebook

@@ -18,8 +18,8 @@ from grader.errors import UsageError
 from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance, without_catalogue
 from grader.gradebook.late_policy import moment
+from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.result_names import longer_result_name
-from grader.intake.submissions import StudentFile, Submission
 from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
 from grader.text import quoted
 

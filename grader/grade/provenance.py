@@ -19,7 +19,7 @@ from grader.diagnose.edits import edits_file, parse, right_files
 from grader.files import sha256_of
 from grader.grade.packing import MARKS_REST_ON, files_of
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile
+from grader.intake.handed_in import StudentFile
 from grader.result import Isolation, Provenance
 
 

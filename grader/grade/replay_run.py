@@ -10,7 +10,7 @@ from grader.course import Course, Problem
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
 from grader.grade.submission import TEST_SECONDS, Opened, boundary_for
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.run.session import Session
 from grader.run.suite import Suite
 

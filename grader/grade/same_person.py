@@ -13,10 +13,10 @@ from pathlib import Path
 from grader.files import set_aside, write_whole
 from grader.grade.previous import RESULTS, Previous, result_path, save_result
 from grader.gradebook.roster import Known, Roster
+from grader.intake.handed_in import Submission
 from grader.intake.names_file import NAMES_FILE
 from grader.intake.only import named
 from grader.intake.result_names import result_name
-from grader.intake.submissions import Submission
 from grader.reports.gradebook_csv import cell
 from grader.result import SubmissionResult
 from grader.text import quoted

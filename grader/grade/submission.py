@@ -20,7 +20,7 @@ from grader.grade.provenance import (
     words_sha256,
 )
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Status, SubmissionResult
 from grader.run.session import Session
 from grader.run.suite import Suite
