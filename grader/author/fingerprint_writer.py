@@ -33,8 +33,7 @@ from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers
 from grader.errors import CourseError
 from grader.files import sha256_of
-from grader.result import Status, TestResult
-from grader.run.session import DIAGNOSED
+from grader.result import DIAGNOSED, Status, TestResult
 
 _DIGITS = 16
 """How much of a hash is kept."""

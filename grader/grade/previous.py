@@ -25,7 +25,9 @@ from grader.text import quoted
 
 RESULTS = "results"
 
-_NEW = "new"
+NEW = "new"
+"""The reason to grade what has no result yet."""
+
 _FAULT = "the grader had failed"
 _FRESH = "graded afresh"
 _DAMAGED = "the previous result was damaged"
@@ -104,7 +106,7 @@ class Previous:
         """Return why there is no result of a submission's problem, as a reason to grade it."""
         if name in self.damaged:
             return _DAMAGED
-        return _OLDER if name in self.older else _NEW
+        return _OLDER if name in self.older else NEW
 
 
 def load_previous(folder: Path) -> Previous:

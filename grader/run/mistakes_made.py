@@ -15,10 +15,10 @@ from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import ask
 from grader.errors import CannotLoad
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
 from grader.run.records import CollectedTest, ProblemTests
 from grader.run.runner import run_test
-from grader.run.session import DIAGNOSED, Session
+from grader.run.session import Session
 
 KEPT = Evidence(
     "It looks as if something is kept from one call to the next: what fails here passes when it is "
