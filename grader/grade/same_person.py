@@ -78,7 +78,7 @@ def _has_marks_of_others(group: Submission, before: SubmissionResult) -> bool:
     return bool(ids) and is_group and are_known and {*group.members} != {*before.members}
 
 
-def as_said(
+def as_in_names_file(
     submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str]
 ) -> tuple[list[Submission], list[str]]:
     """Return submissions as those whose they are by `names.csv`, and what could not be done.

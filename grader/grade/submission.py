@@ -146,7 +146,7 @@ class Opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]
         if isinstance(opened, CannotLoad):
-            raise opened.afresh()
+            raise opened.without_traceback()
         opened.begin_test()
         return opened
 

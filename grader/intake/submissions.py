@@ -79,7 +79,7 @@ def take_in(
         intake.is_whole |= len(rows) > 1
         collisions.add(rows, path)
         intake.unmatched += [*layout.notes, *layout.unmatched]
-    intake.unmatched += collisions.told_apart()
+    intake.unmatched += collisions.resolve()
     intake.unmatched += notices.in_several(intake.submissions)
     intake.without_problem = notices.bare_files(intake.submissions, problems)
     intake.unmatched += [intake.without_problem] if intake.without_problem else []

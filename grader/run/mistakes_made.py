@@ -135,7 +135,7 @@ def _keeps_something(session: Session, problem: str) -> bool:
 
 
 def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:
-    """Return the ids of those tests that pass when they run again, with the file loaded afresh."""
+    """Return the ids of those tests that pass when they run again, with the file loaded again."""
     problem = tests[0].tests
     try:
         session.open_problem.reopen(problem.problem, problem.forbidden)

@@ -24,7 +24,7 @@ class Opener(Protocol):
         """
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
-        """Return the code loaded afresh, without what previous calls may have left in it."""
+        """Return the code loaded again, without what previous calls may have left in it."""
 
 
 class Session:
