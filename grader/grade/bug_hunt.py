@@ -1,6 +1,6 @@
 """`grader find`: a whole file with one known mistake in it, for a student to find and to mend.
 
-Which mistake a student gets hangs on the student's name, the problem and a word for the course
+Which mistake a student gets depends on the student's name, the problem and a word for the course
 alone, so that it can be told again at any time, and nothing needs to be kept.
 """
 
