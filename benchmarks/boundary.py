@@ -35,7 +35,7 @@ from grader.grade.job import grader_for
 from grader.grade.reference import reference_submission
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite

@@ -29,7 +29,7 @@ from grader.errors import (
     SubmissionError,
     UsageError,
 )
-from grader.files import is_of_a_place, told_os_error
+from grader.files import is_of_a_place, os_error_sentence
 from grader.run.environment import require_own_packages
 from grader.text import plain, printable
 
@@ -301,7 +301,7 @@ def faults() -> Iterator[list[str]]:
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
-        told = " ".join([plain(told_os_error(error)), *on_early_end])
+        told = " ".join([plain(os_error_sentence(error)), *on_early_end])
         stop(told, BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
 
 

@@ -41,7 +41,7 @@ class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
         super().__init__(message)
         self.status = status
 
-    def afresh(self) -> CannotLoad:
+    def without_traceback(self) -> CannotLoad:
         """Return the same to be raised once more: a traceback grows each time it is raised."""
         return self.with_traceback(None)
 
@@ -60,7 +60,7 @@ class InUse(Exception):  # noqa: N818  (it is what the instructor reads)
 class CannotWrite(OSError):  # noqa: N818  (it is what the instructor reads)
     """A path that was given, or something in it, can't be written. `filename` says which.
 
-    The text is the system's; `grader.files.told_os_error` makes a sentence of it.
+    The text is the system's; `grader.files.os_error_sentence` makes a sentence of it.
     """
 
 

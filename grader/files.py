@@ -121,7 +121,7 @@ def is_of_a_place(error: OSError) -> bool:
     return isinstance(error, CannotWrite) or unreadable or error.errno in _NO_ROOM
 
 
-def told_os_error(error: OSError) -> str:
+def os_error_sentence(error: OSError) -> str:
     """Return what went wrong with a file, and what to do where that is known."""
     if error.errno in _NO_ROOM:
         return no_room(error.filename)

@@ -53,6 +53,13 @@ class Status(StrEnum):
     """The grader's own fault, never a student's zero."""
 
 
+DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
+"""The statuses that a mistake in the student's code leads to."""
+
+ALTERNATIVE = "\nOr as if "
+"""What stands in a diagnosis between mistakes that answer alike."""
+
+
 class Policy(StrEnum):
     """How much a student learns about hidden tests. Visible tests are always shown in full."""
 

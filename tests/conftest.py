@@ -250,14 +250,14 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
     """Run the small course's tests on a source text and return what they found."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
-    from grader.run.suite import run_tests
+    from grader.run.suite import Suite
 
     def run_source(source: str, timeout: float = 10, **options: object) -> ProblemResult:
         path = small_course.root / "handed in/problem.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(textwrap.dedent(source), encoding="utf-8")
         session = Session(LocalFiles(lambda _: path), **{"hidden": True, **options})
-        run_tests(small_course.problems(), session, small_course.root, timeout=timeout)
+        Suite(small_course.problems(), small_course.root, timeout=timeout).run(session)
         return session.results["01-doubling"]
 
     return run_source

@@ -4,7 +4,7 @@ For every problem it runs the stub, the reference solution, the right solutions 
 (`variants/`) and the catalogue of wrong ones (`mistakes.edits`) through all tests, several times
 where chance could play a part, and lists everything that is not as it should be. A mistake runs
 through tests until its case is settled, unless all are wanted. What it answers to the probe is
-taken from the fingerprints as long as nothing has changed that it hangs on.
+taken from the fingerprints as long as nothing has changed that it depends on.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from grader.author.audit import Audit
 from grader.course import Course
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.result import SubmissionResult
 
 

@@ -1,8 +1,8 @@
 """The fingerprints of mistakes, as the audit makes them and as it uses them.
 
-What a mistake answers is kept with a hash over all that this hangs on. As long as that is the same,
-the mistake isn't asked again: more than a thousand answer some hundred questions each. Nor is a
-variant that answered as the reference does.
+What a mistake answers is kept with a hash over all that this depends on. As long as that is the
+same, the mistake isn't asked again: more than a thousand answer some hundred questions each. Nor is
+a variant that answered as the reference does.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers
 from grader.errors import CourseError
 from grader.files import sha256_of
-from grader.result import Status, TestResult
-from grader.run.session import DIAGNOSED
+from grader.result import DIAGNOSED, Status, TestResult
 
 _DIGITS = 16
 """How much of a hash is kept."""
@@ -125,7 +124,7 @@ _DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")
 
 
 def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
-    """Return the files that answers hang on: these, and what they import of course and grader.
+    """Return the files that answers depend on: these, and what they import of course and grader.
 
     What is imported is followed on among questions and what problems share. Of the rest of the
     grader what is used directly counts, else each change of a message would ask everybody again.

@@ -34,6 +34,7 @@ from grader.course import (
 from grader.errors import CourseError, UsageError
 from grader.files import keep, write_whole, writing
 from grader.grade.packing import files_used
+from grader.run.sealed import PRACTICE
 from grader.text import counted
 
 COPY = ".release.json"
@@ -49,9 +50,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 _NEEDED = (FRONT_PAGE, "pyproject.toml")
 """What a course's `students/` has to have; whatever else is in it goes out as well."""
-
-_PRACTICE = ".practice.bin"
-"""As `worth_of_tests.sealed_file` calls it, which is not loaded for a name: torch comes with it."""
 
 _TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""
@@ -249,7 +247,7 @@ def _extras_of(files: Iterable[str]) -> Extras:
     Its address is not to be had from these.
     """
     names = {Path(path).name for path in files}
-    return Extras(practice=_PRACTICE in names, notebooks=NOTEBOOK in names)
+    return Extras(practice=PRACTICE in names, notebooks=NOTEBOOK in names)
 
 
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:

@@ -349,7 +349,7 @@ def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) ->
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
-    """Return under what other conditions to run a candidate; the more, the more hangs on chance."""
+    """Return under what other conditions to run a candidate; more where chance plays a part."""
     match candidate.kind:
         case CandidateKind.SOLUTION:
             return OTHERS

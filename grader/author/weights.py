@@ -127,7 +127,7 @@ class NotesNames:
         return _Watched(self._files(problem, forbidden), self._note)
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
-        """Return the module loaded afresh, watched."""
+        """Return the module loaded again, watched."""
         return _Watched(self._files.reopen(problem, forbidden), self._note)
 
     def _note(self, name: str) -> None:

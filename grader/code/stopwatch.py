@@ -1,6 +1,6 @@
 """How long code has run, without the time in which other programs had the processors.
 
-A mark must not hang on what else a machine has to do, so a clock on the wall is no judge of slow
+A mark must not depend on what else a machine has to do, so a clock on the wall is no judge of slow
 code. Linux tells of each thread how long it ran and how long it waited, ready to run, for a
 processor. What is charged is all time but that waiting. Processor time alone would let a program
 sleep for ever, and would charge torch's threads, which wait for each other in loops, one by one.

@@ -37,7 +37,7 @@ class Fault:
     Attributes:
         name: what it is called.
         deviations: by part, its answers that are not the reference's.
-        rests_on: a hash over all that these hang on; empty where that isn't known.
+        rests_on: a hash over all that these depend on; empty where that isn't known.
         caught_by: id of a test that caught it when this was written, to be tried first.
     """
 
@@ -61,7 +61,7 @@ class Fingerprints:
         faults: what is known.
         texts: what to tell of each, by its name.
         right: of each variant that answered as the reference does, the hash over all that this
-            hangs on, by its name.
+            depends on, by its name.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from grader.diagnose.evidence import Certainty, Evidence, Source
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
 from grader.diagnose.probe import Answers, owner
 from grader.diagnose.unknown_answers import EDGE
-from grader.result import WrongAnswers
+from grader.result import ALTERNATIVE, WrongAnswers
 from grader.text import listed
 
 _NOTHING = Answers({}, {})
@@ -49,9 +49,6 @@ _GRADIENTS_TOLD = Text(
     "torch.autograd.gradcheck compares a gradient with small steps.",
 )
 """What is told where wrong gradients are all that is known."""
-
-_OR = "\nOr as if "
-"""What stands between mistakes that answer alike."""
 
 _MOST_ALIKE = 2
 """How many faults are told that answer alike. More than that is no answer."""
@@ -531,7 +528,7 @@ def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) ->
         f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()
         for place, text in enumerate(texts)
     ]
-    return f"{where} looks as if {_OR.join(told)}"
+    return f"{where} looks as if {ALTERNATIVE.join(told)}"
 
 
 def _shown(parts: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """`grader find`: a whole file with one known mistake in it, for a student to find and to mend.
 
-Which mistake a student gets hangs on the student's name, the problem and a word for the course
+Which mistake a student gets depends on the student's name, the problem and a word for the course
 alone, so that it can be told again at any time, and nothing needs to be kept.
 """
 
@@ -19,8 +19,9 @@ from grader.files import write_together
 from grader.grade.job import grader_for
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.intake.reading import read_source
 from grader.intake.result_names import result_name
-from grader.intake.submissions import StudentFile, Submission, read_source
 from grader.result import shown
 from grader.run.worth_of_tests import Target, targets
 from grader.text import person_name, quoted

@@ -20,7 +20,7 @@ from grader.grade.words import Words
 from grader.gradebook.adjusting import adjusted, match_roster, of_earlier_files
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.gradebook.roster import Matched
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.reports.class_table import RunSummary
 from grader.reports.dashboard import ClassFacts, dashboard
 from grader.reports.feedback import feedback, feedback_page

@@ -27,7 +27,7 @@ from grader.grade.provenance import grader_sha256, torch_version
 from grader.grade.reference import reference_submission, require_full_marks
 from grader.grade.retries import alone, first_seconds, to_retry
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.result import SubmissionResult
 
 if TYPE_CHECKING:

@@ -11,19 +11,17 @@ from rich.table import Table
 
 from grader.grade.outcome import assemble
 from grader.grade.preparing import Prepared
-from grader.grade.previous import Plan
+from grader.grade.previous import NEW, Plan
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
+from grader.intake.handed_in import StudentFile
 from grader.intake.reading import HANDED_IN_LATE
-from grader.intake.submissions import StudentFile
 from grader.reports.class_table import RunSummary, about_book, about_run
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import cell, column_of_tests
 from grader.result import ProblemResult, SubmissionResult
 from grader.text import counted, line
-
-_NEW = "new"
 
 
 @dataclass
@@ -121,7 +119,7 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
     elif not file.is_there:
         return "-"
     elif id in plan.reasons:
-        state = _NEW if plan.reasons[id] == _NEW else "again"
+        state = NEW if plan.reasons[id] == NEW else "again"
     else:
         state = "kept"
     return f"{state}, late" if is_late else state
@@ -134,7 +132,7 @@ def foreseen_lines(foreseen: Foreseen) -> list[str]:
     unclear = [(each.submission.shown_name, _unclear(each)) for each in foreseen.plans]
     told = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
     told += [_would(text) for text in about_run(foreseen.summary)]
-    again = [p.submission.shown_name for p in foreseen.plans if {*p.reasons.values()} - {_NEW}]
+    again = [p.submission.shown_name for p in foreseen.plans if {*p.reasons.values()} - {NEW}]
     if again:
         told.append(line(f"Would be graded again, so marks may change: {', '.join(again)}."))
     if late:

@@ -19,7 +19,7 @@ from grader.course import Course
 from grader.errors import CourseError, InternalError
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader, boundary_for
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.result import SubmissionResult
 
 if sys.platform != "win32":

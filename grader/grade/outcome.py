@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.result import Isolation, ProblemResult, Status, SubmissionResult, TestResult
 
 

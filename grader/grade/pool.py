@@ -19,7 +19,7 @@ from grader.grade.processes import Process, Start, processes, undisturbed
 from grader.grade.reference import reference_submission, require_full_marks
 from grader.grade.retries import alone, first_seconds, to_retry
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.result import Isolation, SubmissionResult
 
 _MANY = 20

@@ -18,12 +18,12 @@ from grader.grade.previous import (
     require_same_course,
 )
 from grader.grade.provenance import common_provenance
-from grader.grade.same_person import as_groups, as_said, merge, suggest
+from grader.grade.same_person import as_groups, as_in_names_file, merge, suggest
 from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Matched
+from grader.intake.handed_in import Submission
 from grader.intake.optional_problems import without_skipped
-from grader.intake.submissions import Submission
 from grader.reports.class_table import RunSummary
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import Row, cell, changes, read_gradebook
@@ -163,7 +163,7 @@ def _who_is_who(
     """
     merge(previous, people, out)
     submissions, others = as_groups(submissions, previous)
-    submissions, unclear = as_said(submissions, previous, people)
+    submissions, unclear = as_in_names_file(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
     same = suggest(submissions, previous, people, out)
     return submissions, [*others, *taken, *same], unclear

@@ -18,14 +18,16 @@ from grader.errors import UsageError
 from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance, without_catalogue
 from grader.gradebook.late_policy import moment
+from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.result_names import longer_result_name
-from grader.intake.submissions import StudentFile, Submission
 from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
 from grader.text import quoted
 
 RESULTS = "results"
 
-_NEW = "new"
+NEW = "new"
+"""The reason to grade what has no result yet."""
+
 _FAULT = "the grader had failed"
 _FRESH = "graded afresh"
 _DAMAGED = "the previous result was damaged"
@@ -104,7 +106,7 @@ class Previous:
         """Return why there is no result of a submission's problem, as a reason to grade it."""
         if name in self.damaged:
             return _DAMAGED
-        return _OLDER if name in self.older else _NEW
+        return _OLDER if name in self.older else NEW
 
 
 def load_previous(folder: Path) -> Previous:

@@ -19,7 +19,7 @@ from grader.diagnose.edits import edits_file, parse, right_files
 from grader.files import sha256_of
 from grader.grade.packing import MARKS_REST_ON, files_of
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile
+from grader.intake.handed_in import StudentFile
 from grader.result import Isolation, Provenance
 
 
@@ -45,7 +45,7 @@ def code_sha256() -> str:
 def tests_sha256(course: Course, problem: Problem) -> str:
     """Return a hash over a problem's tests, its solution, and what stands beside them.
 
-    No mark hangs on the probe, but the mistake that is named beside it does. What mistakes are
+    No mark depends on the probe, but the mistake that is named beside it does. What mistakes are
     named by and told in is left out (`words`): a new name is found in what is kept.
     """
     data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from grader.course import Course
 from grader.errors import InternalError
-from grader.intake.submissions import Submission, read_source
+from grader.intake.handed_in import Submission
+from grader.intake.reading import read_source
 from grader.result import Status, SubmissionResult
 
 

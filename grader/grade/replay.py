@@ -21,8 +21,9 @@ from grader.grade.previous import (
 from grader.grade.processes import call_apart
 from grader.grade.same_person import as_groups
 from grader.grade.settings import Settings
+from grader.intake.handed_in import Submission
 from grader.intake.only import only_these
-from grader.intake.submissions import Submission, find_submissions
+from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Provenance, TestResult
 from grader.text import plain
 

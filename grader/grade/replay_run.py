@@ -10,9 +10,9 @@ from grader.course import Course, Problem
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
 from grader.grade.submission import TEST_SECONDS, Opened, boundary_for
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 
 
 def run_again(
@@ -50,7 +50,7 @@ def run_again(
             on_exception=witness,
         )
         try:
-            run_tests([problem], session, course.root, [test], timeout=TEST_SECONDS)
+            Suite([problem], course.root, timeout=TEST_SECONDS).run(session, tests=[test])
         finally:
             files.close()
         tests = session.results[problem.id].tests

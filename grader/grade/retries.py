@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from grader.errors import TIME_USED_UP
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission
+from grader.intake.handed_in import Submission
 from grader.result import Status, SubmissionResult
 
 GRADED_AGAIN = (

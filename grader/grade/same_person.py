@@ -13,10 +13,10 @@ from pathlib import Path
 from grader.files import set_aside, write_whole
 from grader.grade.previous import RESULTS, Previous, result_path, save_result
 from grader.gradebook.roster import Known, Roster
+from grader.intake.handed_in import Submission
 from grader.intake.names_file import NAMES_FILE
 from grader.intake.only import named
 from grader.intake.result_names import result_name
-from grader.intake.submissions import Submission
 from grader.reports.gradebook_csv import cell
 from grader.result import SubmissionResult
 from grader.text import quoted
@@ -78,7 +78,7 @@ def _has_marks_of_others(group: Submission, before: SubmissionResult) -> bool:
     return bool(ids) and is_group and are_known and {*group.members} != {*before.members}
 
 
-def as_said(
+def as_in_names_file(
     submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str]
 ) -> tuple[list[Submission], list[str]]:
     """Return submissions as those whose they are by `names.csv`, and what could not be done.

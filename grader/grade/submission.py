@@ -20,7 +20,7 @@ from grader.grade.provenance import (
     words_sha256,
 )
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Status, SubmissionResult
 from grader.run.session import Session
 from grader.run.suite import Suite
@@ -146,7 +146,7 @@ class Opened:
             self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
         opened = self._opened[problem.id]
         if isinstance(opened, CannotLoad):
-            raise opened.afresh()
+            raise opened.without_traceback()
         opened.begin_test()
         return opened
 

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 
 from grader.course import Course, Problem
 from grader.grade.provenance import words_sha256
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import DIAGNOSED, ProblemResult, TestResult
 
 if TYPE_CHECKING:
     from grader.diagnose.evidence import Evidence
     from grader.diagnose.fingerprints import Fingerprints
-
-_DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
 
 
 class Words:
@@ -79,6 +77,6 @@ def _named_now(result: ProblemResult, known: Fingerprints) -> Iterable[Evidence]
 
 
 def _with_names(test: TestResult, names: tuple[str, ...]) -> TestResult:
-    if not names or test.status not in _DIAGNOSED:
+    if not names or test.status not in DIAGNOSED:
         return test
     return replace(test, diagnosis=(*test.diagnosis, *names))

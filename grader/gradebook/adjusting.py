@@ -22,7 +22,7 @@ def adjusted(
 ) -> tuple[list[SubmissionResult], list[str]]:
     """Return results with what the book changes in them, and what it says that does nothing.
 
-    Real names come from the roster. Adjustments are set afresh: what stood there goes, so that the
+    Real names come from the roster. Adjustments are made anew: what stood there goes, so that the
     same call changes nothing more. What tests gave is as it was. The results that are given are
     left alone.
 
@@ -39,26 +39,26 @@ def adjusted(
     by_hand, remarks_by_hand = read_criteria(book.path(criteria.FILE))
     policy = read_late_policy(book.path(late_policy.FILE))
     people = People(results, matched)
-    told: dict[str, None] = dict.fromkeys([*remarks, *remarks_by_hand])
+    messages: dict[str, None] = dict.fromkeys([*remarks, *remarks_by_hand])
     given = _GivenPoints(
-        _by_person(lines, results, people, told),
-        _hand_by_person(by_hand, people, told),
+        _by_person(lines, results, people, messages),
+        _hand_by_person(by_hand, people, messages),
         policy,
-        _extended(policy, people, told),
+        _extended(policy, people, messages),
     )
     found = []
     unclear: list[str] = []
     for result in results:
         problems = []
         for problem in result.problems:
-            new, is_unclear = _adjusted(problem, given.to(result), told)
+            new, is_unclear = _adjusted(problem, given.to(result), messages)
             unclear += [f"{result.shown_name} ({problem.id[:2]})"] * is_unclear
             problems.append(new)
         found.append(replace(result, problems=problems))
     if unclear:
-        told[_unclear(unclear)] = None
-    told |= dict.fromkeys(_lacking(found, given.by_hand))
-    return found, list(told) if results else []
+        messages[_unclear(unclear)] = None
+    messages |= dict.fromkeys(_lacking(found, given.by_hand))
+    return found, list(messages) if results else []
 
 
 def of_earlier_files(
@@ -170,14 +170,14 @@ class _Own:
 
 
 def _adjusted(
-    problem: ProblemResult, own: _Own, told: dict[str, None]
+    problem: ProblemResult, own: _Own, messages: dict[str, None]
 ) -> tuple[ProblemResult, bool]:
     """Return a problem with its adjustments, and whether it is unclear what lateness costs."""
     if any(test.status is Status.INTERNAL for test in problem.tests):
         return replace(problem, adjustments=[]), False
     concerned = [line for line in own.corrections if line.concerns(problem) and line.tests(problem)]
-    followed = follow(problem, concerned, told) if concerned else Followed()
-    by_hand = given_by_hand((line for line in own.by_hand if line.concerns(problem)), told)
+    followed = follow(problem, concerned, messages) if concerned else Followed()
+    by_hand = given_by_hand((line for line in own.by_hand if line.concerns(problem)), messages)
     found = [*followed.adjustments]
     if own.policy is None or followed.final:
         return replace(problem, adjustments=[*found, *by_hand]), False
@@ -189,7 +189,7 @@ def _adjusted(
 
 
 def _hand_by_person(
-    lines: Iterable[ByHand], people: People, told: dict[str, None]
+    lines: Iterable[ByHand], people: People, messages: dict[str, None]
 ) -> dict[str, list[ByHand]]:
     """Return points given by hand by the name of the submission that is meant."""
     found: dict[str, list[ByHand]] = defaultdict(list)
@@ -198,7 +198,7 @@ def _hand_by_person(
         if not why and not any(line.concerns(problem) for problem in meant[0].problems):
             why = f"{quoted(line.submission)} has not been graded in {quoted(line.problem)}"
         if why:
-            told[line.not_followed(why)] = None
+            messages[line.not_followed(why)] = None
         else:
             found[meant[0].submission].append(line)
     return found
@@ -222,7 +222,7 @@ def _by_person(
     lines: Iterable[Correction],
     results: Sequence[SubmissionResult],
     people: People,
-    told: dict[str, None],
+    messages: dict[str, None],
 ) -> dict[str, list[Correction]]:
     """Return corrections by the name of the submission that is meant; `*` stays as it is."""
     found: dict[str, list[Correction]] = defaultdict(list)
@@ -231,7 +231,7 @@ def _by_person(
         why = "" if line.for_everybody else people.why_nobody(line.submission)
         why = why or _why_nothing(line, meant)
         if why:
-            told[line.not_followed(why)] = None
+            messages[line.not_followed(why)] = None
         else:
             key = corrections.EVERYBODY if line.for_everybody else meant[0].submission
             found[key].append(line)
@@ -251,7 +251,7 @@ def _why_nothing(line: Correction, meant: Iterable[SubmissionResult]) -> str:
 
 
 def _extended(
-    policy: LatePolicy | None, people: People, told: dict[str, None]
+    policy: LatePolicy | None, people: People, messages: dict[str, None]
 ) -> dict[str, Mapping[str, Extension]]:
     """Return extensions by the name of the submission that is meant."""
     found: dict[str, Mapping[str, Extension]] = {}
@@ -260,7 +260,7 @@ def _extended(
         if why and people.is_awaited(name):
             continue  # the extension is there before the work is
         if why:
-            told[f"{late_policy.FILE}: this extension does not count: {why}."] = None
+            messages[f"{late_policy.FILE}: this extension does not count: {why}."] = None
         else:
             found[people.meant(name)[0].submission] = extensions
     return found

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.gradebook.lines import BookLine, points_said, read_lines
+from grader.gradebook.lines import BookLine, parse_points, read_lines
 from grader.result import Adjustment, ProblemResult, TestResult, shown, total
 from grader.text import quoted
 
@@ -83,7 +83,7 @@ def _correction(line: int, row: dict[str, str]) -> Correction:
 def _mark(text: str) -> float | None:
     if text.lower() == LEAVE_OUT:
         return None
-    found = points_said(text)
+    found = parse_points(text)
     if found is None:
         raise ValueError(f"the mark {quoted(text)} is neither a number nor {LEAVE_OUT!r}")
     return found
@@ -105,7 +105,9 @@ class Followed:
     final: bool = False
 
 
-def follow(problem: ProblemResult, lines: Iterable[Correction], told: dict[str, None]) -> Followed:
+def follow(
+    problem: ProblemResult, lines: Iterable[Correction], messages: dict[str, None]
+) -> Followed:
     """Return what corrections make of a problem.
 
     A line for one student goes before a line for everybody that is about the same. Two of the same
@@ -114,11 +116,11 @@ def follow(problem: ProblemResult, lines: Iterable[Correction], told: dict[str, 
     Args:
         problem: as the tests gave it.
         lines: those that are about this problem of this submission.
-        told: takes sentences about lines that do not count.
+        messages: takes sentences about lines that do not count.
     """
     own, everybodys = _by_kind(lines)
-    counting = _agreeing(problem, own, told)
-    common = _agreeing(problem, everybodys, told)
+    counting = _agreeing(problem, own, messages)
+    common = _agreeing(problem, everybodys, messages)
     counting += [line for line in common if not any(_alike(problem, line, o) for o in own)]
     changes: list[Adjustment] = []
     final = False
@@ -128,7 +130,7 @@ def follow(problem: ProblemResult, lines: Iterable[Correction], told: dict[str, 
         earned = total([*(t.points for t in tests), *(a.points for a in before)])
         most = total([*(t.max for t in tests), *(a.max for a in before)])
         if line.mark is not None and line.mark > most:
-            told[_too_much(line, most)] = None
+            messages[_too_much(line, most)] = None
             continue
         changes.append(line.change(earned, most))
         final = final or not line.test
@@ -144,7 +146,7 @@ def _by_kind(lines: Iterable[Correction]) -> tuple[list[Correction], list[Correc
 
 
 def _agreeing(
-    problem: ProblemResult, lines: Sequence[Correction], told: dict[str, None]
+    problem: ProblemResult, lines: Sequence[Correction], messages: dict[str, None]
 ) -> list[Correction]:
     """Return the lines that none contradicts; of several that say the same, the first."""
     found: list[Correction] = []
@@ -153,7 +155,7 @@ def _agreeing(
         against = [o.line for o in alike if (o.mark, o.test) != (line.mark, line.test)]
         if against:
             which = " and ".join(map(str, against))
-            told[line.not_followed(f"line {which} says something else about the same")] = None
+            messages[line.not_followed(f"line {which} says something else about the same")] = None
         elif not any(other in found for other in alike):
             found.append(line)
     return found

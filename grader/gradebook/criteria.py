@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.gradebook.lines import BookLine, number_of, points_said, read_lines
+from grader.gradebook.lines import BookLine, number_of, parse_points, read_lines
 from grader.result import Adjustment, shown
 from grader.text import quoted
 
@@ -69,12 +69,12 @@ def read_criteria(path: Path) -> tuple[list[ByHand], list[str]]:
     return found, told
 
 
-def given_by_hand(found: Iterable[ByHand], told: dict[str, None]) -> list[Adjustment]:
+def given_by_hand(found: Iterable[ByHand], messages: dict[str, None]) -> list[Adjustment]:
     """Return what points given by hand change in one problem of one submission.
 
     Args:
         found: the lines about it.
-        told: takes sentences about lines that do not count.
+        messages: takes sentences about lines that do not count.
     """
     of: dict[str, list[ByHand]] = {}
     for each in found:
@@ -86,7 +86,7 @@ def given_by_hand(found: Iterable[ByHand], told: dict[str, None]) -> list[Adjust
             continue
         numbers = " and ".join(str(each.line) for each in same[1:])
         why = f"line {numbers} gives something else for the same"
-        told[same[0].not_followed(why)] = None
+        messages[same[0].not_followed(why)] = None
     return changes
 
 
@@ -130,7 +130,7 @@ def _by_hand(line: int, row: dict[str, str]) -> ByHand:
 
 
 def _points(text: str) -> float:
-    found = points_said(text)
+    found = parse_points(text)
     if found is None:
         raise ValueError(f"{quoted(text)} is no number of points")
     return found

@@ -86,15 +86,15 @@ def _not_followed(file: str, line: int, why: str) -> str:
     return f"{file}, line {line}, does not count: {why}."
 
 
-def number_said(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return the number that a cell says, with a point or a comma; None if it says none."""
     text = text.strip()
     return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
 
 
-def points_said(text: str) -> float | None:
+def parse_points(text: str) -> float | None:
     """Return the number that a cell says; None if it says none, or a negative one."""
-    return None if text.startswith("-") else number_said(text)
+    return None if text.startswith("-") else parse_number(text)
 
 
 def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ class Collisions:
         """Take in what stands at a path."""
         self._found += [(submission, path) for submission in submissions]
 
-    def told_apart(self) -> list[str]:
+    def resolve(self) -> list[str]:
         """Give everybody an identity and a file of their own; return a sentence on each collision.
 
         Of several with one identity it stays with what is exactly called so, else with the first.

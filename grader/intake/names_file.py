@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
 from grader.files import column_names, read_rows
-from grader.intake.problem_names import problem_told
+from grader.intake.problem_names import problem_from_name
 from grader.intake.tree import Kind, TreeEntry, Wanted
 from grader.text import quoted
 
@@ -51,7 +51,7 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
     of_problems: dict[str, str] = {}
     of_people: dict[str, str] = {}
     for line, (found, means) in _lines(path):
-        problem = problem_told(f"{means}.py", known)
+        problem = problem_from_name(f"{means}.py", known)
         if why := _is_in_vain(found, means, problem):
             raise UsageError(f"{path}, line {line}: {quoted(found)} {why}.")
         names, meant = (of_problems, problem) if problem else (of_people, means)

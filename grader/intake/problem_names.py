@@ -59,14 +59,14 @@ class Problems:
         if not self.given:
             return self
         stem = without_suffix(before_reupload(name))
-        told = problem_told(f"{stem}.py", self.known) or nearest_folder(stem, self.known)
+        told = problem_from_name(f"{stem}.py", self.known) or nearest_folder(stem, self.known)
         return replace(self, around=told) if told and told != self.given else self
 
     def of_file(self, name: str) -> str:
         """Return the problem that the name of a single file tells here; empty if it tells none."""
         if meant := self.meant.get(unicodedata.normalize("NFC", name)):
             return meant
-        return self.bare if is_bare(name) else problem_told(name, self.known)
+        return self.bare if is_bare(name) else problem_from_name(name, self.known)
 
     def is_stub(self, id: str, source: bytes | None) -> bool:
         """Tell whether a problem's file is the stub as it is handed out."""
@@ -78,7 +78,7 @@ class Problems:
         return id if id in self.sought else ""
 
 
-def problem_told(name: str, known: Iterable[str]) -> str:
+def problem_from_name(name: str, known: Iterable[str]) -> str:
     """Return the problem that the name of a single file tells, if it tells just one.
 
     That is `01-name.py`, `01.py` or `name.py`, each with or without the word `problem` before

@@ -17,22 +17,11 @@ from pathlib import Path
 from grader.course import Course, Problem
 from grader.intake import notices
 from grader.intake.collisions import Collisions
-from grader.intake.handed_in import Intake, StudentFile, Submission
-from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.handed_in import Intake, Submission
 from grader.intake.optional_problems import without_skipped
 from grader.intake.paths import are_all_classes, opened_path
 from grader.intake.problem_names import Problems
-from grader.intake.reading import read_source, read_submission
-
-__all__ = [
-    "MAX_SOURCE_BYTES",
-    "Intake",
-    "StudentFile",
-    "Submission",
-    "find_submissions",
-    "read_source",
-    "take_in",
-]
+from grader.intake.reading import read_submission
 
 
 def find_submissions(
@@ -90,7 +79,7 @@ def take_in(
         intake.is_whole |= len(rows) > 1
         collisions.add(rows, path)
         intake.unmatched += [*layout.notes, *layout.unmatched]
-    intake.unmatched += collisions.told_apart()
+    intake.unmatched += collisions.resolve()
     intake.unmatched += notices.in_several(intake.submissions)
     intake.without_problem = notices.bare_files(intake.submissions, problems)
     intake.unmatched += [intake.without_problem] if intake.without_problem else []

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from grader.intake.noise import is_minor
-from grader.intake.problem_names import is_bare, is_own_tests, problem_told
+from grader.intake.problem_names import is_bare, is_own_tests, problem_from_name
 from grader.intake.tree import Kind, TreeEntry
 
 ALL_PROBLEMS = "problems"
@@ -125,6 +125,6 @@ def _classified(entry: TreeEntry, known: tuple[str, ...]) -> Seen:
         return Seen(entry, Role.MINOR)
     if is_bare(name):
         return Seen(entry, Role.BARE)
-    if problem := problem_told(name, known):
+    if problem := problem_from_name(name, known):
         return Seen(entry, Role.NAMED, problem)
     return Seen(entry, Role.ARCHIVE if entry.is_archive else Role.FILE)

@@ -139,7 +139,7 @@ def about_run(run: RunSummary) -> list[str]:
             f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
         )
     if news.missing:
-        told.append(news.told_missing)
+        told.append(news.missing_line)
     if run.absent:
         told.append(f"On the roster, and nothing has come from: {', '.join(run.absent)}.")
     for id, names in run.outdated.items():

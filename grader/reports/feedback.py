@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from grader.reports.page import render
-from grader.reports.wording import for_students, told_adjustments, told_totals
+from grader.reports.wording import adjustment_lines, for_students, total_lines
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
 from grader.text import line, plain
 
@@ -104,7 +104,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
         [
             *problem.notes,
             *problem.diagnoses,
-            *told_adjustments(problem),
+            *adjustment_lines(problem),
             *(problem.own_tests.lines() if problem.own_tests else []),
         ],
         visible,
@@ -142,7 +142,7 @@ def feedback(result: SubmissionResult, policy: Policy) -> str:
         policy: what to show of hidden tests.
     """
     lines = [f"# {_text(line(result.shown_name))}", ""]
-    for points in told_totals(result):
+    for points in total_lines(result):
         lines += [points, ""]
     for note in result.notes:
         lines += [_text(note), ""]
@@ -210,6 +210,6 @@ def feedback_page(result: SubmissionResult, policy: Policy) -> str:
         "feedback.html.j2",
         result=result,
         sections=sections(result, policy),
-        totals=told_totals(result),
+        totals=total_lines(result),
         isolation=for_students(result),
     )

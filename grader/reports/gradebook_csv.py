@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.files import write_whole
-from grader.reports.wording import told_adjustment
+from grader.reports.wording import adjustment_line
 from grader.result import BREAK_POINTS, ProblemResult, Status, SubmissionResult, shown, total
 
 Row = dict[str, str]
@@ -88,7 +88,7 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
     row |= {id: shown(points[id]) for id in problems if id in points}
     if result.counted:
         row |= {"total": shown(result.points), "max": shown(result.max)}
-    changed = [f"{p.id[:2]}: {told_adjustment(a)}" for p in result.problems for a in p.adjustments]
+    changed = [f"{p.id[:2]}: {adjustment_line(a)}" for p in result.problems for a in p.adjustments]
     return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
 
 

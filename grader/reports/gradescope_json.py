@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.reports.feedback import FeedbackLine, Section, sections
-from grader.reports.wording import for_students, told_totals
+from grader.reports.wording import for_students, total_lines
 from grader.result import Policy, SubmissionResult, shown, total
 from grader.text import plain
 
@@ -36,7 +36,7 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
     optional = result.optional.values()
     told = [
         *result.notes,
-        *(told_totals(result) if result.counted and optional else []),
+        *(total_lines(result) if result.counted and optional else []),
         *([] if policy is Policy.FULL else [_visible_points(result)]),
         for_students(result),
     ]

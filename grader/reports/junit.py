@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Xml
 
 from grader.reports.display_names import Person, by_name, people
-from grader.reports.wording import for_instructors, told_adjustments
+from grader.reports.wording import adjustment_lines, for_instructors
 from grader.result import BreakResult, ProblemResult, Status, SubmissionResult, TestResult, shown
 from grader.text import line, plain
 
@@ -54,7 +54,7 @@ def _suite(result: SubmissionResult, person: Person) -> Xml.Element:
         Xml.SubElement(properties, "property", name=name, value=value)
     for problem in result.problems:
         suite.extend(_cases(problem, person))
-    told = [plain(text) for p in result.problems for text in (*p.notes, *told_adjustments(p))]
+    told = [plain(text) for p in result.problems for text in (*p.notes, *adjustment_lines(p))]
     if told:
         Xml.SubElement(suite, "system-out").text = "\n".join(told)
     return suite

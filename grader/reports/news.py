@@ -31,7 +31,7 @@ class News:
     about_book: Sequence[str] = field(default_factory=tuple)
 
     @property
-    def told_missing(self) -> str:
+    def missing_line(self) -> str:
         """What is said of who is missing; empty when nobody is."""
         if not self.missing:
             return ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.reports.display_names import Person, by_name, people
-from grader.reports.wording import told_adjustment
+from grader.reports.wording import adjustment_line
 from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
@@ -108,7 +108,7 @@ def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
         yield from map(Remark, _standing_out(problem))
     if problem.repeated:
         yield Remark(f"{number}: tried again alone.")
-    yield from (Remark(f"{number}: {told_adjustment(each)}") for each in problem.adjustments)
+    yield from (Remark(f"{number}: {adjustment_line(each)}") for each in problem.adjustments)
     if problem.own_tests is not None and problem.own_tests.is_open:
         yield Remark(f"{number}, own tests: {problem.own_tests.about_refusals()}.")
 

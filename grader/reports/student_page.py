@@ -13,7 +13,7 @@ from grader.reports.mistake_table import MistakeRow, mistakes_made, mistakes_nam
 from grader.reports.page import render
 from grader.reports.source_view import SourcePlace, SourceView
 from grader.reports.sources import Sources
-from grader.reports.wording import for_instructors, told_adjustments, told_totals
+from grader.reports.wording import adjustment_lines, for_instructors, total_lines
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
 
 STUDENT_PAGES = "instructor"
@@ -136,7 +136,7 @@ def student_pages(
             render(
                 "student.html.j2",
                 result=result,
-                totals=told_totals(result),
+                totals=total_lines(result),
                 person=who[result.submission],
                 before=before and who[before.submission],
                 after=after and who[after.submission],
@@ -169,7 +169,7 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
     alike = problem.ended_alike and not problem.passed
     return ProblemView(
         problem,
-        told_adjustments(problem),
+        adjustment_lines(problem),
         [_mistake(class_.made[problem.id, n], result) for n, _ in mistakes_named(problem)],
         alike,
         list(_failed([problem.tests] if alike else tests, view)),

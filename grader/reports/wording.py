@@ -20,7 +20,7 @@ _FOR_STUDENTS = {
 }
 
 
-def told_totals(result: SubmissionResult) -> list[str]:
+def total_lines(result: SubmissionResult) -> list[str]:
     """Return a sentence on the points that count, and one on each optional part that was tried."""
     all_that_counts = f"{shown(result.points)} of {shown(result.max)} points"
     optional = [
@@ -30,15 +30,15 @@ def told_totals(result: SubmissionResult) -> list[str]:
     return [all_that_counts, *optional] if result.counted or not optional else optional
 
 
-def told_adjustments(problem: ProblemResult) -> list[str]:
+def adjustment_lines(problem: ProblemResult) -> list[str]:
     """Return a sentence for each adjustment, after one on what the tests gave; none without any."""
     if not problem.adjustments:
         return []
     gave = f"The tests gave {_points(problem.earned)}."
-    return [gave, *(told_adjustment(each) for each in problem.adjustments)]
+    return [gave, *(adjustment_line(each) for each in problem.adjustments)]
 
 
-def told_adjustment(adjustment: Adjustment) -> str:
+def adjustment_line(adjustment: Adjustment) -> str:
     """Return what an adjustment changes, and why. What adds to the maximum was given by hand."""
     if adjustment.max > 0:
         given, most = shown(adjustment.points), _points(adjustment.max)

@@ -35,7 +35,7 @@ class LocalFiles:
             self._opened[problem.id] = self._load(problem)
         opened = self._opened[problem.id]
         if isinstance(opened, CannotLoad):
-            raise opened.afresh()
+            raise opened.without_traceback()
         return opened
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:

@@ -15,10 +15,10 @@ from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import ask
 from grader.errors import CannotLoad
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
 from grader.run.records import CollectedTest, ProblemTests
 from grader.run.runner import run_test
-from grader.run.session import DIAGNOSED, Session
+from grader.run.session import Session
 
 KEPT = Evidence(
     "It looks as if something is kept from one call to the next: what fails here passes when it is "
@@ -135,7 +135,7 @@ def _keeps_something(session: Session, problem: str) -> bool:
 
 
 def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:
-    """Return the ids of those tests that pass when they run again, with the file loaded afresh."""
+    """Return the ids of those tests that pass when they run again, with the file loaded again."""
     problem = tests[0].tests
     try:
         session.open_problem.reopen(problem.problem, problem.forbidden)

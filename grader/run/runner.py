@@ -123,14 +123,10 @@ def _call(
 
 
 def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
-    if _gives_up(test, session):
+    if session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP:
         raise CannotLoad(
             Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
         )
-
-
-def _gives_up(test: CollectedTest, session: Session) -> bool:
-    return session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP
 
 
 def _seed_global_state(test: CollectedTest, session: Session) -> None:

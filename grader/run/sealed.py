@@ -12,6 +12,9 @@ from typing import Any
 
 from grader.errors import UsageError
 
+PRACTICE = ".practice.bin"
+"""In a problem's folder, what tests that a student wrote can be tried on."""
+
 
 def packed(content: Any) -> bytes:
     """Return something that JSON can hold as one piece."""

@@ -11,9 +11,6 @@ from grader.diagnose.evidence import Shown
 from grader.result import ProblemResult, Status, TestResult
 from grader.run.records import CollectedTest, ProblemTests
 
-DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
-"""The statuses that a mistake in the student's code leads to."""
-
 
 class Opener(Protocol):
     """Gives a problem's code to the tests that ask for it: a module, or what acts like one."""
@@ -27,7 +24,7 @@ class Opener(Protocol):
         """
 
     def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
-        """Return the code loaded afresh, without what previous calls may have left in it."""
+        """Return the code loaded again, without what previous calls may have left in it."""
 
 
 class Session:

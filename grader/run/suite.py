@@ -23,29 +23,6 @@ from grader.run.runner import load_late_parts, run_test
 from grader.run.session import Session
 
 
-def run_tests(
-    problems: Iterable[Problem],
-    session: Session,
-    root: Path,
-    tests: Iterable[str] = (),
-    *,
-    timeout: float = TIMEOUT_SECONDS,
-) -> None:
-    """Run the tests of `problems` once; the session collects what they find.
-
-    Args:
-        problems: whose tests to run.
-        session: whose files are tested, and where the results go.
-        root: the course's folder.
-        tests: ids of the tests to run, of each of the problems; by default all.
-        timeout: seconds that one test may run.
-
-    Raises:
-        CourseError: a test file itself can't be run, or no test was found.
-    """
-    Suite(problems, root, timeout=timeout).run(session, tests=tests)
-
-
 class Suite:
     """The tests of some problems, collected once, to be run as often as one likes.
 

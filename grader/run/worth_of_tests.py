@@ -22,7 +22,7 @@ from grader.result import BreakResult, total
 from grader.run.own_tests import Ended, OwnTest, RefusedTests, Unusable
 from grader.run.quote import Quote
 from grader.run.repeats import repeated
-from grader.run.sealed import packed, unpacked
+from grader.run.sealed import PRACTICE, packed, unpacked
 
 _WITHOUT_END = 3
 """After so many files on which the tests don't end, the others aren't tried."""
@@ -164,7 +164,7 @@ def _docstring(source: str) -> str:
 
 def sealed_file(problem: Problem) -> Path:
     """Return where in a students' copy the files are that tests can be tried on."""
-    return problem.folder / ".practice.bin"
+    return problem.folder / PRACTICE
 
 
 def seal(all_targets: list[Target]) -> bytes:

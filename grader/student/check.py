@@ -8,7 +8,7 @@ from grader.course import Course, Problem, on_the_way
 from grader.run.announce import loaded
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 from grader.student.progress import show_progress
 from grader.student.seen import SeenMistakes
 
@@ -36,7 +36,7 @@ def check(
     # The table names no mistake, so none is looked for.
     session = Session(LocalFiles(), hidden=hidden, seed=seed, diagnose=False)
     begun = on_the_way(problems)
-    run_tests(begun, session, course.root)
+    Suite(begun, course.root).run(session)
     results = {p: session.results.get(p.id, p.result()) for p in begun}
     for problem, result in results.items():
         SeenMistakes(course.root).keep(problem, result)

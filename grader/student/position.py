@@ -38,11 +38,11 @@ def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) ->
     from grader.run.announce import loaded
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
-    from grader.run.suite import run_tests
+    from grader.run.suite import Suite
 
     loaded()
     session = Session(LocalFiles(), diagnose=diagnose)
-    run_tests([problem], session, course.root)
+    Suite([problem], course.root).run(session)
     memory.keep(problem, session.results[problem.id])
     return session
 

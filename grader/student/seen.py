@@ -17,16 +17,13 @@ from grader.code.course_modules import modules_used
 from grader.course import Manifest, Problem
 from grader.errors import CourseError
 from grader.files import sha256_of, write_whole
-from grader.result import ProblemResult
+from grader.result import ALTERNATIVE, ProblemResult
 
 SEEN_FILE = ".seen.json"
 """In the course's folder; git ignores it."""
 
 Names = tuple[str, ...]
 """The names of one diagnosis: a mistake's, or of several that answer alike."""
-
-_ALTERNATIVES = "\nOr as if "
-"""What stands between mistakes that answer alike."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ def _diagnoses(result: ProblemResult) -> list[tuple[str, Names]]:
 
 def _nudge(sentence: str) -> str:
     """Return the questions of "It looks as if ... . Which ...?", without what is named."""
-    looks = [each.partition(". ")[2] for each in sentence.split(_ALTERNATIVES)]
+    looks = [each.partition(". ")[2] for each in sentence.split(ALTERNATIVE)]
     return "\n".join(dict.fromkeys(look for look in looks if look))
 
 

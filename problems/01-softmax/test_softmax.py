@@ -55,7 +55,7 @@ def check_similarity_gradients(problem, q, k, upstream, call, **near):
         name: torch.tensor(similarity_by_hand(a.tolist(), b.tolist()), dtype=q.dtype)
         for name, (a, b) in by_hand.items()
     }
-    # Copies, so that nothing here hangs on whether arguments are left alone.
+    # Copies, so that nothing here depends on whether arguments are left alone.
     actual = answer(problem.dot_product_similarity, q.clone(), k.clone(), upstream=upstream)
     check_gradients(gradients(actual, {"q": q, "k": k}, upstream, call), expected, call, **near)
 

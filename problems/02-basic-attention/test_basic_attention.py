@@ -80,7 +80,7 @@ def learning(module, x, weights, call):
 def gradients_of(module, x, weights, upstream, call):
     """The gradients with respect to x and the weights."""
     inputs = learning(module, x, weights, call)
-    # A copy of x, so that nothing here hangs on whether x is left alone.
+    # A copy of x, so that nothing here depends on whether x is left alone.
     output = answer(module, inputs["x"].clone(), upstream=upstream)
     return gradients(output, inputs, upstream, call)
 

@@ -217,7 +217,7 @@ def test_attention_lets_gradients_through(problem, rng):
     expected = slopes_by_hand(lambda at: batches_by_hand(**at), inputs, upstream)
     inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     call = "scaled_dot_product_attention(q, k, v)"
-    # Copies, so that nothing here hangs on whether arguments are left alone.
+    # Copies, so that nothing here depends on whether arguments are left alone.
     output = answer(problem.scaled_dot_product_attention, **copied(inputs), upstream=upstream)
     check_gradients(gradients(output, inputs, upstream, call), expected, call)
 

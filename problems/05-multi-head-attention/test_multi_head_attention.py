@@ -642,7 +642,7 @@ def test_defaults(problem, rng):
 
 
 def check_sees_future(module, rng, call, expected):
-    """Require that the output at the first token hangs on the last token, or that it doesn't."""
+    """Require that the output at the first token depends on the last token, or that it doesn't."""
     module = holding(module, {n: w for n, w in gpt2_weights(rng, 6).items() if "weight" in n})
     x, outputs = rng.normal(1, 3, 6), []
     for each in (x, torch.cat([x[:, :2], rng.normal(1, 1, 6)], dim=1)):

@@ -102,7 +102,7 @@ def random_seeds(rng, number):
 def draws(problem, rng, calls):
     """What sample gives for each of some calls, every one after a seed of its own.
 
-    So nothing hangs on how many random numbers the calls before it took.
+    So nothing depends on how many random numbers the calls before it took.
 
     Args:
         problem: the student's code.

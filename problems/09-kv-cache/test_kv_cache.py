@@ -134,7 +134,7 @@ def make_gpt(problem, config, weights, dtype=torch.float32):
 
 
 def weights_for(rng, config):
-    """Weights for a model of these sizes, whose text is neither dull nor hangs on a tie.
+    """Weights for a model of these sizes, whose text is neither dull nor depends on a tie.
 
     All tokens are equally likely beforehand, as their embeddings have the same length.
     """

@@ -16,10 +16,10 @@ from grader.errors import CannotWrite, InUse, UsageError
 from grader.files import (
     is_of_a_place,
     locked,
+    os_error_sentence,
     require_writable,
     set_aside,
     sha256_of,
-    told_os_error,
     write_together,
     write_whole,
 )
@@ -126,7 +126,7 @@ def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
     before = {*tmp_path.rglob("*")}
     with pytest.raises(CannotWrite) as raised:
         write_together({tmp_path / "first": "1", tmp_path / place: "2"})
-    told = told_os_error(raised.value)
+    told = os_error_sentence(raised.value)
     assert told.startswith(f"{tmp_path / place} can't be written: ")
     assert told.endswith(f"{why}. Change that, or give another place.")
     assert {*tmp_path.rglob("*")} == before
@@ -160,7 +160,7 @@ def test_every_command_refuses_to_write_below_a_file(
 def test_what_may_not_be_read_is_no_fault_of_the_grader() -> None:
     refused = PermissionError(errno.EACCES, "Permission denied", "marks.csv")
     assert is_of_a_place(refused)
-    assert told_os_error(refused).startswith("marks.csv: Permission denied.")
+    assert os_error_sentence(refused).startswith("marks.csv: Permission denied.")
     assert not is_of_a_place(OSError(errno.EMFILE, "Too many open files"))
 
 
@@ -173,6 +173,6 @@ def test_a_full_disk_is_told_with_what_to_do(
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(CannotWrite, match="No space left") as raised:
         write_whole(tmp_path / "x.json", "{}")
-    told = told_os_error(raised.value)
+    told = os_error_sentence(raised.value)
     assert told.startswith(f"There is no room left on the disk for {tmp_path / 'x.json'}.")
     assert "run the same command again" in told

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from grader.errors import UsageError
 from grader.gradebook.export.marks import Mark, Marks, called, written
 from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
-from grader.gradebook.lines import number_said
+from grader.gradebook.lines import parse_number
 from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult, shown
 from grader.text import counted, quoted, some
@@ -151,7 +151,7 @@ class _Filling:
         if points is None:
             return
         before = person.row.value(self.sheet.column)
-        old = number_said(before)
+        old = parse_number(before)
         if old is not None and shown(old) == shown(points):
             self.same += 1
         elif person.locked:

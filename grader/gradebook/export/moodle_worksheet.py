@@ -20,7 +20,7 @@ from grader.gradebook.export.sheet import (
     needed,
 )
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import number_said
+from grader.gradebook.lines import parse_number
 from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult
 
@@ -64,7 +64,7 @@ def _person(table: Table, row: Row, id: str, choice: Choice) -> SheetPerson:
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
     key = squeezed(name) if choice.by_name else id
     locked = _LOCKED if is_locked else ""
-    return SheetPerson(row, (key,) if key else (), name, id, number_said(most), locked)
+    return SheetPerson(row, (key,) if key else (), name, id, parse_number(most), locked)
 
 
 def _said(table: Table, row: Row, name: str) -> str:

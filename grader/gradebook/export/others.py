@@ -15,7 +15,7 @@ from grader.gradebook.export.sheet import (
     needed,
 )
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import number_said
+from grader.gradebook.lines import parse_number
 from grader.gradebook.roster import first_name_first
 from grader.result import SubmissionResult
 from grader.text import quoted
@@ -44,7 +44,7 @@ def _github(table: Table, choice: Choice) -> Sheet:
             row,
             keys,
             row.value(who),
-            most=None if available is None else number_said(row.value(available)),
+            most=None if available is None else parse_number(row.value(available)),
         )
         for row in table.rows
         if (keys := _keys(row, [user, who]))
@@ -64,7 +64,7 @@ def _nbgrader(table: Table, choice: Choice) -> Sheet:
             "Say which with --column."
         )
     people = [
-        SheetPerson(row, keys, most=None if most is None else number_said(row.value(most)))
+        SheetPerson(row, keys, most=None if most is None else parse_number(row.value(most)))
         for row in table.rows
         if row.value(assignment) == (choice.column or names[0]) and (keys := _keys(row, [student]))
     ]

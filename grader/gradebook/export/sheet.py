@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from grader.errors import UsageError
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import number_said
+from grader.gradebook.lines import parse_number
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -82,7 +82,7 @@ class Sheet:
         """Tell whether numbers in the file have a comma where others have a point."""
         columns = [self.column, *self.numbers]
         cells = [row.value(column) for row in self.table.rows for column in columns]
-        said = [cell for cell in cells if number_said(cell) is not None]
+        said = [cell for cell in cells if parse_number(cell) is not None]
         return any("," in cell for cell in said) and not any("." in cell for cell in said)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from grader.intake.layout import Layout, Work, handed_in
 from grader.intake.platforms.download import Download, Platform, Upload, file_in
-from grader.intake.problem_names import Problems, is_bare, problem_told
+from grader.intake.problem_names import Problems, is_bare, problem_from_name
 from grader.intake.tree import Kind, TreeEntry
 
 _NAME = re.compile(
@@ -57,7 +57,7 @@ def _work(uploads: Sequence[Upload], problems: Problems) -> Work:
 
 def _called(match: re.Match[str], problems: Problems) -> str:
     """Return what a file is called; a `problem.py` is the question's, if that tells a problem."""
-    told = problem_told(f"{match['question'].rpartition('/')[2]}.py", problems.known)
+    told = problem_from_name(f"{match['question'].rpartition('/')[2]}.py", problems.known)
     return f"{told}.py" if told and is_bare(match["file"]) else match["file"]
 
 

@@ -19,7 +19,7 @@ from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, SubmissionResult
 from tests.lent import lent_boundary
 from tests.processes import below

@@ -379,7 +379,7 @@ from pathlib import Path
 from grader.grade.pool import grade_all
 from grader.course import Course
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 
 endless = StudentFile(b"def double(x):\\n    while True: pass\\n")
 submissions = [Submission("endless", {"01-doubling": endless})]

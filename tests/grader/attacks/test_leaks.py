@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import Policy

@@ -14,7 +14,7 @@ from grader.boundary.protocol.codec import Received, ValueReader
 from grader.boundary.protocol.wire import ProtocolError, TensorValue
 from grader.code.forbidden import Guard
 from grader.grade.submission import Opened
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Status
 from grader.run.verdict import judge
 from tests.processes import lives
@@ -142,7 +142,7 @@ from pathlib import Path
 from grader.course import Course
 from grader.grade.job import grader_for, limit_memory
 from grader.grade.settings import Settings
-from grader.intake.submissions import StudentFile, Submission
+from grader.intake.handed_in import StudentFile, Submission
 
 RIGHT = b"def double(x): return x + x"
 LARGE = b"import torch\\ndef double(x): return [torch.ones(1 << 22) for _ in range(15)]"

@@ -11,7 +11,7 @@ from grader.errors import Mismatch
 from grader.result import Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import run_tests
+from grader.run.suite import Suite
 from shared.worked_example import check_layers
 
 COURSE = own_course()
@@ -69,6 +69,6 @@ def test_a_file_with_such_layers_has_all_points(sandbox, where):
 
     files = remote if where == "across the boundary" else LocalFiles(lambda _: VARIANT)
     session = Session(files, hidden=True, diagnose=False)
-    run_tests([PROBLEM], session, COURSE.root, timeout=120)
+    Suite([PROBLEM], COURSE.root, timeout=120).run(session)
     found = session.results[PROBLEM.id].tests
     assert [(t.id, t.message) for t in found if t.status is not Status.PASSED] == []

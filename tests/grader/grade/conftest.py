@@ -16,7 +16,8 @@ from grader.grade.class_run import ClassRun, grade_class
 from grader.grade.outcome import internal_result
 from grader.grade.provenance import common_provenance, provenance
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission, find_submissions
+from grader.intake.handed_in import Submission
+from grader.intake.submissions import find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from tests.grader.intake.uploads import write
 

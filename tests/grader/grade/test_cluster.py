@@ -21,7 +21,8 @@ from grader.grade.class_run import grade_class
 from grader.grade.cores import cores_of_its_own, taken_by_others
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission, find_submissions
+from grader.intake.handed_in import Submission
+from grader.intake.submissions import find_submissions
 from grader.result import Policy, SubmissionResult
 from tests.grader.intake.uploads import FILE, write
 

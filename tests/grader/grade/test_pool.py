@@ -11,7 +11,8 @@ from grader.course import Course
 from grader.errors import TIME_USED_UP
 from grader.grade import pool
 from grader.grade.settings import Settings
-from grader.intake.submissions import Submission, find_submissions
+from grader.intake.handed_in import Submission
+from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 
 

@@ -9,7 +9,7 @@ import pytest
 from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
 from grader.gradebook.folder import GradebookFolder
-from grader.reports.wording import told_adjustments
+from grader.reports.wording import adjustment_lines
 from grader.result import Adjustment, SubmissionResult
 from tests.grader.gradebook.built import problem, result
 
@@ -149,7 +149,7 @@ def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folde
 def test_it_is_said_in_words(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
     (found,), _ = adjusted([handed_in("2026-10-25T13:05:30+01:00")], GradebookFolder(folder))
-    assert told_adjustments(found.problems[0]) == [
+    assert adjustment_lines(found.problems[0]) == [
         "The tests gave 20 points.",
         "-4 points: Late by 1 day 2 hours 6 minutes; 10 % for each day begun",
     ]

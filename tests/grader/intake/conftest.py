@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import Intake, Submission, find_submissions, take_in
+from grader.intake.handed_in import Intake, Submission
+from grader.intake.submissions import find_submissions, take_in
 from tests.conftest import add_problem
 from tests.grader.intake.uploads import (
     FILE,

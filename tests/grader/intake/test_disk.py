@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions
+from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
     FILE,
     RIGHT,

@@ -16,7 +16,8 @@ from grader.intake import limits, sentences
 from grader.intake.archives import members
 from grader.intake.archives.names import split_name
 from grader.intake.did_you_mean import is_nearly_problem_file, nearest_folder
-from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions
+from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
     BOTH,
     FILE,

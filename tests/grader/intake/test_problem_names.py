@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.intake.did_you_mean import nearest_problem
-from grader.intake.problem_names import Problems, problem_told, words_of
+from grader.intake.problem_names import Problems, problem_from_name, words_of
 
 IDS = ("01-softmax", "02-basic-attention", "10-multi-head-attention")
 
@@ -32,7 +32,7 @@ IDS = ("01-softmax", "02-basic-attention", "10-multi-head-attention")
     ],
 )
 def test_what_the_name_of_a_file_tells(name: str, problem: str | None) -> None:
-    assert problem_told(name, IDS) == (problem or "")
+    assert problem_from_name(name, IDS) == (problem or "")
 
 
 @pytest.mark.parametrize(

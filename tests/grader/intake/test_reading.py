@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import MAX_SOURCE_BYTES, find_submissions, read_source
+from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.reading import read_source
+from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import RIGHT, class_of, submission
 
 

@@ -16,7 +16,8 @@ from typing import TypeVar
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import Intake, Submission, find_submissions
+from grader.intake.handed_in import Intake, Submission
+from grader.intake.submissions import find_submissions
 from tests.processes import NOBODY
 
 ID = "01-doubling"

@@ -15,7 +15,7 @@ from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import results_json
 from grader.reports.junit import junit
 from grader.reports.remarks import MANY, class_remarks
-from grader.reports.wording import told_adjustment
+from grader.reports.wording import adjustment_line
 from grader.result import (
     Adjustment,
     Policy,
@@ -140,7 +140,7 @@ def test_what_few_of_many_share_stands_with_each() -> None:
     ],
 )
 def test_an_adjustment_in_words(adjustment: Adjustment, told: str) -> None:
-    assert told_adjustment(adjustment) == told
+    assert adjustment_line(adjustment) == told
 
 
 def test_every_view_says_what_changed_a_mark() -> None:

@@ -13,7 +13,7 @@ from grader.errors import CannotLoad
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
-from grader.run.suite import Suite, run_tests
+from grader.run.suite import Suite
 
 Run = Callable[..., ProblemResult]
 
@@ -207,7 +207,7 @@ def test_where_a_rule_alone_is_broken_nothing_is_said_to_be_kept(
 def test_a_missing_file_is_named(small_course: Course) -> None:
     small_course.problems()[0].stub.unlink()
     session = Session(LocalFiles())
-    run_tests(small_course.problems(), session, small_course.root)
+    Suite(small_course.problems(), small_course.root).run(session)
     result = session.results["01-doubling"]
     assert statuses(result) == {"missing"}
     assert result.untouched

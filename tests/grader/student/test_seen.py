@@ -184,7 +184,7 @@ def test_hint_says_that_all_is_done_without_a_run(
     problem.stub.write_text("def double(x): return x + x", encoding="utf-8")
     assert "Well done" in grader("check")
     with monkeypatch.context() as patch:
-        patch.setattr("grader.run.suite.run_tests", None)
+        patch.setattr("grader.run.suite.Suite", None)
         assert "All tests here pass" in grader("hint")
     problem.stub.write_text("def double(x): return 2 * x", encoding="utf-8")
     assert not SeenMistakes(known.root).passes(problem)
