@@ -184,7 +184,7 @@ def _with_one_more_edit(
     right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
     edit = smallest_edit(Edit(name, "", text.when, text.look, ()), code_alone(source), right)
     if edit is None:
-        raise UsageError("this file is one of the right ones")
+        raise UsageError("this file is a right one, or differs by less than whole lines from all")
     path = edits_file(course, problem)
     known = path.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if path.is_file() else ""
     whole = known + written(edit)

@@ -134,10 +134,11 @@ def _code(source: str) -> list[_Line]:
             places[again.lineno] = min(start, node.lineno), max(end, heads[id(node)])
     lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line]
     found: list[_Line] = []
-    for number, line in lines:
-        # Such as `else:` is no node. It stands between its neighbours.
-        behind = found[-1].end if found else 0
-        start, end = places.get(number) or (behind + 1, places[number + 1][0] - 1)
+    for place, (number, line) in enumerate(lines):
+        if number not in places:  # such as `else:`, which stands between its neighbours
+            following, _ = lines[place + 1]
+            places[number] = (found[-1].end if found else 0) + 1, places[following][0] - 1
+        start, end = places[number]
         found.append(_Line(line, start - 1, end))
     return found
 

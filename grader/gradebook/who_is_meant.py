@@ -63,6 +63,10 @@ class People:
         """Tell whether a name is that of one on the roster who has handed in nothing."""
         return not self.meant(name) and len(self._others.get(_small(name), ())) == 1
 
+    def is_of_another(self, name: str) -> bool:
+        """Tell whether a name is also that of one on the roster of whom nothing is here."""
+        return bool(self._others.get(_small(name)))
+
     def why_nobody(self, name: str) -> str:
         """Return why a name does not mean exactly one of the class; empty if it does."""
         found = self.meant(name)

@@ -142,6 +142,7 @@ def answered(function, given, call, change=torch.Tensor.clone):
         with torch.inference_mode():
             function(*map(change, given.values()))
     except (RuntimeError, TypeError):
+        function(*map(change, given.values()))  # it may stop at any second call
         raise ForbiddenCall("autograd") from None
     return found
 

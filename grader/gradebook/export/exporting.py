@@ -16,6 +16,7 @@ from grader.gradebook.export.marks import marks_of
 from grader.gradebook.export.sheet import Choice
 from grader.gradebook.export.table import read_table
 from grader.gradebook.folder import GradebookFolder
+from grader.gradebook.who_is_meant import People, names_of
 from grader.result import SubmissionResult
 from grader.text import counted, quoted
 
@@ -123,8 +124,12 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
     sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
     marks = marks_of(results, order.problem, order.part)
     matched = match_roster(results, order.book)
-    listed = {r.submission: matched.names(r.who) for r in results}
-    return fill(platform, sheet, marks, replace(order.choice, listed=listed), scale=order.scale)
+    people = People(results, matched)
+    names = {
+        result.submission: [n for n in names_of(result, matched) if not people.is_of_another(n)]
+        for result in results
+    }
+    return fill(platform, sheet, marks, replace(order.choice, names=names), scale=order.scale)
 
 
 def _packed(order: Order, filled: Filled) -> Pack | None:

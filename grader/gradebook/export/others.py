@@ -109,8 +109,7 @@ def _ids_of(platform: str) -> Callable[[SubmissionResult, Choice], list[str]]:
 
 def _any_name(result: SubmissionResult, choice: Choice) -> list[str]:
     id = result.identity.partition(":")[2]
-    names = [result.identity, id, result.submission, result.full_name, *result.members]
-    names += choice.listed.get(result.submission, ())
+    names = [result.identity, id, *choice.names.get(result.submission, ())]
     return [first_name_first(name).lower() for name in names if name]
 
 

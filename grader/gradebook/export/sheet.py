@@ -23,7 +23,7 @@ class Choice:
         id_column: the column by which people are known, where the platform doesn't say which.
         by_name: whether people are known by their full names rather than by the platform's ids.
         also: for the names of submissions, other identities of the same people.
-        listed: for the same, what the roster says of these people.
+        names: for the same, what means these people, and nobody else on the roster.
     """
 
     file: str
@@ -32,7 +32,7 @@ class Choice:
     id_column: str = ""
     by_name: bool = False
     also: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

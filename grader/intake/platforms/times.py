@@ -20,7 +20,8 @@ def iso_time(text: str) -> str:
     if ":" not in written:
         return ""  # a day alone
     with suppress(LookupError, OSError, ValueError):  # it is no time, or there is no such zone
-        zone = ZoneInfo(named["zone"]) if named else UTC
         time = datetime.fromisoformat(named["time"] if named else written)
+        name = named["zone"] if named else "UTC"
+        zone = UTC if name in ("UTC", "GMT") else ZoneInfo(name)  # these two need no list of zones
         return (time if time.tzinfo else time.replace(tzinfo=zone)).isoformat()
     return ""

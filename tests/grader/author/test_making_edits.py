@@ -89,3 +89,18 @@ def test_a_mistake_is_shown_as_a_file_or_a_diff() -> None:
         line for line in diff.splitlines()[3:] if line[0] == "+" and line[1:] in whole
     ]
     assert "did you mean keys_are_queries" in " ".join(output("keys_are_querie").split())
+
+
+def test_a_definition_may_come_first_in_any_branch() -> None:
+    """Python writes a blank line before it."""
+    wrong = """\
+def scores(q, k):
+    if q.ndim > 2:
+        def dot(a, b):
+            return a
+    else:
+        def dot(a, b):
+            return b
+    return [[dot(a, b) for b in k] for a in q]
+"""
+    assert "+        def dot(a, b):\n+            return b\n" in made(wrong)

@@ -526,6 +526,25 @@ def test_any_file_by_what_the_roster_says_of_people(
     assert filled == {"1": "20", "2": "20"}
 
 
+def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
+    tmp_path: Path, saved: Save
+) -> None:
+    (tmp_path / "book").mkdir()
+    roster = "Student,ID\nAda Lovelace,1\nAda Lovelace,2\nEmmy Noether,3\n"
+    (tmp_path / "book/roster.csv").write_text(roster)
+    file = tmp_path / "list.csv"
+    file.write_text("Student\nAda Lovelace\nEmmy Noether\n")
+    people = [
+        result("ada", identity="canvas:1", full_name="Ada Lovelace"),
+        result("emmy", identity="canvas:3", full_name="Emmy Noether"),
+    ]
+    options = "--id-column", "Student", "--new-column", "Week 3"
+    told = exported("csv", file, saved(*people), *options)
+    filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "Student", "Week 3")
+    assert filled == {"Ada Lovelace": "", "Emmy Noether": "20"}
+    assert "In list.csv, but without a mark: Ada Lovelace." in told
+
+
 def test_a_file_in_which_nobody_is_known_is_refused(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "list.csv"
     file.write_text("who,mail\nAda L,ada@x.edu\n")
