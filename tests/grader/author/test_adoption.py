@@ -21,6 +21,7 @@ from grader.grade.class_run import grade_class
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.results import result_of
 
 OWN = own_course()
 SCALED = "03-scaled-attention"
@@ -28,8 +29,7 @@ SCALED = "03-scaled-attention"
 
 def result(name: str, **unknown: dict[str, str]) -> SubmissionResult:
     tests = [TestResult("test_a", "It is scaled", False, 1.0, Status.FAILED)]
-    problem = ProblemResult(SCALED, tests=tests, unknown=unknown)
-    return SubmissionResult(name, 0, None, "", [problem])
+    return result_of(name, ProblemResult(SCALED, tests=tests, unknown=unknown))
 
 
 def test_who_answers_alike_is_of_one_group():
