@@ -177,11 +177,8 @@ def test_attacks_on_a_real_worker(opened):
 
 
 MORE = {
-    "other processes": "[p for p in __import__('os').listdir('/proc') if p.isdigit()]",
     "the course by import": "__import__('grader.run.compare')",
     "a solution by path": f"open({str(ROOT / 'solutions/01-softmax/problem.py')!r}).read()",
-    "a subprocess": "__import__('subprocess').run(['true'])",
-    "os.system": "1 / (__import__('os').system('true') != 0) and 1 / 0",
     "a named pipe": "__import__('os').mkfifo('/tmp/pipe')",
     "the clock": "__import__('time').clock_settime(0, 0)",
     "many files": "[open('/dev/null') for _ in range(100)]",
@@ -191,8 +188,7 @@ MORE = {
 @pytest.mark.parametrize("name", MORE)
 def test_more_attacks_on_a_real_worker(opened, name):
     problem = opened(f"def f():\n    {MORE[name]}\n    return 'succeeded'")
-    refusals = OSError, ValueError, ImportError, ZeroDivisionError, MemoryError
-    with pytest.raises(refusals):
+    with pytest.raises((OSError, ImportError)):
         problem.f()
 
 
