@@ -20,6 +20,7 @@ from shared import expected_training, pictures, trained, training_text
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
+STUB_OF_07 = ROOT / "problems/07-tiny-gpt/problem.py"
 FIRST_AND_SLOW_OTHERS = [
     PROBLEMS[0],
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
@@ -131,7 +132,7 @@ def stopped_after(monkeypatch):
 @pytest.mark.usefixtures("undrawn")
 def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after):
     stopped_after(1)
-    folder, words = explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
+    folder, words = explore("07-tiny-gpt", STUB_OF_07)
     assert "Stopped." in words
     assert "after 1 step and" in words
     assert "The model is kept in model.pt." in words
@@ -142,8 +143,7 @@ def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after)
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_what_the_mask_is_for_is_told_once_it_shows(explore):
-    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
-    _, words = explore("07-tiny-gpt", stub, "--no-mask")
+    _, words = explore("07-tiny-gpt", STUB_OF_07, "--no-mask")
     assert "let it train longer" in words
     assert "The loss goes to 0" not in words
     assert trained.read() is None
@@ -153,16 +153,15 @@ def test_what_the_mask_is_for_is_told_once_it_shows(explore):
 def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
     stopped_after(0)
     with pytest.raises(SystemExit, match="nothing is kept"):
-        explore("07-tiny-gpt", ROOT / "problems" / "07-tiny-gpt" / "problem.py")
+        explore("07-tiny-gpt", STUB_OF_07)
     assert trained.read() is None
 
 
 def test_a_text_too_short_is_refused(explore, tmp_path):
     poem = tmp_path / "poem.txt"
     poem.write_text("short", encoding="utf-8")
-    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
     with pytest.raises(SystemExit, match="5 characters, and 650 are needed"):
-        explore("07-tiny-gpt", stub, "--text", str(poem))
+        explore("07-tiny-gpt", STUB_OF_07, "--text", str(poem))
 
 
 @pytest.mark.slow
@@ -189,8 +188,7 @@ def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     monkeypatch.setattr(expected_training, "evaluate", lambda *_: next(losses))
     monkeypatch.setattr(expected_training, "train_step", lambda *_: 1.0)  # what takes long
     monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
-    stub = ROOT / "problems" / "07-tiny-gpt" / "problem.py"
-    _, words = explore("07-tiny-gpt", stub, "--seed", "3")
+    _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words
     assert "That is overfitting. The weights of step 40 are kept." in words
     assert trained.read().loss == 1.0

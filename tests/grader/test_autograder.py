@@ -21,9 +21,10 @@ from grader.grade.autograder import build, grade_uploaded
 from grader.grade.outcome import internal_result
 from grader.grade.packing import FOR_AN_AUTOGRADER
 from grader.grade.settings import Settings
-from grader.result import Policy, Status, SubmissionResult, TestResult
+from grader.result import Policy, Status
 from tests.conftest import add_problem
 from tests.grader.intake.uploads import RIGHT, write
+from tests.results import doubles, result_of
 
 
 @pytest.fixture
@@ -75,12 +76,11 @@ def upload(
         problems = {problem.id: problem for problem in course.problems()}
         needed = {id for id, problem in problems.items() if not problem.part.optional}
         assert needed <= submission.files.keys() <= problems.keys()
-        test = TestResult("test_doubles", "it doubles", False, 4, status)
         found = [
-            replace(problems[id].result(), tests=[test], notes=[file.reason])
+            replace(problems[id].result(), tests=[doubles(status)], notes=[file.reason])
             for id, file in submission.files.items()
         ]
-        result = SubmissionResult(submission.name, 0, "sandbox", "", found)
+        result = result_of(submission.name, *found)
         on_result(internal_result("x", "a fault") if status is Status.INTERNAL else result)
 
     problem = course.select([only])[0] if only else None

@@ -7,7 +7,8 @@ import pytest
 
 from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Policy, ProblemResult, Status
+from tests.results import doubles, result_of
 
 FORMULAS = ['=HYPERLINK("http://x","y")', "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", " =1", "\n=1"]
 FORMULAS += ["\uff1d1+1", " \uff0b1", "\uff0d1", "\uff20SUM(1)", "\ufe661", "\u22121"]
@@ -77,5 +78,4 @@ def test_a_name_is_no_link_and_calls_nobody(name):
 
 def result(name, message="no"):
     """Return a result with one failed test."""
-    test = TestResult("test_x", "it works", False, 4.0, Status.FAILED, message)
-    return SubmissionResult(name, 0, "sandbox", "", [ProblemResult("01", tests=[test])])
+    return result_of(name, ProblemResult("01", tests=[doubles(Status.FAILED, message)]))

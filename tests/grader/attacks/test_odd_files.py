@@ -16,6 +16,7 @@ from grader.grade.submission import Grader
 from grader.intake.submissions import find_submissions
 from grader.result import Status
 from grader.run.local_files import LocalFiles
+from tests.grader.intake.uploads import FILE, ID, write
 
 RIGHT = "def double(x):\n    return x + x\n"
 TEXT = "# Größe: doppelt\n" + RIGHT
@@ -23,17 +24,8 @@ TEXT = "# Größe: doppelt\n" + RIGHT
 
 @pytest.fixture
 def hand_in(tmp_path):
-    """Returns a function that writes a class of one submission, `ada`, and returns her folder."""
-
-    def write(content=RIGHT, name="ada"):
-        folder = tmp_path / "class" / name / "01-doubling"
-        folder.mkdir(parents=True)
-        if content is not None:
-            data = content if isinstance(content, bytes) else content.encode()
-            (folder / "problem.py").write_bytes(data)
-        return folder
-
-    return write
+    """Writes a class of one submission, `ada`, and returns her problem's folder."""
+    return lambda content=RIGHT: write(tmp_path / "class/ada", {FILE: content}) / ID
 
 
 def found(folder, course):

@@ -48,9 +48,7 @@ def some(several) -> list[Target]:
 
 
 def broken(text: str, some: list[Target], sandbox: Boundary) -> BreakResult:
-    result = break_submitted(SOFTMAX, textwrap.dedent(text).encode(), some, sandbox)
-    result.max = 10
-    return result
+    return break_submitted(SOFTMAX, textwrap.dedent(text).encode(), some, sandbox)
 
 
 HONEST = """
@@ -143,17 +141,12 @@ ATTEMPTS = 6
 """What fails by chance may be lucky; what is lucky each time knows something."""
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_earns_nothing(name, some, sandbox):
-    assert any(broken(ATTACKS[name], some, sandbox).points == 0 for _ in range(ATTEMPTS))
-
-
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", ATTACKS | HOSTILE)
 def test_a_trick_earns_nothing(name, some, sandbox):
-    text = HOSTILE[name]
-    source = text.encode() if text.startswith(("#", "\ufeff")) else (HEAD + text).encode()
+    text = textwrap.dedent((ATTACKS | HOSTILE)[name])
+    text = text if text.startswith(("#", "\ufeff")) else HEAD + text
     for _ in range(ATTEMPTS):
-        result = break_submitted(SOFTMAX, source, some, sandbox)
+        result = broken(text, some, sandbox)
         if not result.points:
             break
     assert result.points == 0, result.lines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from grader.author.adoption import adopt_group, code_alone
 from grader.author.making_edits import meaning
-from grader.course import Course, own_course
+from grader.course import Course
 from grader.diagnose.edits import apply, mistakes_of, right_files
 from grader.diagnose.fingerprints import Fingerprints, Text
 from grader.diagnose.unknown_answers import EDGE, groups, same_fault
@@ -21,15 +20,15 @@ from grader.grade.class_run import grade_class
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.conftest import copy_with_one_problem
+from tests.results import result_of
 
-OWN = own_course()
 SCALED = "03-scaled-attention"
 
 
 def result(name: str, **unknown: dict[str, str]) -> SubmissionResult:
     tests = [TestResult("test_a", "It is scaled", False, 1.0, Status.FAILED)]
-    problem = ProblemResult(SCALED, tests=tests, unknown=unknown)
-    return SubmissionResult(name, 0, None, "", [problem])
+    return result_of(name, ProblemResult(SCALED, tests=tests, unknown=unknown))
 
 
 def test_who_answers_alike_is_of_one_group():
@@ -122,11 +121,8 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
 
     Each fault is put into four right solutions, each in another style.
     """
-    root = tmp_path_factory.mktemp("course")
-    for name in ("problems", "solutions"):
-        shutil.copytree(OWN.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(OWN.root / "course.toml", root)
-    course = Course(root).only_with(Course(root).select(["03"]))
+    root = tmp_path_factory.mktemp("taught")
+    course = copy_with_one_problem(root / "course", "03")
     (problem,) = course.problems()
     known = Fingerprints.load(problem.fingerprints)
     Fingerprints(known.reference).save(problem.fingerprints)

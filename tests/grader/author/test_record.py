@@ -19,7 +19,8 @@ from grader.author.record import (
 )
 from grader.course import Course
 from grader.errors import UsageError
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import ProblemResult, Status, TestResult
+from tests.results import result_of
 
 
 def records(course: Course) -> Records:
@@ -95,7 +96,7 @@ def test_submissions_are_compared_where_some_were_run(small_course: Course) -> N
     found = run_audit(small_course, small_course.problems(), 1)
     tests = [TestResult("test_doubles[1]", "It is doubled", False, 1.0, Status.FAILED)]
     problem = ProblemResult("01-doubling", tests=tests, mistakes=[["b"], ["a"]])
-    with_ada = records_of(found, [SubmissionResult("ada", 0, None, "", [problem])])
+    with_ada = records_of(found, [result_of("ada", problem)])
     ada = with_ada["01-doubling"].candidates["submission ada"]
     assert ada == RecordedTest(0, ["a", "b"], {"test_doubles[1]": "failed"})
     assert list(differences(with_ada, records_of(found))) == []

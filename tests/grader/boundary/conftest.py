@@ -12,6 +12,23 @@ from tests.lent import lent_boundary
 
 Open = Callable[..., RemoteProblem]
 
+LIES = """
+import gc
+import msgspec
+
+def lie(change):
+    cls = type(next(o for o in gc.get_objects() if type(o).__name__ == "Worker"))
+    respond = cls.respond
+    def lying(self, request):
+        told, tensors = respond(self, request)
+        if told.values and isinstance(told.values[0], msgspec.Struct):
+            told.values[0] = msgspec.to_builtins(told.values[0])
+            change(told)
+        return told, tensors
+    cls.respond = lying
+"""
+"""Student code by which a worker changes what it says of its first value."""
+
 
 @pytest.fixture(scope="session")
 def sandbox(origin: TemplateProcess) -> Iterator[Boundary]:

@@ -17,26 +17,13 @@ from grader.grade.submission import Opened
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Status
 from grader.run.verdict import judge
+from tests.grader.boundary.conftest import LIES
 from tests.processes import lives
 
 # The worker says that one tensor of 16 MB is very many buffers, views, modules or entries.
-OFTEN = """
-import gc, msgspec, torch
+ONE_TENSOR = """
+import torch
 from torch import nn
-
-def worker():
-    return next(o for o in gc.get_objects() if type(o).__name__ == "Worker")
-
-def often(change):
-    cls = type(worker())
-    respond = cls.respond
-    def lie(self, request):
-        told, tensors = respond(self, request)
-        if told.values and isinstance(told.values[0], msgspec.Struct):
-            told.values[0] = msgspec.to_builtins(told.values[0])
-            change(told)
-        return told, tensors
-    cls.respond = lie
 
 class M(nn.Module):
     def __init__(self):
@@ -46,7 +33,7 @@ class M(nn.Module):
 def make(): return M()
 def one(): return {"a": torch.ones(4, 1 << 20)}
 """
-LIES = {
+OFTEN = {
     "buffers": (
         "make",
         "m = told.values[0][2]\n"
@@ -77,10 +64,10 @@ LIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("name", OFTEN)
 def test_a_tensor_that_is_named_very_often_is_bad_output(opened, name):
-    function, change = LIES[name]
-    problem = opened(f"{OFTEN}\ndef change(told):\n    {change}\noften(change)\n")
+    function, change = OFTEN[name]
+    problem = opened(f"{LIES}{ONE_TENSOR}\ndef change(told):\n    {change}\nlie(change)\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(WorkerFailure) as caught:
         getattr(problem, function)()

@@ -11,10 +11,9 @@ import torch
 from grader.boundary.connection import WorkerFailure
 from grader.boundary.protocol.wire import MAX_FIELDS, MAX_REFERENCES
 from grader.result import Status
+from tests.grader.boundary.conftest import LIES
 
-LIES = """
-import gc
-import msgspec
+LYING = f"""{LIES}
 from typing import NamedTuple
 
 class Thing:
@@ -23,17 +22,6 @@ class Thing:
     def __hash__(self): return 1
 class Pair(NamedTuple):
     one: int
-
-def lie(change):
-    cls = type(next(o for o in gc.get_objects() if type(o).__name__ == "Worker"))
-    respond = cls.respond
-    def lying(self, request):
-        told, tensors = respond(self, request)
-        if told.values and isinstance(told.values[0], msgspec.Struct):
-            told.values[0] = msgspec.to_builtins(told.values[0])
-            change(told)
-        return told, tensors
-    cls.respond = lying
 
 def thing(): return Thing()
 def pair(): return Pair(1)
@@ -81,7 +69,7 @@ OF_PAIRS = {
 @pytest.mark.parametrize("name", [*OF_THINGS, *OF_PAIRS])
 def test_what_is_no_object_is_bad_output(opened, name):
     change = (OF_THINGS | OF_PAIRS)[name]
-    source = f"{LIES}\ndef change(told):\n    v = told.values[0]\n    {change}\nlie(change)\n"
+    source = f"{LYING}\ndef change(told):\n    v = told.values[0]\n    {change}\nlie(change)\n"
     problem = opened(source)
     with pytest.raises(WorkerFailure) as caught:
         (problem.thing if name in OF_THINGS else problem.pair)()
@@ -91,7 +79,7 @@ def test_what_is_no_object_is_bad_output(opened, name):
 def test_numbers_that_collide_harm_the_worker_only(opened):
     """A reference that is dropped takes with it what the worker called by the same number."""
     problem = opened(
-        f"{LIES}\ndef change(told):\n    v = told.values[0]\n"
+        f"{LYING}\ndef change(told):\n    v = told.values[0]\n"
         "    if v[0] == 'h': told.values[0] = ['l', [v, ['h', v[1], 'Other', v[3]]]]\nlie(change)\n"
     )
     one, other = problem.thing()
@@ -107,14 +95,14 @@ def test_numbers_that_collide_harm_the_worker_only(opened):
 
 
 def test_an_object_that_equals_everything_equals_nothing_here(opened):
-    thing = opened(LIES).thing()
+    thing = opened(LYING).thing()
     assert thing != 1
-    assert thing != opened(LIES).thing()
+    assert thing != opened(LYING).thing()
 
 
 @pytest.mark.slow
 def test_thousands_of_objects_one_by_one_are_forgotten(opened):
-    problem = opened(LIES + "def alive(): return sum(type(o) is Thing for o in gc.get_objects())")
+    problem = opened(LYING + "def alive(): return sum(type(o) is Thing for o in gc.get_objects())")
     for _ in range(2000):
         problem.thing()
     problem.alive()

@@ -18,8 +18,9 @@ from grader.grade.provenance import common_provenance, provenance
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.intake.submissions import find_submissions
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Policy, ProblemResult, Status, SubmissionResult
 from tests.grader.intake.uploads import write
+from tests.results import doubles
 
 
 class School:
@@ -107,8 +108,7 @@ def made_up(submission, course, settings):  # type: ignore[no-untyped-def]
             status = Status.NOT_IMPLEMENTED
         if file.source == b"fault":
             return internal_result(submission.name, "a fault")
-        test = TestResult("test_doubles", "it doubles", False, 4, status)
-        found = ProblemResult(id, file.sha256, [test])
+        found = ProblemResult(id, file.sha256, [doubles(status)])
         found.provenance = provenance(file, common_provenance(course, settings)[id])
         result.problems.append(found)
     return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 import sys
 import zipfile
 from dataclasses import replace
@@ -12,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from grader.author.making_edits import written
-from grader.course import Course, own_course
+from grader.course import Course
 from grader.diagnose.edits import edits_file, mistakes_of, right_files
 from grader.grade.class_run import grade_class
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import Policy
+from tests.conftest import copy_with_one_problem
 
-OWN = own_course()
 ONE_TEST = '''
 import pytest
 # --- hidden tests ---
@@ -47,11 +46,7 @@ pytestmark = [
 @pytest.fixture
 def course(tmp_path) -> Course:
     """A course of one problem with one test and a small catalogue."""
-    root = tmp_path / "course"
-    for name in ("problems", "solutions"):
-        shutil.copytree(OWN.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(OWN.root / "course.toml", root)
-    course = Course(root).only_with(Course(root).select(["01"]))
+    course = copy_with_one_problem(tmp_path / "course", "01")
     (problem,) = course.problems()
     problem.test_file.write_text(ONE_TEST, encoding="utf-8")
     edits = [replace(each.edit, core=False) for each in mistakes_of(course, problem)][::12]

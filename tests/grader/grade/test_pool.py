@@ -13,7 +13,8 @@ from grader.grade import pool
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.intake.submissions import find_submissions
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import ProblemResult, Status, SubmissionResult
+from tests.results import doubles, result_of
 
 
 class FakeProcess:
@@ -78,10 +79,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
         status = (alone if again else first) if name == "bob" else Status.PASSED
         if status == LOST:
             return LOST
-        test = TestResult("test_doubles", "it doubles", False, 4, Status(status))
-        return SubmissionResult(
-            name, 0, "sandbox", "", [ProblemResult("01-doubling", tests=[test])]
-        )
+        return result_of(name, ProblemResult("01-doubling", tests=[doubles(Status(status))]))
 
     def start(course: Course, settings: Settings, needed, start, core: int | None):  # type: ignore[no-untyped-def]
         return pool._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
@@ -120,9 +118,8 @@ def test_a_submission_that_needs_much_time_is_graded_last(
         is_slow = submission.name == "ada" and is_short
         status = Status.TIMEOUT if is_slow else Status.PASSED
         text = f"problem.py can't be imported. {TIME_USED_UP}" if is_slow else ""
-        test = TestResult("test_doubles", "it doubles", False, 4, status, text)
-        problem = ProblemResult("01-doubling", tests=[test])
-        return SubmissionResult(submission.name, 0, "sandbox", "", [problem])
+        problem = ProblemResult("01-doubling", tests=[doubles(status, text)])
+        return result_of(submission.name, problem)
 
     connection.answer = answer
     start = lambda *_: pool._Job(FakeProcess(), connection, None)  # type: ignore[arg-type]  # noqa: E731

@@ -23,27 +23,19 @@ from tests.grader.grade.conftest import school_of
 NAMES = ["ada.json", "bob.json"]
 
 
+GONE = object()
+
+
 def change(*place: str | int, to: object) -> Callable[[Path], None]:
-    """Return what changes one value of a result's file."""
+    """Return what changes one value of a result's file, or takes it out."""
 
     def damage(path: Path) -> None:
         data = part = json.loads(path.read_text())
         for name in place[:-1]:
             part = part[name]
         part[place[-1]] = to
-        path.write_text(json.dumps(data))
-
-    return damage
-
-
-def drop(*place: str | int) -> Callable[[Path], None]:
-    """Return what takes one value out of a result's file."""
-
-    def damage(path: Path) -> None:
-        data = part = json.loads(path.read_text())
-        for name in place[:-1]:
-            part = part[name]
-        del part[place[-1]]
+        if to is GONE:
+            del part[place[-1]]
         path.write_text(json.dumps(data))
 
     return damage
@@ -96,10 +88,10 @@ DAMAGES = {
     "an unknown status": change(*TEST, "status", to="splendid"),
     "another status of the whole": change("status", to="not_attempted"),
     "an unknown level of isolation": change("isolation", to="prison"),
-    "a missing key of a test": drop(*TEST, "hidden"),
-    "a missing key of a problem": drop("problems", 0, "provenance"),
-    "a missing key": drop("grader_sha256"),
-    "a missing version": drop("schema"),
+    "a missing key of a test": change(*TEST, "hidden", to=GONE),
+    "a missing key of a problem": change("problems", 0, "provenance", to=GONE),
+    "a missing key": change("grader_sha256", to=GONE),
+    "a missing version": change("schema", to=GONE),
     "a key too many": change("bonus", to=10),
     "a later version": change("schema", to=99),
     "a version that is none": change("schema", to="2"),

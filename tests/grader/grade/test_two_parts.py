@@ -13,7 +13,8 @@ from grader.course import Course, own_course
 from grader.errors import UsageError
 from grader.intake.submissions import find_submissions
 from grader.reports.class_table import class_table, optional_table
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import ProblemResult, Status, SubmissionResult
+from tests.results import doubles, result_of
 
 SIX, SEVEN = "06-doubling", "07-doubling"
 STUB = "def double(x):\n    raise NotImplementedError\n"
@@ -61,17 +62,11 @@ def test_the_first_five_problems_are_part_one_and_the_others_part_two() -> None:
 
 
 def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemResult:
-    return ProblemResult(
-        id,
-        sha256,
-        [TestResult("test", "It is", False, 4, status)],
-        part=part,
-        optional=part == "two",
-    )
+    return ProblemResult(id, sha256, [doubles(status)], part=part, optional=part == "two")
 
 
 def test_part_two_never_changes_the_total() -> None:
-    result = SubmissionResult("ada", 0, None, "", [problem("01", "one", Status.PASSED)])
+    result = result_of("ada", problem("01", "one", Status.PASSED))
     alone = result.points, result.max
     result.problems.append(problem("06", "two", Status.PASSED))
     result.problems.append(problem("07", "two", Status.FAILED))

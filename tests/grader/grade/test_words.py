@@ -15,7 +15,8 @@ from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.unknown_answers import groups
 from grader.grade.previous import load_previous, save_result
 from grader.grade.provenance import catalogue_sha256
-from grader.result import ProblemResult, Status, TestResult
+from grader.result import ProblemResult, Status
+from tests.results import doubles
 
 ID = "01-doubling"
 
@@ -32,7 +33,7 @@ def named(fault: Fault, known: Fingerprints) -> ProblemResult:
     return ProblemResult(
         ID,
         "abc",
-        [TestResult("test_doubles", "it doubles", False, 4, Status.FAILED, "wrong")],
+        [doubles(Status.FAILED, "wrong")],
         diagnoses=[each.sentence for each in found],
         mistakes=[[*each.names] for each in found],
         unknown=unnamed(known, answers, found),

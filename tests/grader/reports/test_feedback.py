@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from grader.reports.feedback import feedback, feedback_page
 from grader.result import NOT_YET, Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.results import result_of
 
 CANARY = "canary-7f3a"
 TITLE = "The rows sum to 1"
@@ -17,8 +18,8 @@ def result(message: str) -> SubmissionResult:
         TestResult("test_seen[2]", TITLE, False, 1, Status.PASSED),
         TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, message),
     ]
-    problem = ProblemResult("01-softmax", tests=tests, diagnoses=["Your output is ..."])
-    return SubmissionResult("ada", 0, "sandbox", "", [problem])
+    diagnoses = ["Your output is ..."]
+    return result_of("ada", ProblemResult("01-softmax", tests=tests, diagnoses=diagnoses))
 
 
 def test_each_policy_shows_more_than_the_one_before() -> None:

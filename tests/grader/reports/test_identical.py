@@ -11,7 +11,8 @@ from grader.reports.dashboard import dashboard
 from grader.reports.identical import essence, identical_files
 from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import ProblemResult, Status
+from tests.results import doubles, result_of
 
 SOURCE = b'''"""Softmax."""
 
@@ -79,9 +80,8 @@ def test_no_file_holds_it_up(tmp_path: Path, letters: bytes) -> None:
 
 def graded(name: str, source: bytes, sources: Sources, status: Status = Status.PASSED):  # type: ignore[no-untyped-def]
     sources.keep([source])
-    test = TestResult("test_one", "it", False, 1, status)
-    problem = ProblemResult("01-softmax", sha256(source).hexdigest(), [test])
-    return SubmissionResult(name, 0, "sandbox", "", [problem], full_name=name.title())
+    problem = ProblemResult("01-softmax", sha256(source).hexdigest(), [doubles(status)])
+    return result_of(name, problem, full_name=name.title())
 
 
 def test_who_handed_in_the_same_is_one_line(tmp_path: Path) -> None:
@@ -117,16 +117,10 @@ def test_the_pages_say_who_and_nothing_of_how_alike(tmp_path: Path) -> None:
 def test_the_courses_own_file_is_said_to_be(tmp_path: Path) -> None:
     own = {"01-softmax": {"the course's own reference": b"def f():\n    return 1  # so\n"}}
     sources = Sources(tmp_path)
-    source = b'"""Mine."""\ndef f():\n    return 1\n'
-    sources.keep([source])
-    tests = [TestResult("t", "it", False, 1, Status.PASSED)]
-    found = ProblemResult("01-softmax", sha256(source).hexdigest(), tests)
-    ada = SubmissionResult("ada", 0, None, "", [found])
+    ada = graded("ada", b'"""Mine."""\ndef f():\n    return 1\n', sources)
     (same,) = identical_files([ada], sources, own)
-    assert ([person.name for person in same.people], same.own) == (
-        ["ada"],
-        "the course's own reference",
-    )
+    assert [person.name for person in same.people] == ["Ada"]
+    assert same.own == "the course's own reference"
     assert identical_files([ada], sources) == []
     other = {"01-softmax": {"the course's own reference": b"def f():\n    return 2\n"}}
     assert identical_files([ada], sources, other) == []

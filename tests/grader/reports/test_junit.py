@@ -8,13 +8,13 @@ import pytest
 
 from grader.reports.junit import MOST_LETTERS, MOST_TESTS, junit
 from grader.result import Adjustment, ProblemResult, Status, SubmissionResult, TestResult
+from tests.results import result_of
 
 LONG = "softmax(x, dim=0)\nAll rows differ:\n" + "  row [0]: got [nan, nan]\n" * 30
 
 
 def student(name: str, tests: list[TestResult], **more: object) -> SubmissionResult:
-    problem = ProblemResult("01-softmax", "abc", tests, **more)  # type: ignore[arg-type]
-    return SubmissionResult(name, 0, "sandbox", "", [problem])
+    return result_of(name, ProblemResult("01-softmax", "abc", tests, **more))  # type: ignore[arg-type]
 
 
 def failing(count: int, message: str = LONG) -> list[TestResult]:

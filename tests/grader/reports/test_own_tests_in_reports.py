@@ -13,15 +13,8 @@ from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.junit import junit
-from grader.result import (
-    BreakResult,
-    Isolation,
-    Policy,
-    ProblemResult,
-    Status,
-    SubmissionResult,
-    TestResult,
-)
+from grader.result import BreakResult, Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.results import result_of
 
 ID = "01-softmax"
 
@@ -31,7 +24,7 @@ def of(name: str, **found: object) -> SubmissionResult:
     own = BreakResult(ID, "0" * 64, **tests)  # type: ignore[arg-type]
     passed = TestResult("test_a", "It is right", False, 10.0, Status.PASSED)
     problem = ProblemResult(ID, "f" * 64, [passed], own_tests=own)
-    return SubmissionResult(name, 0, Isolation.SANDBOX, "", [problem], full_name=name)
+    return result_of(name, problem, full_name=name)
 
 
 def missing(*names: str) -> dict[str, str]:

@@ -16,31 +16,22 @@ from grader.reports.gradescope_json import results_json
 from grader.reports.junit import junit
 from grader.reports.remarks import MANY, class_remarks
 from grader.reports.wording import adjustment_line
-from grader.result import (
-    Adjustment,
-    Policy,
-    ProblemResult,
-    Status,
-    SubmissionResult,
-    TestResult,
-)
+from grader.result import Adjustment, Policy, ProblemResult, Status, SubmissionResult, TestResult
+from tests.results import doubles, result_of
 
 NAMES = ["王小明", "Ólafur Þór", "مريم حداد", "Ελένη", "Jürgen", "भारती", "김서연", "Ян"]
 
 
-def graded(submission: str, full_name: str = "", points: float = 4) -> SubmissionResult:
-    test = TestResult("test_doubles", "it doubles", False, 4, Status.PASSED)
-    problem = ProblemResult("01-doubling", "abc", [test])
+def graded(name: str, full_name: str = "", points: float = 4) -> SubmissionResult:
+    found = result_of(name, identity=f"x:{name}", full_name=full_name)
     if points != 4:
-        problem.adjustments = [Adjustment(points - 4, "Late by 1 day.")]
-    return SubmissionResult(
-        submission, 0, "sandbox", "", [problem], identity=f"x:{submission}", full_name=full_name
-    )
+        found.problems[0].adjustments = [Adjustment(points - 4, "Late by 1 day.")]
+    return found
 
 
-def missing(submission: str, reason: str) -> SubmissionResult:
-    test = TestResult("test_doubles", "it doubles", False, 4, Status.MISSING, reason)
-    found = graded(submission)
+def missing(name: str, reason: str) -> SubmissionResult:
+    found = graded(name)
+    test = doubles(Status.MISSING, reason)
     found.problems.append(ProblemResult("05-heads", "", [test], [reason]))
     return found
 
@@ -163,7 +154,7 @@ def test_gradescopes_score_is_what_counts(points: float) -> None:
 
 def test_gradescopes_score_rounds_as_the_gradebook_does() -> None:
     thirds = [TestResult(f"test_{n}", "it", False, 2 / 3, Status.PASSED) for n in "abc"]
-    result = SubmissionResult("ada", 0, "sandbox", "", [ProblemResult("01", "x", thirds)])
+    result = result_of("ada", ProblemResult("01", "x", thirds))
     data = json.loads(results_json(result, Policy.FULL))
     assert data["score"] == 2
     assert [test["score"] for test in data["tests"]] == [0.67, 0.67, 0.67]
@@ -181,7 +172,6 @@ def test_a_file_in_another_encoding_is_told_without_a_codecs_words(
         load_module(path, "problem_encoded")
     told = judge_load(raised.value, path)
     found = graded("ada")
-    test = TestResult("test_doubles", "it doubles", False, 4, told.status, str(told))
-    found.problems = [ProblemResult("01-doubling", "abc", [test])]
+    found.problems[0].tests = [doubles(told.status, str(told))]
     remark = class_remarks([found]).own["ada"]
     assert remark == "01: problem.py is not UTF-8 text; save it as UTF-8."

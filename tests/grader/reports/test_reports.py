@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.course import own_course
+from grader.grade.outcome import internal_result
 from grader.reports.class_table import RunSummary, about_book, about_run, remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback, feedback_page
@@ -24,6 +25,7 @@ from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages
 from grader.result import Adjustment, Policy, ProblemResult, Status, SubmissionResult, TestResult
 from grader.student.report import problem_report
+from tests.results import result_of
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -50,17 +52,7 @@ def result_with(text: str, name: str = "ada") -> SubmissionResult:
     ]
     problem = ProblemResult("01-softmax", "abc", tests, [text], [text], [["no_scale"]])
     problem.adjustments, problem.handed_in = [Adjustment(0, text)], text
-    return SubmissionResult(
-        name,
-        0,
-        "sandbox",
-        "",
-        [problem],
-        [text],
-        members=(text,),
-        identity=text,
-        full_name=name,
-    )
+    return result_of(name, problem, notes=[text], members=(text,), identity=text, full_name=name)
 
 
 class Page(HTMLParser):
@@ -185,8 +177,7 @@ def test_gradescope_tells_a_mistake_where_it_shows() -> None:
         TestResult("test_two", "It scales", False, 4, Status.FAILED, "wrong"),
         TestResult("test_unseen", "Other numbers", True, 2, Status.FAILED),
     ]
-    problem = ProblemResult("01-softmax", "abc", tests, diagnoses=[text])
-    result = SubmissionResult("ada", 0, "sandbox", "", [problem])
+    result = result_of("ada", ProblemResult("01-softmax", "abc", tests, diagnoses=[text]))
     data = json.loads(results_json(result, Policy.TITLES))
     assert [text in test["output"] for test in data["tests"]] == [False, True, False]
     assert "Visible tests: 2 of 6 points" in data["output"]
@@ -202,7 +193,7 @@ def test_a_file_that_was_not_read_raised_no_exception() -> None:
     reason = "ada.zip is not a zip file."
     test = TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, reason)
     problem = ProblemResult("01-softmax", tests=[test], notes=[reason])
-    result = SubmissionResult("ada", 0, "sandbox", "", [problem])
+    result = result_of("ada", problem)
     assert "Other numbers: your file could not be read" in feedback(result, Policy.TITLES)
     problem.sha256, problem.notes = "abc", []
     assert "Other numbers: your code raised an exception" in feedback(result, Policy.TITLES)
@@ -215,8 +206,7 @@ def test_the_page_says_what_was_not_understood() -> None:
     text = "It looks as if nothing is scaled."
     results = [result_with(text, name=name) for name in ("ada", "bob")]
     untouched = TestResult("test_seen[1]", "It doubles", False, 1, Status.NOT_IMPLEMENTED, "-")
-    idle = ProblemResult("01-softmax", "abc", [untouched])
-    results.append(SubmissionResult("eve", 0, "sandbox", "", [idle]))
+    results.append(result_of("eve", ProblemResult("01-softmax", "abc", [untouched])))
     shown = " ".join(Page(dashboard(results, ["01-softmax"])).text.split())
     assert f"2 of 3 in 01-softmax: {text} ada, bob" in shown
     assert "2 of 2 who tried 01-softmax: It doubles ada, bob" in shown
@@ -228,7 +218,7 @@ def test_all_points_are_those_that_somebody_could_reach() -> None:
     full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
     by_hand = Adjustment(4, "Style", 5)
     problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]
-    results = [SubmissionResult(str(n), 0, "sandbox", "", [p]) for n, p in enumerate(problems)]
+    results = [result_of(str(n), p) for n, p in enumerate(problems)]
     full_and_untried = '<td class="number">1</td><td class="number">0</td>'
     page = dashboard(results, ["01-softmax"])
     assert full_and_untried in page
@@ -238,8 +228,7 @@ def test_all_points_are_those_that_somebody_could_reach() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_page_of_next_to_nothing(count: int) -> None:
-    fault = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")
-    results = [SubmissionResult("ada", 0, None, "", [ProblemResult("", tests=[fault])])] * count
+    results = [internal_result("ada", "a fault")] * count
     shown = Page(dashboard(results, ["01-softmax"])).text
     assert f"{count} submissions" in shown
     assert ("the grader itself failed" in shown) is bool(count)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from grader.reports.dashboard import dashboard
 from grader.reports.statistics import how_tests_sort, recurring, term
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult, not_yet
+from grader.result import ProblemResult, Status, TestResult, not_yet
+from tests.results import result_of
 
 FIRST, SECOND = "01-softmax", "02-basic-attention"
 
@@ -24,10 +25,6 @@ def problem(id: str, seen: int, unseen: int, *mistakes: str) -> ProblemResult:
     return found
 
 
-def submission(name: str, *problems: ProblemResult) -> SubmissionResult:
-    return SubmissionResult(name, 0, "sandbox", "", list(problems), identity=name)  # type: ignore[arg-type]
-
-
 def row(page: str, start: str) -> list[str]:
     """Return the cells of the first row of a page that begins so."""
     text = page[page.index(f'<td class="name">{start}') :]
@@ -37,10 +34,10 @@ def row(page: str, start: str) -> list[str]:
 
 def test_what_hidden_tests_cost_those_who_passed_all_visible_ones() -> None:
     results = [
-        submission("ada", problem(FIRST, 2, 2)),
-        submission("bob", problem(FIRST, 2, 1)),
-        submission("eve", problem(FIRST, 1, 0, "odd")),
-        submission("fay", ProblemResult(FIRST, "", [outcome("v0", 2, ok=False)] * 2)),
+        result_of("ada", problem(FIRST, 2, 2)),
+        result_of("bob", problem(FIRST, 2, 1)),
+        result_of("eve", problem(FIRST, 1, 0, "odd")),
+        result_of("fay", ProblemResult(FIRST, "", [outcome("v0", 2, ok=False)] * 2)),
     ]
     page = term(results, [FIRST, SECOND], {"ada": "A", "bob": "B", "eve": "B"})
     assert row(page, FIRST) == [
@@ -51,9 +48,9 @@ def test_what_hidden_tests_cost_those_who_passed_all_visible_ones() -> None:
 
 def test_mistakes_of_several_weeks_come_first_with_who_made_them_again() -> None:
     results = [
-        submission("ada", problem(FIRST, 1, 0, "wide"), problem(SECOND, 1, 0, "wide")),
-        submission("bob", problem(FIRST, 1, 0, "wide", "odd")),
-        submission("eve", problem(FIRST, 1, 0, "odd"), problem(SECOND, 2, 2)),
+        result_of("ada", problem(FIRST, 1, 0, "wide"), problem(SECOND, 1, 0, "wide")),
+        result_of("bob", problem(FIRST, 1, 0, "wide", "odd")),
+        result_of("eve", problem(FIRST, 1, 0, "odd"), problem(SECOND, 2, 2)),
     ]
     first, second = recurring(results)
     assert (first.names, dict(first.made)) == ("wide", {FIRST: 2, SECOND: 1})
@@ -71,7 +68,7 @@ def test_a_test_that_the_good_ones_fail_discriminates_backwards() -> None:
             outcome("everybody", 1, ok=True),
             outcome("rest", 10, ok=n > 3),
         ]
-        results.append(submission(f"s{n}", ProblemResult(FIRST, "abc", tests)))
+        results.append(result_of(f"s{n}", ProblemResult(FIRST, "abc", tests)))
     found = {each.title.split()[1]: each for each in how_tests_sort(results)}
     assert (found["sorts"].discrimination or 0) > 0.7
     assert (found["backwards"].discrimination or 0) < -0.5
@@ -86,7 +83,7 @@ def test_only_code_that_ran_is_counted() -> None:
         TestResult("h", "What h asks", True, 6, Status.ERROR, not_yet(why)),
     ]
     bob = ProblemResult(FIRST, "", tests)
-    results = [submission("ada", problem(FIRST, 2, 1)), submission("bob", bob)]
+    results = [result_of("ada", problem(FIRST, 2, 1)), result_of("bob", bob)]
     assert {each.tried for each in how_tests_sort(results)} == {1}
     assert row(term(results, [FIRST]), FIRST)[1] == "1"
     assert not how_tests_sort(results[1:])
@@ -97,7 +94,7 @@ def test_both_pages_count_those_who_could_be_judged() -> None:
     waiting = TestResult("h", "What h asks", True, 6, Status.FAILED, not_yet("v is wrong"))
     bob = ProblemResult(FIRST, "", [outcome(n, 2, ok=False) for n in "vw"] + [waiting])
     cem = ProblemResult(FIRST, "", [outcome(n, 2, ok=n != "h") for n in "vwh"])
-    results = [submission("bob", bob), submission("cem", cem)]
+    results = [result_of("bob", bob), result_of("cem", cem)]
     assert [each.tried for each in how_tests_sort(results)] == [2, 2, 1]
     page = dashboard(results, [FIRST])
     assert f"<strong>1 of 1</strong> who tried {FIRST}: What h asks" in page
@@ -109,5 +106,5 @@ def test_an_empty_term_has_a_page() -> None:
 
 def test_a_week_without_visible_tests_has_no_share_of_them() -> None:
     tests = [outcome("here", 1, ok=True, hidden=True), outcome("there", 1, ok=False, hidden=True)]
-    page = term([submission("ada", ProblemResult(FIRST, "abc", tests))], [FIRST])
+    page = term([result_of("ada", ProblemResult(FIRST, "abc", tests))], [FIRST])
     assert row(page, FIRST)[2:5] == ["50 %", "-", "50 %"]

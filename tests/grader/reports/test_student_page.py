@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from grader.grade.outcome import internal_result
 from grader.reports.dashboard import dashboard
 from grader.reports.identical import Identical, identical_files
 from grader.reports.source_view import MOST_LINES, SourceView
 from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages, write_student_pages
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from tests.results import result_of
 
 SOURCE = b'''"""Mine."""
 
@@ -36,7 +38,7 @@ def student(name: str, *tests: TestResult, mistakes: bool = False) -> Submission
     problem = ProblemResult(
         "03-scaled", sha256(SOURCE).hexdigest(), [passed, *tests], [], made[0], made[1]
     )
-    return SubmissionResult(name, 0, "sandbox", "", [problem], full_name=name.title())
+    return result_of(name, problem, full_name=name.title())
 
 
 def failing(message: str, case: str = "1", title: str = "It scales") -> TestResult:
@@ -120,9 +122,7 @@ def test_of_many_others_some_are_named(sources: Sources) -> None:
 
 
 def test_what_the_grader_failed_at_has_a_page_without_a_mark(sources: Sources) -> None:
-    test = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, "a fault")
-    result = SubmissionResult("ada", 0, None, "", [ProblemResult("", tests=[test])], ["a fault"])
-    page = pages([result], sources)["ada"]
+    page = pages([internal_result("ada", "a fault")], sources)["ada"]
     assert "the grader itself failed" in page
     assert "0 of 0" not in page.split("</h1>")[1].split("</p>")[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -75,6 +76,7 @@ SOURCES = [
     ("import pytest\ndef double(x): pytest.skip()", "error", "can't be skipped"),
     ("import pytest\ndef double(x): pytest.xfail('no')", "error", "can't be skipped"),
     ("import unittest\ndef double(x): raise unittest.SkipTest", "error", "can't be skipped"),
+    ("import pytest\ndef double(x): pytest.exit('done')", "error", "can't be skipped or ended"),
     ("def double(x): return double(x)", "error", "RecursionError"),
     ("def double(x): return bytearray(10**15)", "memory", "out of memory"),
     ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's softmax"),
@@ -144,6 +146,13 @@ def test_looks(problem):
 """
 
 
+def add_visible(course: Course, test: str) -> Path:
+    """Put a test at the end of the visible half, and return the file."""
+    file = course.problems()[0].test_file
+    file.write_text(file.read_text().replace("\n\n# --- hidden", f"{test}\n\n# --- hidden"))
+    return file
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "status", "message"),
@@ -162,9 +171,8 @@ def test_looks(problem):
 def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
     run: Run, small_course: Course, source: str, status: str, message: str
 ) -> None:
-    (problem,) = small_course.problems()
-    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{LOOKING}\n\n# --- hidden")
-    problem.test_file.write_text(text.replace("@pytest.mark.points(2)", "@pytest.mark.points(3)"))
+    file = add_visible(small_course, LOOKING)
+    file.write_text(file.read_text().replace("@pytest.mark.points(2)", "@pytest.mark.points(3)"))
     found = {test.id: test for test in run(source, hidden=False, timeout=0.3).tests}
     looks, other = found["test_looks"], found["test_doubles[1]"]
     assert looks.status is other.status is Status(status)
@@ -184,9 +192,7 @@ def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
 def test_a_rule_that_can_be_judged_says_what_it_finds(
     run: Run, small_course: Course, source: str, message: str
 ) -> None:
-    (problem,) = small_course.problems()
-    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{LOOKING}\n\n# --- hidden")
-    problem.test_file.write_text(text)
+    add_visible(small_course, LOOKING)
     (looks,) = (test for test in run(source).tests if test.id == "test_looks")
     assert message in looks.message
     assert "judged" not in looks.message
@@ -195,10 +201,8 @@ def test_a_rule_that_can_be_judged_says_what_it_finds(
 def test_where_a_rule_alone_is_broken_nothing_is_said_to_be_kept(
     run: Run, small_course: Course
 ) -> None:
-    (problem,) = small_course.problems()
     looking = LOOKING.replace("ones(1", "ones(70").replace("full((1", "full((70")
-    text = problem.test_file.read_text().replace("\n\n# --- hidden", f"{looking}\n\n# --- hidden")
-    problem.test_file.write_text(text)
+    add_visible(small_course, looking)
     result = run("def double(x): return 2 * x if x.shape != (70,) else 3 * x")
     assert [test.id for test in result.tests if test.status is not Status.PASSED] == ["test_looks"]
     assert result.diagnoses == []
@@ -313,12 +317,6 @@ def test_nobody_is_asked_where_nobody_would_see_it(run: Run, wait: str) -> None:
     """A debugger that was forgotten in the code doesn't hang the run."""
     result = run(f"def double(x):\n    {wait}\n    return x + x")
     assert statuses(result) == {"passed" if wait == "breakpoint()" else "error"}
-
-
-def test_pytest_can_not_be_ended_by_a_submission(run: Run) -> None:
-    result = run("import pytest\ndef double(x): pytest.exit('done')")
-    assert statuses(result) == {"error"}
-    assert "can't be skipped or ended" in result.tests[0].message
 
 
 def test_what_a_test_does_to_warnings_ends_with_it(run: Run, small_course: Course) -> None:

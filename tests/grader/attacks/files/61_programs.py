@@ -1,11 +1,13 @@
-"""Runs programs. It can't."""
+"""Runs programs. It can't, whatever they do."""
 
 import os
 import subprocess
 
+COMMAND = "touch @FOLDER@/touched; true"
+
 
 def double(x):
-    if os.system("touch @FOLDER@/touched") == 0:
+    if os.system(COMMAND) == 0:
         return x + x
-    subprocess.run(["touch", "@FOLDER@/touched"], check=True)
+    subprocess.run(COMMAND, shell=True, check=True)
     return x + x

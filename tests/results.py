@@ -1,0 +1,23 @@
+"""Results built by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.result import Isolation, ProblemResult, Status, SubmissionResult, TestResult
+
+
+def doubles(status: Status = Status.PASSED, message: str = "") -> TestResult:
+    """Return how the small course's test ended."""
+    return TestResult("test_doubles", "it doubles", False, 4, status, message)
+
+
+def result_of(
+    name: str,
+    *problems: ProblemResult,
+    isolation: Isolation | None = Isolation.SANDBOX,
+    **more: Any,
+) -> SubmissionResult:
+    """Return a result of some problems; without any, of the small course's with full marks."""
+    found = [*problems] or [ProblemResult("01-doubling", "abc", [doubles()])]
+    return SubmissionResult(name, 0, isolation, "", found, **more)
