@@ -126,8 +126,9 @@ def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
 
 def _read_loose_tests(row: Submission, tests: Sequence[Loose], problems: Problems) -> None:
     """Read tests beside problems' folders if they are the given problem's; else tell of them."""
-    file = row.files[problems.given] if problems.takes_bare else None
-    if file and file.own_tests is None and len(tests) == 1:
+    file = row.files.get(problems.given)
+    is_clear = [each.problem for each in tests] == [problems.given]
+    if file and file.own_tests is None and is_clear:
         read = _read_tests(tests[0].file, problems.given, row.notes)
         row.files[problems.given] = replace(file, own_tests=read)
     else:
