@@ -34,6 +34,9 @@ from grader.text import person_name, quoted, some
 
 HANDED_IN_LATE = "It was handed in late."
 
+_GIVEN_NOTEBOOK = "notebook.ipynb"
+"""What a release may hand out beside each `problem.py`."""
+
 
 def read_source(path: Path) -> StudentFile:
     """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
@@ -214,8 +217,10 @@ def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -
         reason = f"There is no {SUBMISSION_FILE} in {id}.{near}"
         return StudentFile(None, reason, nearly=bool(copies))
     file = _read_file(inside[SUBMISSION_FILE], id)
+    copies = [name for name in copies if name != _GIVEN_NOTEBOOK]
     if problems.is_stub(id, file.source):
-        code = (file.own_name for file in here.scripts if file.name != SUBMISSION_FILE)
+        given = (SUBMISSION_FILE, _GIVEN_NOTEBOOK)
+        code = (file.own_name for file in here.scripts if file.name not in given)
         copies = [*dict.fromkeys([*copies, *code])]
         notes += [f"{_nothing_written(id)}{_nearly(copies, id)}"] if copies else []
         return replace(file, nearly=bool(copies))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.author.notebooks import NOTEBOOK
 from grader.course import Course
 from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
@@ -142,6 +143,16 @@ def test_of_a_stub_what_else_is_there_is_named_and_not_guessed(
     assert ada.notes[0].startswith(f"Nothing is written in the problem.py of {ID}. There is '")
     assert "problem.py" in ada.notes[0].partition("There is")[2]
     assert all(name.removeprefix(f"problems/{ID}/") in " ".join(ada.notes) for name in names)
+
+
+def test_the_notebook_that_is_handed_out_is_nobodys_work(
+    take: Take, two_problems: Course, stub: bytes
+) -> None:
+    """It stands beside each stub of a copy that was released with notebooks."""
+    files = {f"{id}/{name}": stub for id in (ID, OTHER) for name in ("problem.py", NOTEBOOK)}
+    (untouched,) = take(files, course=two_problems).submissions
+    (found,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions
+    assert (untouched.notes, source(found)) == ([], RIGHT)
 
 
 def test_of_stubs_what_else_is_there_is_named_once(
