@@ -166,6 +166,43 @@ def test_of_stubs_what_else_is_there_is_named_once(
     ]
 
 
+def test_a_file_of_another_problem_is_not_named_for_a_stub(
+    take: Take, two_problems: Course, stub: bytes
+) -> None:
+    files = {FILE: stub, f"{OTHER}.py": RIGHT}
+    (found,) = take(files, course=two_problems).submissions
+    assert found.notes == [f"What is in '{OTHER}.py' was not read."]
+
+
+def test_of_several_files_for_a_stub_one_has_to_be_chosen(take_one: Take, stub: bytes) -> None:
+    files = {f"{who}/{FILE}": stub for who in ("ada", "bea")}
+    files |= {f"{who}/problem.py": RIGHT for who in ("ada", "bea")}
+    files |= {"ada/doubling.py": RIGHT, "bea/problems/problem.py": RIGHT}
+    ada, bea = take_one(files).submissions
+    nothing = f"Nothing is written in the problem.py of {ID}. There is "
+    assert ada.notes == [
+        f"{nothing}'doubling.py' and 'problem.py': one of them has to be called problem.py and "
+        f"stand in {ID} itself."
+    ]
+    assert bea.notes[-1] == (
+        f"{nothing}'problem.py' and 'problems/problem.py': one of them has to stand in {ID} itself."
+    )
+
+
+def test_a_file_that_tells_no_problem_is_not_named_for_an_optional_stub(
+    take: Take, two_parts: Course
+) -> None:
+    """Part two may be left out, and a scratch file says nothing about it."""
+    stubs = {
+        f"{problem.id}/problem.py": problem.stub.read_bytes() for problem in two_parts.problems()
+    }
+    files = {**stubs, FILE: RIGHT, "scratch.py": WRONG}
+    (found,) = take(files, course=two_parts).submissions
+    assert (source(found), found.notes) == (RIGHT, [])
+    (found,) = take(files, "six", problem="06", course=two_parts).submissions
+    assert "There is 'scratch.py'" in found.notes[0]
+
+
 def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: Course) -> None:
     (class_folder / "ada").mkdir()
     (class_folder / "ada" / "problem.py").write_text("x = 1\n")
