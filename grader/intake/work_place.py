@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE
+from grader.intake.archives.kinds import archive_suffix
 from grader.intake.did_you_mean import nearest_folder
 from grader.intake.limits import MAX_DEPTH
 from grader.intake.problem_names import Problems, is_own_tests
@@ -84,23 +85,26 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     """
     if folder.leads_out:
         raise BadArchive(folder.leads_out)
-    here, tests = _down_the_only_way(survey(folder, problems.known), problems)
+    here, way, tests = _down_the_only_way(survey(folder, problems.known), problems)
     place = (
         _in_problems_folders(here, problems)
         or _beside_misspelt(here, problems)
         or _in_files(here, problems)
         or _one_folder_down(here, problems)
     )
+    if way and not _is_packed_folder(folder, way) and place.work.with_problems(problems.sought):
+        place.notes.insert(0, _is_in_folder("/".join(way)))
     place.loose += tests
     return place
 
 
-def _down_the_only_way(here: Survey, problems: Problems) -> tuple[Survey, list[Loose]]:
+def _down_the_only_way(here: Survey, problems: Problems) -> tuple[Survey, list[str], list[Loose]]:
     """Return what a folder is around, if all that it holds is a folder, and so on.
 
-    Tests may stand beside such a folder and are returned as well. A folder that is called after a
-    problem, or nearly so, is not passed.
+    The way there comes after it, then the tests beside these folders. A folder that is called after
+    a problem, or nearly so, is not passed.
     """
+    way: list[str] = []
     tests: list[Loose] = []
     for _ in range(MAX_DEPTH):
         inside = [s for s in here.seen if s.role not in (Role.MINOR, Role.OWN_TESTS)]
@@ -112,8 +116,18 @@ def _down_the_only_way(here: Survey, problems: Problems) -> tuple[Survey, list[L
             break
         own = here.of(Role.OWN_TESTS)
         tests += [Loose(file.own_name, file, problems.bare) for file in own]
+        way.append(inner.name)
         here = survey(inner, problems.known)
-    return here, tests
+    return here, way, tests
+
+
+def _is_packed_folder(folder: TreeEntry, way: Sequence[str]) -> bool:
+    """Tell whether it is what one gets who packs a folder, of which there is nothing to say."""
+    return len(way) == 1 and folder.is_packed and bool(archive_suffix(folder.name))
+
+
+def _is_in_folder(name: str) -> str:
+    return f"The work is in the folder {quoted(name)}."
 
 
 # Problems' folders
@@ -128,7 +142,7 @@ def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
     for name, (folder, work) in below.items():
-        notes = [f"The work is in the folder {quoted(name)}."]
+        notes = [_is_in_folder(name)]
         return Place(
             work, notes, loose=[*loose, *_loose(f"{name}/", folder, problems.inside(name))]
         )
@@ -285,7 +299,7 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
     if not _is_asked_back(there, problems):
         place = _in_files(there, problems.inside(inner.name))
     if place:
-        place.notes.insert(0, f"The work is in the folder {quoted(inner.name)}.")
+        place.notes.insert(0, _is_in_folder(inner.name))
     return (place or Place(there)).beside(here.files, problems)
 
 

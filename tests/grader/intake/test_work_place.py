@@ -54,8 +54,19 @@ def test_folders_that_each_hold_just_one_folder_are_followed(
     for taken in (take, take_one):
         ada, bea = taken(files).submissions
         assert (source(ada), source(bea)) == (RIGHT, RIGHT)
+        folder = place.removesuffix("/problems")
+        assert ada.notes == [f"The work is in the folder '{folder}'."]
     bare = take_one({f"{name}/{place}/problem.py": RIGHT for name in ("ada", "bea")}, name="bare")
     assert [source(s) for s in bare.submissions] == [RIGHT, RIGHT]
+
+
+def test_folders_passed_through_are_said_as_one_may_be_the_students(
+    tmp_path: Path, small_course: Course
+) -> None:
+    """A class of one, two folders deep, is called after the outer one."""
+    submission(tmp_path / "week", "export", below="ada")
+    (found,) = find_submissions([tmp_path / "week"], small_course)
+    assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
 
 
 def test_a_question_about_a_folder_is_asked_however_deep_it_is(take: Take) -> None:
