@@ -135,6 +135,18 @@ def test_a_file_that_tells_the_problem_goes_before_an_untouched_stub(
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"", b"\xef\xbb\xbf"), (b"\n", b"\n\n"), (b"\n", b"  \n"), (b"\n", b"\r\n")],
+)
+def test_a_stub_is_one_whatever_an_editor_makes_of_it(
+    take_one: Take, stub: bytes, before: bytes, after: bytes
+) -> None:
+    files = {f"ada/{FILE}": stub.replace(before, after, 1 if not before else -1)}
+    ada, _ = take_one(files | {"ada/doubling.py": RIGHT, "bea/problem.py": RIGHT}).submissions
+    assert source(ada) == RIGHT
+
+
+@pytest.mark.parametrize(
     "names",
     [
         ("my_solution.py",),
