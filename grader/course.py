@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import shlex
@@ -340,10 +341,13 @@ class Problem:
         return not self.is_stub(self.stub.read_bytes())
 
     def is_stub(self, source: bytes | None) -> bool:
-        """Return whether that is the stub as it is handed out, however its lines end."""
+        """Return whether that is the stub as it is handed out, but for what editors change.
+
+        That is a byte order mark, blank lines, and how lines end.
+        """
         if source is None or not self.original.is_file():
             return False
-        return source.splitlines() == self.original.read_bytes().splitlines()
+        return _written_lines(source) == _written_lines(self.original.read_bytes())
 
     @property
     def probe_file(self) -> Path:
@@ -443,6 +447,12 @@ class Course:
     def solution(self, problem: Problem) -> Path:
         """Return where the problem's reference solution is, whether or not it is there."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
+
+
+def _written_lines(source: bytes) -> list[bytes]:
+    """Return the lines that have something on them, without blanks after it."""
+    lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
+    return [*filter(None, map(bytes.rstrip, lines))]
 
 
 def on_the_way(problems: Iterable[Problem]) -> list[Problem]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from grader.course import OWN_TESTS, SUBMISSION_FILE
 from grader.intake import disk
@@ -33,6 +33,9 @@ from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
 from grader.text import person_name, quoted, some
 
 HANDED_IN_LATE = "It was handed in late."
+
+_GIVEN_NOTEBOOK = "notebook.ipynb"
+"""What a release may hand out beside each `problem.py`."""
 
 
 def read_source(path: Path) -> StudentFile:
@@ -126,8 +129,9 @@ def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
 
 def _read_loose_tests(row: Submission, tests: Sequence[Loose], problems: Problems) -> None:
     """Read tests beside problems' folders if they are the given problem's; else tell of them."""
-    file = row.files[problems.given] if problems.takes_bare else None
-    if file and file.own_tests is None and len(tests) == 1:
+    file = row.files.get(problems.given)
+    is_clear = [each.problem for each in tests] == [problems.given]
+    if file and file.own_tests is None and is_clear:
         read = _read_tests(tests[0].file, problems.given, row.notes)
         row.files[problems.given] = replace(file, own_tests=read)
     else:
@@ -154,14 +158,31 @@ def _read_loose(row: Submission, loose: Sequence[Loose], problems: Problems) -> 
             )
             used.append(each)
             stubs.remove(id)
-    left = [each for each in loose if each not in used and (each.problem or stubs)]
-    names = [each.path for each in left]
-    if names and stubs:
-        folder = stubs[0] if len(stubs) == 1 else "its problem's folder"
-        row.notes.append(f"{_nothing_written(some(stubs, NAMES_SHOWN))}{_nearly(names, folder)}")
-    else:
-        row.notes += not_read(names)
-    row.unused += tuple(each.file.own_name for each in left)
+    left = [each for each in loose if each not in used]
+    _tell_of_loose(row, {each: _could_be_for(each, stubs, problems) for each in left})
+
+
+def _could_be_for(file: Loose, stubs: Sequence[str], problems: Problems) -> list[str]:
+    """Return of which stubs a file could be meant to stand in the place.
+
+    One that tells no problem is hardly for an optional one: that stub says that it was left out.
+    """
+    if file.problem:
+        return [id for id in stubs if id == file.problem]
+    return [id for id in stubs if id == problems.given or not problems.stubs[id].part.optional]
+
+
+def _tell_of_loose(row: Submission, could_be_for: Mapping[Loose, Sequence[str]]) -> None:
+    """Tell of files that were not read, each with the stubs in whose place it could be meant."""
+    near = [each.path for each, ids in could_be_for.items() if ids]
+    others = [each.path for each, ids in could_be_for.items() if each.problem and not ids]
+    where = sorted({id for ids in could_be_for.values() for id in ids})
+    if near:
+        advice = _nearly(near, where[0] if len(where) == 1 else "")
+        row.notes.append(f"{_nothing_written(some(where, NAMES_SHOWN))}{advice}")
+    row.notes += not_read(others)
+    told = [each for each in could_be_for if each.path in {*near, *others}]
+    row.unused += tuple(each.file.own_name for each in told)
 
 
 def _no_folder(id: str, beside: Survey, problems: Problems) -> str:
@@ -213,8 +234,10 @@ def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -
         reason = f"There is no {SUBMISSION_FILE} in {id}.{near}"
         return StudentFile(None, reason, nearly=bool(copies))
     file = _read_file(inside[SUBMISSION_FILE], id)
+    copies = [name for name in copies if name != _GIVEN_NOTEBOOK]
     if problems.is_stub(id, file.source):
-        code = (file.own_name for file in here.scripts if file.name != SUBMISSION_FILE)
+        given = (SUBMISSION_FILE, _GIVEN_NOTEBOOK)
+        code = (file.own_name for file in here.scripts if file.name not in given)
         copies = [*dict.fromkeys([*copies, *code])]
         notes += [f"{_nothing_written(id)}{_nearly(copies, id)}"] if copies else []
         return replace(file, nearly=bool(copies))
@@ -227,12 +250,15 @@ def _nothing_written(where: str) -> str:
     return f"Nothing is written in the {SUBMISSION_FILE} of {where}."
 
 
-def _nearly(copies: list[str], id: str) -> str:
-    """Return what to do about files that could have been meant."""
+def _nearly(copies: list[str], id: str = "") -> str:
+    """Return what to do about files that could have been meant; without an id for several."""
     if all(map(is_notebook, copies)):
         return f" There is {listed(copies)}. {A_NOTEBOOK}"
-    named = f"it has to be called {SUBMISSION_FILE} and stand in {id} itself."
-    return f" There is {listed(copies)}: {named}"
+    which = "it" if len(copies) == 1 else "one of them" if id else "each"
+    is_called_so = all(PurePath(name).name == SUBMISSION_FILE for name in copies)
+    called = "" if is_called_so else f"be called {SUBMISSION_FILE} and "
+    folder = id or "its problem's folder"
+    return f" There is {listed(copies)}: {which} has to {called}stand in {folder} itself."
 
 
 def _copies(inside: Iterable[TreeEntry]) -> list[str]:

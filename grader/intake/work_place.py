@@ -12,9 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE
+from grader.intake.archives.kinds import archive_suffix
 from grader.intake.did_you_mean import nearest_folder
 from grader.intake.limits import MAX_DEPTH
-from grader.intake.problem_names import Problems
+from grader.intake.problem_names import Problems, is_own_tests
 from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
 from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
 from grader.intake.tree import BadArchive, Refused, TreeEntry, gathered
@@ -31,7 +32,8 @@ class Loose:
     Attributes:
         path: where, from the folder on that holds the work.
         file: the file.
-        problem: the problem that its name tells; empty if it tells none.
+        problem: the problem that its name tells; empty if it tells none. Tests are for the problem
+            that a `problem.py` beside them would be for.
     """
 
     path: str
@@ -56,8 +58,10 @@ class Place:
     loose: list[Loose] = field(default_factory=list)
 
     def beside(self, files: Sequence[TreeEntry], problems: Problems) -> Place:
-        """Return this place, having said of other files that they were not used."""
-        names = [file.own_name for file in files]
+        """Return this place, having said of other files that they were not used; tests may be."""
+        tests = [file for file in files if is_own_tests(file.name)]
+        self.loose += [Loose(file.own_name, file, problems.bare) for file in tests]
+        names = [file.own_name for file in files if file not in tests]
         if names:
             shown = listed(names, CANDIDATES_SHOWN)
             self.notes.append(f"Not used: {shown}.{meant(names, problems)}")
@@ -81,30 +85,49 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     """
     if folder.leads_out:
         raise BadArchive(folder.leads_out)
-    here = _down_the_only_way(survey(folder, problems.known), problems)
-    return (
+    here, way, tests = _down_the_only_way(survey(folder, problems.known), problems)
+    place = (
         _in_problems_folders(here, problems)
         or _beside_misspelt(here, problems)
         or _in_files(here, problems)
         or _one_folder_down(here, problems)
     )
+    if way and not _is_packed_folder(folder, way) and place.work.with_problems(problems.sought):
+        place.notes.insert(0, _is_in_folder("/".join(way)))
+    place.loose += tests
+    return place
 
 
-def _down_the_only_way(here: Survey, problems: Problems) -> Survey:
+def _down_the_only_way(here: Survey, problems: Problems) -> tuple[Survey, list[str], list[Loose]]:
     """Return what a folder is around, if all that it holds is a folder, and so on.
 
-    A folder that is called after a problem, or nearly so, is not passed.
+    The way there comes after it, then the tests beside these folders. A folder that is called after
+    a problem, or nearly so, is not passed.
     """
+    way: list[str] = []
+    tests: list[Loose] = []
     for _ in range(MAX_DEPTH):
-        inside = [seen for seen in here.seen if seen.role is not Role.MINOR]
+        inside = [s for s in here.seen if s.role not in (Role.MINOR, Role.OWN_TESTS)]
         if len(inside) != 1 or inside[0].role is not Role.FOLDER:
             break
         inner = inside[0].entry
         is_others = problems.inside(inner.name).bare != problems.bare
         if is_others or nearest_folder(inner.name, problems.known):
             break
+        own = here.of(Role.OWN_TESTS)
+        tests += [Loose(file.own_name, file, problems.bare) for file in own]
+        way.append(inner.name)
         here = survey(inner, problems.known)
-    return here
+    return here, way, tests
+
+
+def _is_packed_folder(folder: TreeEntry, way: Sequence[str]) -> bool:
+    """Tell whether it is what one gets who packs a folder, of which there is nothing to say."""
+    return len(way) == 1 and folder.is_packed and bool(archive_suffix(folder.name))
+
+
+def _is_in_folder(name: str) -> str:
+    return f"The work is in the folder {quoted(name)}."
 
 
 # Problems' folders
@@ -119,7 +142,7 @@ def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
     for name, (folder, work) in below.items():
-        notes = [f"The work is in the folder {quoted(name)}."]
+        notes = [_is_in_folder(name)]
         return Place(
             work, notes, loose=[*loose, *_loose(f"{name}/", folder, problems.inside(name))]
         )
@@ -140,6 +163,7 @@ def _below(here: Survey, problems: Problems) -> dict[str, tuple[Survey, Survey]]
 def _loose(place: str, here: Survey, problems: Problems) -> list[Loose]:
     """Return the files with code in a folder that holds problems' folders, or their `problems`."""
     told = dict(here.single_files(problems.bare))
+    told |= dict.fromkeys(here.of(Role.OWN_TESTS), problems.bare)
     code = [*here.scripts, *here.of(Role.OWN_TESTS)]
     files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in code]
     for below in here.of(Role.ALL_PROBLEMS):
@@ -185,8 +209,6 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
     """
     archives = here.of(Role.ARCHIVE)
     named = _by_problem(here, problems)
-    if problems.takes_bare and here.of(Role.OWN_TESTS) and not (archives or here.scripts):
-        named = {problems.given: []}
     if len(archives) + bool(named) > 1:
         work = [*archives, *(file for found in named.values() for file in found)]
         names = listed((file.own_name for file in work), CANDIDATES_SHOWN)
@@ -196,7 +218,7 @@ def _in_files(here: Survey, problems: Problems) -> Place | None:
     if archives:
         others = [file for file in here.files if file is not archives[0]]
         return _in_archive(archives[0], problems).beside(others, problems)
-    if scripts := [file for file in here.files if file.name.lower().endswith(".py")]:
+    if scripts := [file for file in here.scripts if file.name.lower().endswith(".py")]:
         raise Unclear(_problem_unknown([file.own_name for file in scripts], problems), scripts)
     return None
 
@@ -277,7 +299,7 @@ def _one_folder_down(here: Survey, problems: Problems) -> Place:
     if not _is_asked_back(there, problems):
         place = _in_files(there, problems.inside(inner.name))
     if place:
-        place.notes.insert(0, f"The work is in the folder {quoted(inner.name)}.")
+        place.notes.insert(0, _is_in_folder(inner.name))
     return (place or Place(there)).beside(here.files, problems)
 
 

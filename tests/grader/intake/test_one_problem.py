@@ -89,9 +89,16 @@ def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
         {"hw.zip": zip_file({"hw/problem.py": RIGHT, "hw/test_mine (1).py": TESTS})},
         {FILE: RIGHT, "test_mine.py": TESTS},
         {f"hw/problems/{FILE}": RIGHT, "hw/test_mine.py": TESTS},
+        {"week2/problem.py": RIGHT, "test_mine.py": TESTS},
+        {"hw/doubling.py": RIGHT, "test_mine.py": TESTS},
+        {"doubling/problem.py": RIGHT, "test_mine.py": TESTS},
+        {f"repo/src/{FILE}": RIGHT, "test_mine.py": TESTS},
+        {"hw/problem.py": RIGHT, "docs/x.txt": b"", "test_mine.py": TESTS},
+        {"hw.zip": zip_file({FILE: RIGHT}), "test_mine.py": TESTS},
+        {"week2/hw.zip": zip_file({FILE: RIGHT}), "test_mine.py": TESTS},
         {FILE: RIGHT, f"{ID}/test_mine.py": TESTS, f"{OTHER}/test_mine.py": b""},
     ],
-    ids=lambda files: list(files)[-1],
+    ids=lambda files: next(iter(files)),
 )
 def test_bare_tests_are_the_given_problems(take_one: Take, files: Files) -> None:
     """As a bare problem.py is, whether or not that stands in its folder."""
@@ -118,6 +125,20 @@ def test_bare_tests_of_a_download_are_the_given_problems(
 def test_tests_are_taken_without_a_file(take_one: Take) -> None:
     ada, _ = take_one({"ada/test_mine.py": TESTS, "bea/problem.py": RIGHT}).submissions
     assert (source(ada), ada.files[ID].own_tests, ada.notes) == (None, TESTS, [])
+
+
+def test_another_problems_file_is_told_beside_tests(take_one: Take) -> None:
+    files = {f"ada/{OTHER}/problem.py": RIGHT, "ada/test_mine.py": TESTS, "bea/problem.py": RIGHT}
+    ada, _ = take_one(files).submissions
+    assert (source(ada), ada.files[ID].own_tests) == (None, TESTS)
+    assert f"'{OTHER}' is for {OTHER}, which is not graded now" in ada.files[ID].reason
+
+
+def test_tests_in_another_problems_archive_are_not_taken(take_one: Take) -> None:
+    files = {"ada/02.zip": zip_file({"test_mine.py": TESTS}), "bea/problem.py": RIGHT}
+    ada, _ = take_one(files).submissions
+    assert ada.files[ID].own_tests is None
+    assert "What is in 'test_mine.py' was not read." in ada.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.author.notebooks import NOTEBOOK
 from grader.course import Course
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.reading import read_source
@@ -15,7 +16,7 @@ from tests.grader.intake.uploads import RIGHT, class_of, submission
 
 def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Course) -> None:
     folder = submission(class_folder, "ada") / "01-doubling"
-    given = ("probe.py", "explore.py", "test_problem.py")
+    given = ("probe.py", "explore.py", "test_problem.py", NOTEBOOK)
     for name in ("problem-1.py", "._problem.py", *given, "final/problem.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("x = 2\n")
@@ -44,7 +45,7 @@ def test_a_misspelt_file_is_named_and_not_guessed(class_folder: Path, small_cour
     assert "'problem (1).py': it has to be called problem.py" in file.reason
 
 
-@pytest.mark.parametrize("name", ["problem.ipynb", "My Notebook.ipynb"])
+@pytest.mark.parametrize("name", ["problem.ipynb", "My Notebook.ipynb", NOTEBOOK])
 def test_a_notebook_is_named_as_one(class_folder: Path, small_course: Course, name: str) -> None:
     submission(class_folder, "ada", file=name)
     (found,) = find_submissions([class_folder], small_course)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.author.notebooks import NOTEBOOK
 from grader.course import Course
 from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
@@ -53,8 +54,19 @@ def test_folders_that_each_hold_just_one_folder_are_followed(
     for taken in (take, take_one):
         ada, bea = taken(files).submissions
         assert (source(ada), source(bea)) == (RIGHT, RIGHT)
+        folder = place.removesuffix("/problems")
+        assert ada.notes == [f"The work is in the folder '{folder}'."]
     bare = take_one({f"{name}/{place}/problem.py": RIGHT for name in ("ada", "bea")}, name="bare")
     assert [source(s) for s in bare.submissions] == [RIGHT, RIGHT]
+
+
+def test_folders_passed_through_are_said_as_one_may_be_the_students(
+    tmp_path: Path, small_course: Course
+) -> None:
+    """A class of one, two folders deep, is called after the outer one."""
+    submission(tmp_path / "week", "export", below="ada")
+    (found,) = find_submissions([tmp_path / "week"], small_course)
+    assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
 
 
 def test_a_question_about_a_folder_is_asked_however_deep_it_is(take: Take) -> None:
@@ -123,6 +135,18 @@ def test_a_file_that_tells_the_problem_goes_before_an_untouched_stub(
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"", b"\xef\xbb\xbf"), (b"\n", b"\n\n"), (b"\n", b"  \n"), (b"\n", b"\r\n")],
+)
+def test_a_stub_is_one_whatever_an_editor_makes_of_it(
+    take_one: Take, stub: bytes, before: bytes, after: bytes
+) -> None:
+    files = {f"ada/{FILE}": stub.replace(before, after, 1 if not before else -1)}
+    ada, _ = take_one(files | {"ada/doubling.py": RIGHT, "bea/problem.py": RIGHT}).submissions
+    assert source(ada) == RIGHT
+
+
+@pytest.mark.parametrize(
     "names",
     [
         ("my_solution.py",),
@@ -144,6 +168,16 @@ def test_of_a_stub_what_else_is_there_is_named_and_not_guessed(
     assert all(name.removeprefix(f"problems/{ID}/") in " ".join(ada.notes) for name in names)
 
 
+def test_the_notebook_that_is_handed_out_is_nobodys_work(
+    take: Take, two_problems: Course, stub: bytes
+) -> None:
+    """It stands beside each stub of a copy that was released with notebooks."""
+    files = {f"{id}/{name}": stub for id in (ID, OTHER) for name in ("problem.py", NOTEBOOK)}
+    (untouched,) = take(files, course=two_problems).submissions
+    (found,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions
+    assert (untouched.notes, source(found)) == ([], RIGHT)
+
+
 def test_of_stubs_what_else_is_there_is_named_once(
     take: Take, two_problems: Course, stub: bytes
 ) -> None:
@@ -153,6 +187,43 @@ def test_of_stubs_what_else_is_there_is_named_once(
         f"Nothing is written in the problem.py of {ID}, {OTHER}. There is 'work.py': it has to be "
         "called problem.py and stand in its problem's folder itself."
     ]
+
+
+def test_a_file_of_another_problem_is_not_named_for_a_stub(
+    take: Take, two_problems: Course, stub: bytes
+) -> None:
+    files = {FILE: stub, f"{OTHER}.py": RIGHT}
+    (found,) = take(files, course=two_problems).submissions
+    assert found.notes == [f"What is in '{OTHER}.py' was not read."]
+
+
+def test_of_several_files_for_a_stub_one_has_to_be_chosen(take_one: Take, stub: bytes) -> None:
+    files = {f"{who}/{FILE}": stub for who in ("ada", "bea")}
+    files |= {f"{who}/problem.py": RIGHT for who in ("ada", "bea")}
+    files |= {"ada/doubling.py": RIGHT, "bea/problems/problem.py": RIGHT}
+    ada, bea = take_one(files).submissions
+    nothing = f"Nothing is written in the problem.py of {ID}. There is "
+    assert ada.notes == [
+        f"{nothing}'doubling.py' and 'problem.py': one of them has to be called problem.py and "
+        f"stand in {ID} itself."
+    ]
+    assert bea.notes[-1] == (
+        f"{nothing}'problem.py' and 'problems/problem.py': one of them has to stand in {ID} itself."
+    )
+
+
+def test_a_file_that_tells_no_problem_is_not_named_for_an_optional_stub(
+    take: Take, two_parts: Course
+) -> None:
+    """Part two may be left out, and a scratch file says nothing about it."""
+    stubs = {
+        f"{problem.id}/problem.py": problem.stub.read_bytes() for problem in two_parts.problems()
+    }
+    files = {**stubs, FILE: RIGHT, "scratch.py": WRONG}
+    (found,) = take(files, course=two_parts).submissions
+    assert (source(found), found.notes) == (RIGHT, [])
+    (found,) = take(files, "six", problem="06", course=two_parts).submissions
+    assert "There is 'scratch.py'" in found.notes[0]
 
 
 def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: Course) -> None:
