@@ -42,7 +42,8 @@ def take_in(
     Folders and archives are alike. What a learning platform packs is recognised as such. Any other
     class holds submissions; a single folder around a class, or around what an archive holds, is
     looked through. What holds a problem's folder or file is one submission, unless two or more
-    submissions stand beside it: then it is a class, and what is nobody's is told.
+    submissions stand beside it: then it is a class. There a file with code is told, and every
+    folder has a row, even a problem's, so that nobody vanishes.
     Of several paths each is one submission, unless all of them hold two or more; a file among them
     that is no archive is told.
 

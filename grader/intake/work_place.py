@@ -138,7 +138,13 @@ def _in_problems_folders(here: Survey, problems: Problems) -> Place | None:
     loose = _loose("", here, problems)
     if work := here.with_problems(problems.sought):
         second = [s.entry.name for s in here.seen if s.entry.name == ALL_PROBLEMS and work is here]
-        return Place(work, not_read([*below, *second]), loose=loose)
+        named = [
+            path
+            for folder in here.of(Role.FOLDER)
+            if folder.name not in below
+            for path in _paths_of_named(folder, problems.inside(folder.name))
+        ]
+        return Place(work, not_read([*below, *second, *named]), loose=loose)
     if len(below) > 1:
         raise Refused(f"has work in {listed(below)}; {_KEEP_ONE}")
     for name, (folder, work) in below.items():

@@ -189,6 +189,15 @@ def test_of_stubs_what_else_is_there_is_named_once(
     ]
 
 
+@pytest.mark.parametrize("name", ["old/Doubling.py", "mine/01.py"])
+def test_work_in_folders_beside_problems_folders_is_told(
+    take: Take, two_problems: Course, name: str
+) -> None:
+    files = {f"{OTHER}/problem.py": WRONG, name: RIGHT, "old/notes.py": b"", "x.py": b""}
+    (found,) = take(files, course=two_problems).submissions
+    assert (source(found), found.notes) == (None, [f"What is in '{name}' was not read."])
+
+
 def test_a_file_of_another_problem_is_not_named_for_a_stub(
     take: Take, two_problems: Course, stub: bytes
 ) -> None:
