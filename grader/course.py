@@ -34,6 +34,9 @@ STUB_LINE = "raise NotImplementedError"
 OWN_PICTURE = "my_"
 """How the names of pictures begin that somebody has drawn for themselves."""
 
+NOTEBOOK = "notebook.ipynb"
+"""What a release may hand out beside each `problem.py`."""
+
 OWN_TESTS = "test_mine.py"
 """The file in a problem's folder that a student may write tests into."""
 

@@ -69,7 +69,8 @@ def smallest_edit(edit: Edit, wrong: str, right: Mapping[str, str]) -> Edit | No
     meant = meaning(wrong)
     if any(meaning(source) == meant for source in right.values()):
         return None
-    found = [replace(edit, base=name, blocks=_blocks(right[name], wrong)) for name in right]
+    theirs = [line.text for line in _code(wrong)]
+    found = [replace(edit, base=name, blocks=_blocks(right[name], theirs)) for name in right]
     found = [each for each in found if _means(apply(each, right[each.base]), meant)]
     return min(found, key=lambda each: written(each).count("\n"), default=None)
 
@@ -165,9 +166,9 @@ class _Hunk(NamedTuple):
     new: tuple[str, ...]
 
 
-def _hunks(right: str, wrong: str) -> Iterator[_Hunk]:
-    """Yield what is different."""
-    ours, theirs = _code(right), [line.text for line in _code(wrong)]
+def _hunks(right: str, theirs: list[str]) -> Iterator[_Hunk]:
+    """Yield where the lines of code of a right file and those of the wrong one are different."""
+    ours = _code(right)
     matcher = SequenceMatcher(None, [line.text for line in ours], theirs, autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind == "insert":
@@ -188,11 +189,11 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _blocks(right: str, wrong: str) -> tuple[Block, ...]:
+def _blocks(right: str, theirs: list[str]) -> tuple[Block, ...]:
     """Return what to replace, each with as many lines around it as it needs to fit once."""
     lines = right.splitlines()
     hunks: list[_Hunk] = []
-    for hunk in _hunks(right, wrong):
+    for hunk in _hunks(right, theirs):
         while hunks and _reach(hunk, lines)[0] - _reach(hunks[-1], lines)[1] <= _TOGETHER:
             before = hunks.pop()
             between = lines[before.end : hunk.start]

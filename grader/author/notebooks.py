@@ -11,10 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from grader.course import SUBMISSION_FILE
-
-NOTEBOOK = "notebook.ipynb"
-"""The name of a problem's notebook, in its folder."""
+from grader.course import NOTEBOOK, SUBMISSION_FILE
 
 FRONT_PAGE = "README.md"
 """The front page of the students' copy."""

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from grader.author.documents import beginning_with, without_part, without_tables
-from grader.author.notebooks import FRONT_PAGE, NOTEBOOK, notebooks_of, with_address
+from grader.author.notebooks import FRONT_PAGE, notebooks_of, with_address
 from grader.code.course_modules import modules_used
 from grader.course import (
     HIDDEN_MARKER,
     MANIFEST,
+    NOTEBOOK,
     OWN_PICTURE,
     STUB_LINE,
     SUBMISSION_FILE,

@@ -61,16 +61,19 @@ class People:
 
     def is_awaited(self, name: str) -> bool:
         """Tell whether a name is that of one on the roster who has handed in nothing."""
-        return not self.meant(name) and len(self._others.get(_small(name), ())) == 1
+        return not self.meant(name) and len(self._others_called(name)) == 1
 
     def is_of_another(self, name: str) -> bool:
         """Tell whether a name is also that of one on the roster of whom nothing is here."""
-        return bool(self._others.get(_small(name)))
+        return bool(self._others_called(name))
+
+    def _others_called(self, name: str) -> list[RosterEntry]:
+        return self._others.get(_small(name), [])
 
     def why_nobody(self, name: str) -> str:
         """Return why a name does not mean exactly one of the class; empty if it does."""
         found = self.meant(name)
-        others = [] if name in self._by_identity else self._others.get(_small(name), [])
+        others = [] if name in self._by_identity else self._others_called(name)
         if len(found) == 1 and not others:
             return ""
         if self.is_awaited(name):

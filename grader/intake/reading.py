@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from grader.course import OWN_TESTS, SUBMISSION_FILE
+from grader.course import NOTEBOOK, OWN_TESTS, SUBMISSION_FILE
 from grader.intake import disk
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.did_you_mean import is_nearly_problem_file
@@ -33,9 +33,6 @@ from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
 from grader.text import person_name, quoted, some
 
 HANDED_IN_LATE = "It was handed in late."
-
-_GIVEN_NOTEBOOK = "notebook.ipynb"
-"""What a release may hand out beside each `problem.py`."""
 
 
 def read_source(path: Path) -> StudentFile:
@@ -234,9 +231,9 @@ def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -
         reason = f"There is no {SUBMISSION_FILE} in {id}.{near}"
         return StudentFile(None, reason, nearly=bool(copies))
     file = _read_file(inside[SUBMISSION_FILE], id)
-    copies = [name for name in copies if name != _GIVEN_NOTEBOOK]
+    copies = [name for name in copies if name != NOTEBOOK]
     if problems.is_stub(id, file.source):
-        given = (SUBMISSION_FILE, _GIVEN_NOTEBOOK)
+        given = (SUBMISSION_FILE, NOTEBOOK)
         code = (file.own_name for file in here.scripts if file.name not in given)
         copies = [*dict.fromkeys([*copies, *code])]
         notes += [f"{_nothing_written(id)}{_nearly(copies, id)}"] if copies else []

@@ -63,6 +63,22 @@ def test_a_course_that_is_right(audited: Course) -> None:
     assert "as if the number is tripled." in diagnosis.sentence
 
 
+def replaced(where: str, old: str, new: str) -> Callable[[Path], None]:
+    """Return what replaces a text in a file of the course."""
+
+    def spoil(root: Path) -> None:
+        path = root / where
+        path.write_text(path.read_text().replace(old, new))
+
+    return spoil
+
+
+README = "problems/01-doubling/README.md"
+TESTS = "problems/01-doubling/test_doubling.py"
+PROBE = "problems/01-doubling/probe.py"
+EDITS = "solutions/01-doubling/mistakes.edits"
+
+
 def spoil_stub(root: Path) -> None:
     (root / "problems/01-doubling/problem.py").write_text("def double(x): return x + x\n")
 
@@ -77,44 +93,9 @@ def spoil_variant(root: Path) -> None:
     (root / "solutions/01-doubling/variants/product.py").write_text("def double(x): return x * 4\n")
 
 
-def spoil_mistake(root: Path) -> None:
-    path = root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(path.read_text().replace("3 * x", "2 * x"))
-
-
-def spoil_grammar(root: Path) -> None:
-    path = root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(path.read_text().replace("3 * x", "3 * (x"))
-
-
-def spoil_points(root: Path) -> None:
-    path = root / "problems/01-doubling/README.md"
-    path.write_text(path.read_text().replace("Points: 4", "Points: 5"))
-
-
-def spoil_time(root: Path) -> None:
-    path = root / "problems/01-doubling/README.md"
-    path.write_text(path.read_text().replace("5 minutes", "10 minutes"))
-
-
 def spoil_hint(root: Path) -> None:
     path = root / "problems/01-doubling/README.md"
     path.write_text(path.read_text() + "<details>\n<summary>divide: a nudge</summary>\n")
-
-
-def spoil_docstring(root: Path) -> None:
-    path = root / "problems/01-doubling/test_doubling.py"
-    path.write_text(path.read_text().replace('"""double is right for other numbers"""', ""))
-
-
-def spoil_question(root: Path) -> None:
-    path = root / "problems/01-doubling/probe.py"
-    path.write_text(path.read_text().replace("problem.double(", "problem.duoble("))
-
-
-def spoil_rule(root: Path) -> None:
-    path = root / "problems/01-doubling/README.md"
-    path.write_text(path.read_text().replace("`test_doubles`", "`test_hidden`"))
 
 
 def spoil_test(root: Path) -> None:
@@ -147,14 +128,29 @@ def test_idle(problem):
         (spoil_stub, "the stub scores 4"),
         (spoil_solution, "solution solution fails test_doubles"),
         (spoil_variant, "variant product fails test_doubles"),
-        (spoil_mistake, "mistake triples passes all tests"),
-        (spoil_grammar, "mistake triples can't be read as Python: line 2: '(' was never closed"),
-        (spoil_points, "the README does not say as course.toml does: Difficulty: easy · Time: 5 "),
-        (spoil_time, "the README does not say as course.toml does: Difficulty: easy · Time: 5 "),
+        (replaced(EDITS, "3 * x", "2 * x"), "mistake triples passes all tests"),
+        (
+            replaced(EDITS, "3 * x", "3 * (x"),
+            "mistake triples can't be read as Python: line 2: '(' was never closed",
+        ),
+        (
+            replaced(README, "Points: 4", "Points: 5"),
+            "the README does not say as course.toml does: Difficulty: easy · Time: 5 ",
+        ),
+        (
+            replaced(README, "5 minutes", "10 minutes"),
+            "the README does not say as course.toml does: Difficulty: easy · Time: 5 ",
+        ),
         (spoil_hint, "a hint is for 'divide', which the stub does not have"),
-        (spoil_docstring, "test_hidden has no docstring"),
-        (spoil_question, "the reference answers 'double: "),
-        (spoil_rule, "no visible test is named for the rule"),
+        (
+            replaced(TESTS, '"""double is right for other numbers"""', ""),
+            "test_hidden has no docstring",
+        ),
+        (replaced(PROBE, "problem.double(", "problem.duoble("), "the reference answers 'double: "),
+        (
+            replaced(README, "`test_doubles`", "`test_hidden`"),
+            "no visible test is named for the rule",
+        ),
         (spoil_test, "test_idle catches no mistake"),
         (spoil_steadiness, "is unsteady: test_idle"),
     ],
