@@ -127,17 +127,25 @@ def three(found, call):
     return dict(zip(NAMES, found, strict=True))
 
 
-def answered(function, given, call, change=torch.Tensor.clone):
-    """What one of the first three functions returns for copies of some arguments, by name.
+def returned(function, given, call, change=torch.Tensor.clone):
+    """What a function returns for copies of some arguments, by name.
 
-    A mask or targets that were changed are reported at once, as they are when code is graded. What
-    stops only where nothing can be differentiated calls autograd.
+    A mask or targets that were changed are reported at once, as they are when code is graded.
     """
     copies = {name: change(tensor) for name, tensor in given.items()}
     found = function(*copies.values())
     for name, tensor in given.items():
         same = tensor.is_floating_point() or torch.equal(copies[name], tensor)
         require(same, f"{call}\nYour code changed its argument {name}.")
+    return found
+
+
+def answered(function, given, call, change=torch.Tensor.clone):
+    """What one of the first three functions returns; none of them may call autograd.
+
+    Whatever does so stops where nothing can be differentiated, and nowhere else.
+    """
+    found = returned(function, given, call, change)
     try:
         with torch.inference_mode():
             function(*map(change, given.values()))
@@ -908,7 +916,7 @@ def test_every_gradient_is_your_own(problem, rng):
         function, given, expected = each
         check_results(answered(function, given, call), expected, call)
         with torch.inference_mode():  # in which nothing can be differentiated
-            check_results(answered(function, given, call), expected, call)
+            check_results(returned(function, given, call), expected, call)
 
 
 # --- hidden tests ---
