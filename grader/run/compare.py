@@ -309,7 +309,9 @@ def _kind(value: object) -> str:
         return "None (is a `return` missing?)"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    spoken_with_a_vowel = name.lower().startswith(("a", "e", "i", "o", "nd"))  # "an ndarray"
+    return f"an {name}" if spoken_with_a_vowel else f"a {name}"
 
 
 def _form(values: Tensor | Array) -> str:

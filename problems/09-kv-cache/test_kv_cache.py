@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from grader.code.cost import counting
-from grader.errors import CannotLoad, InternalError
 from grader.run.compare import (
     check,
     check_form,
@@ -20,7 +19,7 @@ from grader.run.compare import (
 )
 from shared.small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights, greedy_by_hand
 from shared.worked_example import (
-    check_gradient_mode,
+    check_refused,
     check_slopes,
     check_weights_are_kept,
     holding,
@@ -653,25 +652,6 @@ def test_two_texts_at_once(problem, rng):
         check_pair(found, wanted, f"layer {number} of a past that texts went on from, after {call}")
 
 
-def check_refused(run, call, reason):
-    """Require a ValueError."""
-    enabled = torch.is_grad_enabled()
-    try:
-        run()
-    except NotImplementedError:
-        raise
-    except ValueError:
-        check_gradient_mode(call, enabled)
-        return
-    except (CannotLoad, InternalError):  # the code gave no answer
-        raise
-    except Exception as exception:
-        found = f"It raised {type(exception).__name__}"
-    else:
-        found = "It was accepted"
-    require(False, f"{call}\n{found}; it should raise ValueError, as {reason}.")
-
-
 @pytest.mark.points(0.5)
 def test_too_many_tokens_are_refused(problem, rng):
     """Past and new tokens that are more than n_positions in all raise ValueError"""
@@ -687,7 +667,7 @@ def test_too_many_tokens_are_refused(problem, rng):
         logits, _ = read(module, idx[:, n_past:6], past, f"{call}{6 - n_past} new tokens")
         check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens", **NEAR)
         call += f"{7 - n_past} new tokens"
-        check_refused(lambda p=past, n=n_past: module(idx[:, n:], p), call, "they are 7")
+        check_refused(call, lambda p=past, n=n_past: module(idx[:, n:], p), "they are 7")
 
 
 @pytest.mark.points(1)
@@ -845,7 +825,7 @@ def test_generate_refuses_what_is_too_long(problem, rng):
         prompts = tokens(rng, 1, length)
         with counting() as cost:
             reason = f"they are {length + n_new} in all"
-            check_refused(lambda p=prompts, n=n_new: module.generate(p, n), call, reason)
+            check_refused(call, lambda p=prompts, n=n_new: module.generate(p, n), reason)
         few = length * operations_by_hand(SMALL, 3 * length)  # what the prompt takes, or more
         require(
             cost.operations <= few,
@@ -1281,11 +1261,11 @@ def test_hidden_too_long(problem, rng, n_positions):
             new = idx[:, :n_new]
             if n_past + n_new > n_positions:
                 reason = f"they are {n_past + n_new}"
-                check_refused(lambda new=new, past=past: module(new, again(past)), call, reason)
+                check_refused(call, lambda new=new, past=past: module(new, again(past)), reason)
                 with torch.no_grad():
                     told = f"{call}, in evaluation under torch.no_grad()"
                     module.eval()
-                    check_refused(lambda new=new, past=past: module(new, again(past)), told, reason)
+                    check_refused(told, lambda new=new, past=past: module(new, again(past)), reason)
                     module.train()
             elif n_new:
                 logits, _ = two(module(new, again(past)), call)
@@ -1295,7 +1275,7 @@ def test_hidden_too_long(problem, rng, n_positions):
         call += f"a prompt of {length} tokens"
         reason = f"they are {length + n_new} in all"
         prompt = idx[:, :length]
-        check_refused(lambda p=prompt, n=n_new: module.generate(p, n), call, reason)
+        check_refused(call, lambda p=prompt, n=n_new: module.generate(p, n), reason)
     found = module.generate(idx[:, :1], n_positions - 1)
     call = f"CachedGPT(config).generate(idx, {n_positions - 1}) with n_positions = {n_positions}"
     check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 
+from grader.errors import CannotLoad, InternalError
 from grader.run.calls import answers
 from grader.run.clock import seconds
 from grader.run.compare import (
@@ -475,6 +476,27 @@ def check_gradient_mode(call, enabled):
         f"{call}\nYour code leaves gradients switched {left} for all that is called after it. A "
         "block `with torch.no_grad():` ends by itself.",
     )
+
+
+def check_refused(call, run, reason=""):
+    """Require that `run` raises ValueError, and leaves the gradient mode as it is.
+
+    What says that the code isn't written yet, or has a slip elsewhere, goes on its way.
+    """
+    enabled = torch.is_grad_enabled()
+    try:
+        run()
+    except (NotImplementedError, NameError, AttributeError, CannotLoad, InternalError):
+        raise
+    except ValueError:
+        check_gradient_mode(call, enabled)
+        return
+    except Exception as exception:
+        found = f"It raised {type(exception).__name__}"
+    else:
+        found = "It was accepted"
+    why = f", as {reason}" if reason else ""
+    require(False, f"{call}\n{found}; it should raise ValueError{why}.")
 
 
 def check_weights_are_kept(module, weights, call):

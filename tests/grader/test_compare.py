@@ -37,7 +37,8 @@ def test_message_begins_with_the_call() -> None:
     [
         (None, "None (is a `return` missing?)"),
         ([0.1, 0.2], "a list of 2"),
-        (ROWS.numpy(), "a ndarray"),
+        (ROWS.numpy(), "an ndarray"),
+        (2, "an int"),
         (0.5, "a float"),
     ],
 )
