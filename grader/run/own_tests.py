@@ -32,6 +32,9 @@ from grader.course import SUBMISSION_FILE
 MOST_TESTS = 500
 """Tests, cases counted, of one file."""
 
+MOST_BYTES = 64 << 10
+"""The size of a file: what it repeats is looked at outside of the sandbox."""
+
 _SEED = 20
 _FILE = "tests of your own"
 _NOT_THERE = ("grader", "problem", "shared", "probe", "conftest")
@@ -50,6 +53,7 @@ class RefusedTests(StrEnum):
     )
     ENDS = "It ends the run while it is read."
     NO_TEST = f"It has no test. {_INSTEAD}"
+    TOO_LONG = f"It is longer than {MOST_BYTES >> 10} KB."
     TOO_MANY = f"It has more than {MOST_TESTS} tests."
     CLASS = f"{{name}} is a class{{where}}, which is not run here. {_INSTEAD}"
     FIXTURE = (
@@ -58,6 +62,7 @@ class RefusedTests(StrEnum):
     )
     SETUP = "{name} would not be run here{where}. Call it in the tests that need it."
     MARK = "{name} has the mark {other}. The only mark that is known here is parametrize."
+    NOT_AT_TOP = f"{{name}} is not written with `def` at the top of the file. {_INSTEAD}"
     NOT_PLAIN = "{name} is no plain function: it must neither be async nor yield."
     CASES = "The cases of {name} don't fit the names that they are for."
     ASKS = (
@@ -143,7 +148,7 @@ def run_own_tests(
     ends = {Ended.STOPPED} if first is None else {Ended.STOPPED, Ended.FAILED}
     rank = {name: number for number, name in enumerate(first or ())}
     with _as_it_was():
-        cases = _all_cases(_loaded(source, through))
+        cases = _all_cases(*_loaded(source, through))
         found = [OwnTest(name, Ended.NOT_RUN) for name, _, _ in cases]
         asked = [number for number, test in enumerate(found) if test.name not in without]
         if not asked:
@@ -179,7 +184,8 @@ def _as_it_was() -> Iterator[None]:
 # Reading the file
 
 
-def _loaded(source: bytes, through: Through) -> ModuleType:
+def _loaded(source: bytes, through: Through) -> tuple[ModuleType, set[str]]:
+    """Return the file as a module, and the names of the functions that stand at its top."""
     module = ModuleType("test_mine")
     module.__file__ = _FILE
     vars(module)["__builtins__"] = vars(builtins) | {"__import__": _import}
@@ -200,7 +206,9 @@ def _loaded(source: bytes, through: Through) -> ModuleType:
         raise Unusable(RefusedTests.LOADING, type(error).__name__, line=line) from None
     except BaseException:
         raise Unusable(RefusedTests.ENDS) from None
-    return module
+    return module, {
+        n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 _SETUPS = {
@@ -241,14 +249,18 @@ def _import(
 # Its tests, and the cases of each
 
 
-def _all_cases(module: ModuleType) -> list[Case]:
+def _all_cases(module: ModuleType, at_top: Collection[str]) -> list[Case]:
     """Return all tests of a module, each case by itself.
+
+    Args:
+        module: the file.
+        at_top: the names of the functions that stand at its top.
 
     Raises:
         Unusable: there is none, or one is not of the kind that is run here.
     """
     try:
-        found = [*itertools.islice(_cases(module), MOST_TESTS + 1)]
+        found = [*itertools.islice(_cases(module, at_top), MOST_TESTS + 1)]
     except Unusable:
         raise
     except Exception:
@@ -260,11 +272,13 @@ def _all_cases(module: ModuleType) -> list[Case]:
     return found
 
 
-def _cases(module: ModuleType) -> Iterator[Case]:
+def _cases(module: ModuleType, at_top: Collection[str]) -> Iterator[Case]:
     _parametrize(module, "pytestmark")
     for name, function in [*vars(module).items()]:
         if not (name.startswith("test") and inspect.isfunction(function)):
             continue
+        if name not in at_top:  # nor would `repeats` see what it repeats
+            raise Unusable(RefusedTests.NOT_AT_TOP, name)
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise Unusable(RefusedTests.NOT_PLAIN, name)
         asked = _asked(function)

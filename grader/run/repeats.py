@@ -2,12 +2,14 @@
 
 What a visible test catches is caught already, whoever hands it in. A test is such a copy when more
 than half of its code stands in the bodies of visible tests, in whatever layout and by whatever
-names; or when it calls a function of its own file that is one.
+names; or when it calls a function of its own file that is one. What can't be looked at, since it is
+nested too deeply, counts as a copy.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
@@ -15,6 +17,7 @@ from functools import cache
 from grader.course import HIDDEN_MARKER, Problem
 
 _SHARE = 0.5
+_WITH_STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
 def repeated(problem: Problem, tests: bytes) -> list[str]:
@@ -27,12 +30,19 @@ def repeated(problem: Problem, tests: bytes) -> list[str]:
     visible = problem.test_file.read_text(encoding="utf-8").partition(HIDDEN_MARKER)[0]
     try:
         functions = [*_functions(ast.parse(tests))]
-        copies = {each.name for each in functions if _is_copy(each, _bodies(visible))}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    callers = {each.name: _names(each) for each in functions}
-    while more := {name for name, names in callers.items() if names & copies} - copies:
-        copies |= more
+        return []  # it can't be run either
+    copies: set[str] = set()
+    callers: defaultdict[str, list[str]] = defaultdict(list)
+    for function in functions:
+        for name in _names(function):
+            callers[name].append(function.name)
+    new = [each.name for each in functions if _is_copy(each, _bodies(visible))]
+    while new:
+        name = new.pop()
+        if name not in copies:
+            copies.add(name)
+            new += callers[name]
     return [each.name for each in functions if each.name.startswith("test") and each.name in copies]
 
 
@@ -48,7 +58,10 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _is_copy(function: ast.FunctionDef, known: frozenset[str]) -> bool:
-    every = _statements(function)
+    try:
+        every = _statements(function)
+    except (RecursionError, MemoryError):
+        return True
     return sum(size for text, size in every if text in known) > _SHARE * sum(n for _, n in every)
 
 
@@ -73,7 +86,7 @@ def _is_text(node: ast.stmt) -> bool:
 def _own_parts(node: ast.stmt) -> list[ast.AST]:
     """Return what belongs to a statement itself, without the statements in it."""
     parts = ast.iter_child_nodes(node)
-    return [part for part in parts if not isinstance(part, ast.stmt | ast.ExceptHandler)]
+    return [part for part in parts if not isinstance(part, _WITH_STATEMENTS)]
 
 
 def _alike(part: ast.AST) -> str:

@@ -19,7 +19,7 @@ from grader.diagnose.edits import REFERENCE, Mistake, mistakes_of, right_files
 from grader.diagnose.fingerprints import Fault, Fingerprints
 from grader.errors import CourseError, UsageError
 from grader.result import BreakResult, total
-from grader.run.own_tests import Ended, OwnTest, RefusedTests, Unusable
+from grader.run.own_tests import MOST_BYTES, Ended, OwnTest, RefusedTests, Unusable
 from grader.run.quote import Quote
 from grader.run.repeats import repeated
 from grader.run.sealed import PRACTICE, packed, unpacked
@@ -219,6 +219,9 @@ def judge_own_tests(
         all_targets: what to test.
         run: runs the tests on one file.
     """
+    if len(tests) > MOST_BYTES:
+        sha256 = hashlib.sha256(tests).hexdigest()
+        return BreakResult(problem.id, sha256, reason=RefusedTests.TOO_LONG)
     judged = _Judged(tests, repeated(problem, tests))
     right = [target for target in all_targets if target.is_right]
     core = [target for target in all_targets if target.core]

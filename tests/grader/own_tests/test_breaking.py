@@ -202,6 +202,9 @@ UNUSABLE = {
     "unittest": "import unittest\nclass TestIt(unittest.TestCase):\n    def test_it(self): pass",
     "a setup": "def setup_function(): pass\ndef test_it(problem): pass",
     "odd marks": "def test_it(problem): pass\ntest_it.pytestmark = [7]",
+    "not at the top": "if True:\n    def test_it(problem): pass\n",
+    "not written with def": "exec('def test_it(problem): pass')\n",
+    "by another name": "def one(problem): pass\nglobals()['test_it'] = one\n",
     "a coroutine": "async def test_it(problem):\n    pass\n",
     "an exit": "raise SystemExit\n",
     "a skip of all": "import pytest\npytest.skip('x', allow_module_level=True)\n",
@@ -223,6 +226,12 @@ def test_what_is_no_file_of_tests_says_why(name):
     result = judged(UNUSABLE[name])
     assert result.reason == str(raised.value)
     assert result.points == 0
+
+
+def test_a_file_of_tests_has_64_kilobytes_at_the_most():
+    text = "def test_it(problem): pass\n# "
+    assert judged(text.ljust(1 << 16, "-")).reason == ""
+    assert judged(text.ljust((1 << 16) + 1, "-")).reason == "It is longer than 64 KB."
 
 
 def test_what_is_not_supported_is_said_with_what_is():

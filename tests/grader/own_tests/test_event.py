@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -163,6 +164,25 @@ def test_who_calls_a_copy_is_one():
         f"{helper}\ndef test_it(problem):\n    for dim in (0, 1):\n        body(problem, r, dim)\n"
     )
     assert repeated(SOFTMAX, (tests + OWN).encode()) == ["test_it"]
+
+
+def test_a_copy_beside_what_is_nested_too_deeply_is_one():
+    """A helper at which Python's own parser stops short hid all copies once."""
+    deep = f"def unused(a):\n    return {' + '.join(['a'] * 400)}\n"
+    copied = COPIED.replace("test_softmax_along_every_dim", "test_it")
+    assert repeated(SOFTMAX, (copied + deep + OWN).encode()) == ["test_it"]
+
+
+def test_copies_are_found_in_a_moment():
+    """Functions that call each other in a long row, and `match` in `match`: each took minutes."""
+    row = "".join(f"def c{n + 1}():\n    c{n}()\n" for n in range(3000))
+    first = COPIED.replace("test_softmax_along_every_dim", "c0")
+    nested = "".join(f"{' ' * 2 * n} match a:\n{' ' * 2 * n}  case 1:\n" for n in range(48))
+    nested = f"def helper(a):\n{nested}{' ' * 97}x = [{'a, ' * 15000}]\n"
+    started = time.process_time()
+    for tests in (first + row, nested + OWN):
+        assert repeated(SOFTMAX, tests.encode()) == []
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize(
