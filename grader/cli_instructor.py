@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,7 +29,10 @@ from grader.course import command
 from grader.errors import UsageError
 from grader.files import require_writable
 from grader.result import Isolation, Policy, SubmissionResult
-from grader.text import counted, plain
+from grader.text import counted, plain, quoted
+
+if TYPE_CHECKING:
+    from grader.intake.handed_in import Intake
 
 # What several of them ask for
 Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
@@ -161,13 +164,30 @@ def grade(
             console.print(class_table(run.results, run.problems))
         for each, ids in run.optional.items():
             console.print(optional_table(run.results, each, ids))
-        print_lines([*remarks(run.results), *intake.unmatched, *about_run(run)])
+        about_class = [] if only else _classes_called_as_students(paths, intake, out)
+        print_lines([*remarks(run.results), *intake.unmatched, *about_class, *about_run(run)])
         graded, kept = counted(run.graded, "submission"), len(run.results) - run.graded
         told_kept = f", {kept} as before" if kept else ""
         console.print(f"{graded} graded{told_kept}. Reports are in {out}.", markup=False)
         print_lines(about_book(run))
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
+
+
+def _classes_called_as_students(paths: list[Path], intake: Intake, out: Path) -> list[str]:
+    """Return a line for each class in what is called as a student is: its names are that one's."""
+    from grader.grade.previous import RESULTS, result_path
+    from grader.intake.archives.kinds import without_suffix
+
+    if len(intake.submissions) <= len(paths):
+        return []
+    return [
+        f"{quoted(path.name)} was read as a class, though a student is called so. If that "
+        "student made it, no folder in it is another's work: take them out of it, and grade "
+        "the class again."
+        for path in paths
+        if result_path(out / RESULTS, without_suffix(path.resolve().name)).is_file()
+    ]
 
 
 def _about_other_runs() -> list[str]:

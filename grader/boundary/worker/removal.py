@@ -52,13 +52,18 @@ ROADS = (
     ("_C", "_jit_pass_optimize_for_inference"),
     # Programs of TorchScript that no text can say, with such pieces in them
     ("_C", "parse_ir"),
+    ("", "parse_ir"),
     ("_C", "_create_function_from_graph"),
+    ("_C", "_jit_interpret_graph"),
     ("_C.Graph", "create"),
     ("_C.Graph", "createFusionGroup"),
     ("_C.Node", "g_"),
     ("_C.Node", "gs_"),
 )
-"""What torch has that leads to kernels past the dispatcher; not every version has all of it."""
+"""What torch has that leads to kernels past the dispatcher, each with where in torch it is.
+
+Not every version has all of it.
+"""
 
 
 _COMPILERS = ("_jit_set_llga_enabled", "_jit_set_texpr_fuser_enabled")
@@ -72,7 +77,7 @@ def close_roads() -> None:
             switch(False)
     for path, name in ROADS:
         owner: Any = torch
-        for part in path.split("."):
+        for part in filter(None, path.split(".")):
             owner = getattr(owner, part, None)
         if hasattr(owner, name):
             delattr(owner, name)

@@ -43,6 +43,16 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
     assert found["1005"][OTHER] == "4"
 
 
+def test_a_class_in_one_students_archive_is_told(term: Any, tmp_path: Path) -> None:
+    """Graded by itself, it is a class of whoever it names."""
+    both = {f"{name}/01-doubling/problem.py": term.right for name in ("ada", "mallory")}
+    assert "read as a class" not in term.command(paths=[write(tmp_path / "class", both)])
+    mallory = {f"{name}/01-doubling/problem.py": term.wrong for name in ("ada", "mallory")}
+    shutil.make_archive(str(tmp_path / "mallory"), "zip", write(tmp_path / "of mallory", mallory))
+    told = term.command(paths=[tmp_path / "mallory.zip"])
+    assert "'mallory.zip' was read as a class, though a student is called so." in told
+
+
 def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", {"ada_7_90_problem.py": term.right}), only="01")
     term.grade(write(tmp_path / "week2", {"bea_7_91_problem.py": term.right}), only="02")
