@@ -1,7 +1,4 @@
-"""Queries and keys are each scaled by the fourth root of d_k, a tensor of their dtype.
-
-The layers stand in an nn.ModuleDict, and go by their own names as well.
-"""
+"""Queries and keys are each scaled by the fourth root of d_k; scale as a tensor of the right dtype."""
 
 import math
 
@@ -18,13 +15,12 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 class ScaledAttention(nn.Module):
     def __init__(self, n_embd: int = 768, bias: bool = True) -> None:
         super().__init__()
-        names = ("query", "key", "value")
-        self.layers = nn.ModuleDict({n: nn.Linear(n_embd, n_embd, bias=bias) for n in names})
-        for name, layer in self.layers.items():
-            setattr(self, name, layer)
+        self.query = nn.Linear(n_embd, n_embd, bias=bias)
+        self.key = nn.Linear(n_embd, n_embd, bias=bias)
+        self.value = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return scaled_dot_product_attention(*(layer(x) for layer in self.layers.values()))
+        return scaled_dot_product_attention(self.query(x), self.key(x), self.value(x))
 
 
 def dot_product_variance(
