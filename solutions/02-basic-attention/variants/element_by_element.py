@@ -1,4 +1,4 @@
-"""Every score and every output by itself, written into new tensors."""
+"""Every query, score and output by itself, written into new tensors."""
 
 import torch
 from torch import nn
@@ -12,13 +12,14 @@ class SimpleAttention(nn.Module):
 
     def forward(self, x):
         B, T, C = x.shape
-        q, k, v = self.query(x), self.key(x), self.value(x)
+        k, v = self.key(x), self.value(x)
         out = torch.zeros_like(x)
         for b in range(B):
             for i in range(T):
+                query = self.query(x[b, i])
                 scores = x.new_zeros(T)
                 for j in range(T):
-                    scores[j] = torch.dot(q[b, i], k[b, j])
+                    scores[j] = torch.dot(query, k[b, j])
                 weights = torch.softmax(scores, -1)
                 for j in range(T):
                     out[b, i] += weights[j] * v[b, j]

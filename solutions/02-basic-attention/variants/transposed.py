@@ -1,6 +1,9 @@
-"""All matrices on their side: keys times queries, and a softmax over the keys, now dimension 1."""
+"""All on its side: keys times queries, a softmax over the keys, and no bias of `key`, which adds
+the same to all scores of a query.
+"""
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 
@@ -12,6 +15,7 @@ class SimpleAttention(nn.Module):
         self.value = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x):
-        q, k, v = self.query(x).mT, self.key(x), self.value(x).mT  # (B, C, T), (B, T, C), (B, C, T)
+        q, v = self.query(x).mT, self.value(x).mT  # (B, C, T)
+        k = F.linear(x, self.key.weight)  # softmax ignores what is added to a whole row
         weights = torch.softmax(k @ q, dim=1)  # (B, keys, queries)
         return (v @ weights).mT.contiguous()

@@ -1,4 +1,4 @@
-"""Loops over every query and key, stacked again at the end."""
+"""Loops over every query and key, stacked again at the end; the layers stand in a dict, too."""
 
 import math
 
@@ -20,17 +20,15 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 class ScaledAttention(nn.Module):
     def __init__(self, n_embd: int = 768, bias: bool = True) -> None:
         super().__init__()
-        self.query = nn.Linear(n_embd, n_embd, bias=bias)
-        self.key = nn.Linear(n_embd, n_embd, bias=bias)
-        self.value = nn.Linear(n_embd, n_embd, bias=bias)
+        names = ("query", "key", "value")
+        self.layers = nn.ModuleDict({n: nn.Linear(n_embd, n_embd, bias=bias) for n in names})
+        for name, layer in self.layers.items():
+            setattr(self, name, layer)
 
     def forward(self, x: Tensor) -> Tensor:
         out = torch.empty_like(x)
         for b in range(x.shape[0]):
-            sequence = x[b]
-            out[b] = scaled_dot_product_attention(
-                self.query(sequence), self.key(sequence), self.value(sequence)
-            )
+            out[b] = scaled_dot_product_attention(*(layer(x[b]) for layer in self.layers.values()))
         return out
 
 

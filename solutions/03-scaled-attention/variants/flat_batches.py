@@ -1,4 +1,4 @@
-"""Leading dimensions are flattened into one for bmm and restored; the module has its own lines."""
+"""Leading dimensions are flattened for bmm and restored; log_softmax; the module has its own lines."""
 
 import torch
 import torch.nn as nn
@@ -10,7 +10,7 @@ def scaled_dot_product_attention(q, k, v):
     m, d_v = v.shape[-2:]
     leading = q.shape[:-2]
     q, k, v = q.reshape(-1, n, d_k), k.reshape(-1, m, d_k), v.reshape(-1, m, d_v)
-    weights = torch.bmm(q, k.transpose(1, 2)).mul(d_k**-0.5).softmax(dim=2)
+    weights = torch.bmm(q, k.transpose(1, 2)).mul(d_k**-0.5).log_softmax(dim=2).exp()
     return torch.bmm(weights, v).reshape(*leading, n, d_v)
 
 

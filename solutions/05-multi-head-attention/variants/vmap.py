@@ -1,4 +1,4 @@
-"""torch.vmap over sequences and heads."""
+"""torch.vmap over sequences and heads; hidden scores become the lowest number of the dtype."""
 
 import math
 
@@ -40,7 +40,8 @@ class MultiHeadAttention(nn.Module):
         scores = torch.vmap(torch.vmap(head_weights))(q, k)
         if self.causal:
             n = x.shape[1]
-            scores = scores + torch.full((n, n), -math.inf, dtype=x.dtype).triu(1)
+            future = torch.ones(n, n, dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(future, torch.finfo(scores.dtype).min)
         weights = self.attn_dropout(scores.softmax(-1))
         y = torch.vmap(torch.vmap(torch.mm))(weights, v)
         return self.resid_dropout(self.c_proj(merge_heads(y)))

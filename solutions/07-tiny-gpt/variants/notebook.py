@@ -129,7 +129,7 @@ class GPT(nn.Module):
         self.eval()
         y = idx
         for i in range(max_new_tokens):
-            with torch.no_grad():
+            with torch.inference_mode():
                 out = self(y[:, -self.config.n_positions :])[0]
             probs = torch.softmax(out[:, -1, :], dim=-1)
             y = torch.cat([y, torch.argmax(probs, dim=1).reshape(-1, 1)], dim=-1)

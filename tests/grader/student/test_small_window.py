@@ -22,11 +22,7 @@ PITFALLS = {
     "01-softmax": ("no_maximum", "keepdim_forgotten"),
     "02-basic-attention": ("softmax_over_queries", "overflow"),
     "03-scaled-attention": ("scale_by_d_k", "softmax_global_maximum"),
-    "04-causal-masking": (
-        "mask_hides_own_position",
-        "maximum_of_hidden_scores",
-        "renormalised_after_softmax",
-    ),
+    "04-causal-masking": ("mask_hides_own_position", "renormalised_after_softmax"),
     "05-multi-head-attention": ("heads_by_view", "dropout_on_scores"),
 }
 """What READMEs warn of, and of all mistakes those of which there is most to say."""

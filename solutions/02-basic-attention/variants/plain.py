@@ -1,6 +1,6 @@
-"""The bias of `key` is left out, as it adds the same to all scores of a query."""
+"""A line for each step: queries, keys, values, scores, weights, and what they gather."""
 
-import torch.nn.functional as F
+import torch
 from torch import nn
 
 
@@ -12,5 +12,9 @@ class SimpleAttention(nn.Module):
         self.value = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x):
-        keys = F.linear(x, self.key.weight)  # softmax ignores what is added to a whole row
-        return F.softmax(self.query(x) @ keys.mT, dim=-1) @ self.value(x)
+        q = self.query(x)
+        k = self.key(x)
+        v = self.value(x)
+        scores = q @ k.mT
+        weights = torch.softmax(scores, dim=-1)
+        return weights @ v
