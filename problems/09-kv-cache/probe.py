@@ -359,16 +359,6 @@ def about_present(problem):
 def about_past(problem):
     """Questions about whether calls change a past, or what others have returned."""
 
-    def changed(held, *calls):
-        """Whether any of these tensors is another after these calls."""
-        before = [each.clone() for each in held]
-        try:
-            for module, x, past in calls:
-                module(x, past)
-            return not all(map(torch.equal, before, held))
-        except Mismatch:  # in grading that is how a changed result is seen
-            return True
-
     def given():
         past = some_past(2, 2, 3, 3)
         return changed(past, (attention(problem, 6, 2), numbers(2, 2, 6), past))
@@ -398,6 +388,17 @@ def about_past(problem):
             "pair": pair,
         },
     )
+
+
+def changed(held, *calls):
+    """Whether any of these tensors is another after these calls."""
+    before = [each.clone() for each in held]
+    try:
+        for module, x, past in calls:
+            module(x, past)
+        return not all(map(torch.equal, before, held))
+    except Mismatch:  # in grading that is how a changed result is seen
+        return True
 
 
 def has_changed(past, call):
@@ -525,10 +526,12 @@ def about_model(problem):
         return by is not None and bool(by.any())
 
     def touches():
-        """Whether two texts that go on from one past are otherwise than each by itself."""
+        """Whether a text changes the past that it goes on from, or what another makes of that."""
         module, new = model(problem), model(problem)
         _, past = module(text(2, 3))
-        module(text(2, 2, start=5), list(past))
+        held = [each for pair in past for each in pair]
+        if changed(held, (module, text(2, 2, start=5), list(past))):
+            return True
         _, other = new(text(2, 3))
         idx = text(2, 2, start=1)
         answers = edges.first(module(idx, list(past))), edges.first(new(idx, list(other)))

@@ -84,7 +84,7 @@ def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["state_buffer", "text_prompts_changed"])
+@pytest.mark.parametrize("name", ["state_buffer", "text_prompts_changed", "past_grown_in_place"])
 def test_equivalence_of_caches(sandbox, course_suite, name, tmp_path):
     """The tests end alike, and so do the questions by which a mistake is named."""
     (problem,) = COURSE.select(["09"])
