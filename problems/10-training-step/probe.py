@@ -208,11 +208,9 @@ def about_rate(problem):
             "peak": lambda: rates([8], 8, 40, 2.0, 0.25),
             "down": lambda: rates(range(9, 40), 8, 40, 2.0, 0.25),
             "without a warmup": lambda: rates(range(1, 20), 0, 20, 3.0, 0.5),
-            "after": lambda: rates([41, 50, 72, 100], 8, 40, 2.0, 0.25),
+            "after": lambda: rates([40, 41, 50, 100], 8, 40, 2.0, 0.25),
         },
-        edges={
-            "without a warmup, first": lambda: rates([0], 0, 20, 3.0, 0.5),
-        },
+        edges={"without a warmup, first": lambda: rates([0], 0, 20, 3.0, 0.5)},
     )
 
 
@@ -240,14 +238,6 @@ def about_adamw(problem):
             held = names[number] if names else "abc"
             found = stepped(bench, [slopes(bench, number, held)])
         return found
-
-    def in_turns():
-        benches = [loose(problem, (2, 2), **OPTIONS), loose(problem, (2, 2), **OPTIONS, sgd=None)]
-        found = []
-        for number in range(4):
-            bench = benches[number % 2]
-            found.append(stepped(bench, [slopes(bench, number)]))
-        return joined(found)
 
     def default():
         bench = loose(problem, (3,))
@@ -282,13 +272,8 @@ def about_adamw(problem):
             "large eps": lambda: after(3, *shapes, eps=0.5),
             "lr is set": lambda: after(3, *shapes, rates=[0.1, 0.5, 0.02]),
             "some without": lambda: after(4, *shapes, names=["ab", "bc", "c", "abc"]),
-            "in turns": in_turns,
         },
-        edges={
-            "default": default,
-            "zeros": zeros,
-            "digits": digits,
-        },
+        edges={"default": default, "zeros": zeros, "digits": digits},
     )
 
 
