@@ -25,7 +25,6 @@ def probe(problem):
     """
     parts = {
         "kv_cache_bytes": about_bytes(problem),
-        "kv_cache_bytes: length": about_longer(problem),
         "CachedAttention": about_attention(problem),
         "CachedAttention: present": about_present(problem),
         "CachedAttention: past": about_past(problem),
@@ -76,19 +75,6 @@ def about_bytes(problem):
         },
         edges={"whole": lambda: type(count(12, 768, 24)) is int},
     )
-
-
-def about_longer(problem):
-    """A question about how the bytes grow with the length."""
-
-    def still():
-        """Where one token more takes no byte more: 0 for nowhere, 1 for some lengths, 2 for all."""
-        lengths = (*range(1, 40), 256, 1024, 4096)
-        found = [problem.kv_cache_bytes(2, 6, n) >= problem.kv_cache_bytes(2, 6, n + 1)
-                 for n in lengths]  # fmt: skip
-        return 2 if all(found) else int(any(found))
-
-    return Part(main={"still": still})
 
 
 # Attention
@@ -185,15 +171,8 @@ def about_attention(problem):
     if attempt(lambda: draws(training=False)).numbers[:1] == (1.0,):
         return Part(main={"draws in training": draws})  # all numbers hang on chance
 
-    def kinds():
-        """What comes back, the number of things, and what the first one is."""
-        found = asked(problem, 2, 3, 6, 2)
-        several = found if isinstance(found, tuple | list) else ()
-        return torch.tensor([len(several), edges.kind(edges.first(found))])
-
     return Part(
         main={
-            "kind": kinds,
             "threes, no past": lambda: output(3, 3, 9, 3),
             "threes after a past": lambda: output(3, 3, 9, 3, 3),
             "twos after a past": lambda: output(2, 2, 4, 2, 2),
@@ -371,13 +350,6 @@ def about_model(problem):
         *_, (_, past) = in_chunks(model(problem), text(2, 5), (2, 3))
         return torch.stack([torch.stack(tuple(each)) for each in past])
 
-    def form():
-        """How many layers the present has; -1 when it isn't a list."""
-        found = model(problem)(text(2, 3))
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            return -2.0
-        return float(len(found[1])) if isinstance(found[1], tuple | list) else -1.0
-
     def draws():
         """Whether anything is drawn in training."""
         module = model(problem, dropout=0.5).train()
@@ -394,7 +366,6 @@ def about_model(problem):
 
     return Part(
         main={
-            "form": form,
             "one pass": lambda: logits(4),
             "one layer, in chunks": lambda: logits(3, 3, n_layer=1),
             "in chunks": lambda: logits(4, 1, 3, batch=3),
