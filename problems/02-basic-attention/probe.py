@@ -94,6 +94,7 @@ def about_module(problem):
             large=1e4,
         )
         | {
+            "varies in training": lambda: edges.varies(lambda: made(4).train()(numbers(5, 6, 4))),
             "the last of many tokens": last_of_many,
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,
