@@ -131,12 +131,6 @@ def about_attention(problem):
     def ordinary(dtype=torch.float64):
         return made(problem, attention_weights(6), 2, causal=True, dtype=dtype).eval()
 
-    def remembers_lengths():
-        """Whether a call answers otherwise than it would as the first one."""
-        used = ordinary()
-        pairs = [(used(x[:, :n].clone()), ordinary()(x[:, :n].clone())) for n in (3, 4, 2, 1)]
-        return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
-
     @torch.no_grad()
     def long():
         """Whether what comes later leaves the first outputs alone beyond 1024 positions, too."""
@@ -166,7 +160,7 @@ def about_attention(problem):
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
             "kind": lambda: edges.kind(ordinary()(x.clone())),
         },
-        edges=edges.of_module(ordinary, x, weights=LEAVES)
+        edges=edges.of_module(ordinary, x, other=numbers(2, 3, 6), weights=LEAVES)
         | {
             "only heads of width 64": lambda: only(lambda: output(1, 2, 64, n_head=1)),
             "only float32": lambda: only(lambda: output(2, 4, 6, n_head=2, dtype=torch.float32)),
@@ -176,7 +170,6 @@ def about_attention(problem):
             "far below": lambda: extreme("far below"),
             "future far above": lambda: extreme("future far above"),
             "far apart, causal": lambda: extreme("far apart"),
-            "remembers lengths": remembers_lengths,
             "long": long,
         },
     )
