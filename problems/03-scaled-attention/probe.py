@@ -15,7 +15,7 @@ from shared.three_layers import (
     filled,
     layer_weights,
 )
-from shared.worked_example import LAYERS, self_attention_by_hand
+from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
 
 
 def probe(problem):
@@ -85,6 +85,10 @@ def about_attention(problem):
         one, other = (edges.first(called(*each.values())) for each in (given, others))
         return not torch.equal(one, other)
 
+    def digits_lost(d_k):
+        right = attention_by_hand(*(each.tolist() for each in inputs(d_k=d_k).values()))
+        return edges.loses_digits(attend(d_k=d_k), torch.tensor(right, dtype=torch.float64))
+
     of_all = Part(
         main=unless_left_to_chance(
             many,
@@ -101,6 +105,8 @@ def about_attention(problem):
             "what comes back": lambda: edges.kind(called(*inputs().values())),
             "one query": lambda: attend(2, n=1),
             "the last of many keys": last_of_many,
+            "digits are lost": lambda: digits_lost(5),
+            "digits are lost, d_k = 16": lambda: digits_lost(16),  # whose root each dtype has
             "rows far apart": far_apart,
             "low scores": low_scores,
         },
