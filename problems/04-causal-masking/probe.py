@@ -114,6 +114,10 @@ def about_softmax(problem):
     def half_precision():
         return called(numbers(3, 5).bfloat16(), pattern(3, 5)).dtype == torch.bfloat16
 
+    def rows_far_apart():
+        mask = torch.tensor([[True, True, False]]).repeat(2, 1)
+        return weigh(double([[0.5, 1.0, 3.0], [2000.0, 2001.0, 1e3]]), mask)
+
     given = {"scores": numbers(2, 4, 3), "mask": pattern(4, 3)}
     return Part(
         main={
@@ -133,6 +137,7 @@ def about_softmax(problem):
             "allowed at 1000": lambda: row([1000.0, 0.5, 1001.0, 1.5], "1010"),
             "hidden at 720": lambda: row([0.0, 720.0, 1.0, 720.5], "1010"),
             "hidden near the highest": lambda: row([-HUGE, 2 * HUGE, -3 * HUGE, 4 * HUGE], "1010"),
+            "rows far apart": rows_far_apart,
             "hidden ones count": hidden_ones_count,
             "rows fall short": falls_short,
             "half precision": half_precision,
