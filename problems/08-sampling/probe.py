@@ -50,8 +50,12 @@ def edges_of(function):
     def call(x):
         return told(function(x))
 
+    def after_others():
+        call(numbers(3, 5))
+        return call(-numbers(3, 5))
+
     questions = edges.of_function(call, {"logits": numbers(3, 5)})
-    return questions | {"1-D": lambda: call(numbers(6))}
+    return questions | {"1-D": lambda: call(numbers(6)), "after others": after_others}
 
 
 def about_temperature(problem):
@@ -301,20 +305,7 @@ def about_sample(problem):
 
 
 def about_arguments(problem):
-    """Questions about what is refused, and about arguments by position or left out."""
-    named = {"temperature": 2.0, "top_k": 4, "top_p": 0.7}
-
-    def by_position():
-        """Which tokens are drawn, when they are others than by the names of the arguments."""
-        generator, found = torch.Generator(), []
-        for ask in (
-            lambda logits: problem.sample(logits, *named.values(), generator),
-            lambda logits: problem.sample(logits, generator=generator, **named),
-        ):
-            torch.default_generator.manual_seed(5)
-            generator.manual_seed(3)
-            found.append((counted(ask(equal_rows(ROW, (1000,)))) > 0).double())
-        return AS_ITS_STEPS if torch.equal(*found) else found[0]
+    """Questions about what is refused."""
 
     def refused(question, name, fine, *amounts):
         def asked():
@@ -330,7 +321,6 @@ def about_arguments(problem):
         | refused("top_k", "top_k", 2, 0, -1)
         | refused("top_p below", "top_p", 0.5, 0, -0.5)
         | refused("top_p above", "top_p", 0.5, 1.5, 50)
-        | asked_of_sample(problem, {"by position": by_position}, **named),
     )
 
 
@@ -372,11 +362,6 @@ def about_chance(problem):
         tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
         return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.9
 
-    def for_all_rows():
-        """Whether all rows get one token, though another is certain in each."""
-        tokens = problem.sample(1000 * torch.eye(4, dtype=torch.float64))
-        return bool((tokens == tokens.flatten()[0]).all())
-
     questions = {
         "same seed": lambda: same(draw(1), draw(1, global_seed=2)),
         "following": following,
@@ -387,6 +372,5 @@ def about_chance(problem):
         "none, following": lambda: same(draw(), draw(global_seed=None)),
         "shared along 0": lambda: shared(0),
         "shared along 1": lambda: shared(1),
-        "one token for all rows": for_all_rows,
     }
     return Part(main=asked_of_sample(problem, questions))
