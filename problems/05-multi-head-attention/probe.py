@@ -42,7 +42,11 @@ def about_splitting(problem):
             "4 heads": lambda: split(2, 3, 20, n_head=4),
             "2 heads": lambda: split(3, 5, 6, n_head=2),
         },
-        edges=edges.of_function(lambda x: problem.split_heads(x, 3), {"x": numbers(2, 4, 6)}),
+        edges=edges.of_function(lambda x: problem.split_heads(x, 3), {"x": numbers(2, 4, 6)})
+        | {
+            "1 head": lambda: split(2, 4, 3, n_head=1),
+            "1 position": lambda: split(2, 1, 6, n_head=3),
+        },
     )
 
 
@@ -60,7 +64,10 @@ def about_merging(problem):
             "3 heads of one sequence": lambda: merge(1, 3, 4, 2),
         },
         edges=edges.of_function(lambda x: problem.merge_heads(x), {"x": numbers(2, 3, 4, 2)})
-        | {"1 position": lambda: merge(2, 3, 1, 2)},
+        | {
+            "1 position": lambda: merge(2, 3, 1, 2),
+            "1 head of 1 sequence": lambda: merge(1, 1, 4, 3),
+        },
     )
 
 
