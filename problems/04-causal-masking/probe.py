@@ -249,6 +249,7 @@ def about_module(problem):
     like_layers = {
         "2x5x3": lambda: of_like_layers(2, 5, 3)[:, 1:-1],
         "4x4x4": lambda: of_like_layers(4, 4, 4)[:, 1:-1],
+        "1x6x3": lambda: of_like_layers(1, 6, 3)[:, 1:-1],
     }
     return {
         "CausalAttention": of_all,
