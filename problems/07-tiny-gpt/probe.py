@@ -472,6 +472,7 @@ def about_context(problem, by_chance):
 
     return Part(
         main={
+            "while it fits": lambda: model().generate(idx, 4)[:, -4:].double(),
             "after token 0": lambda: model().generate(idx[:, :1], 4)[:, -4:].double(),
             "reads all": reads_all,
         },
