@@ -296,6 +296,7 @@ def about_number_of_heads(problem):
             "negative and no divisor": lambda: outcomes(-5),
             "no divisor": lambda: outcomes(5, 8),
             "more than the width": lambda: outcomes(24),
+            "possible": lambda: outcomes(1, 2, 3, 6, 12),
             "in forward": lambda: attempt(in_forward).numbers[:1] == (1.0,),
         },
     )
