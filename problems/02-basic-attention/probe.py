@@ -7,7 +7,6 @@ import torch
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
-from grader.run.compare import parameters, set_weights
 from shared.three_layers import (
     about_parameters,
     filled,
@@ -39,12 +38,9 @@ def about_module(problem):
         weights = layer_weights(n_embd, 1.8 / n_embd, bias) | changes
         return filled(problem.SimpleAttention(n_embd, bias=bias), weights, dtype).eval()
 
-    def of_many(mode):
-        return made(4).train(mode)(numbers(5, 6, 4))
-
     @functools.cache
     def varies():
-        return edges.varies(lambda: of_many(False))
+        return edges.varies(lambda: made(4)(numbers(5, 6, 4)))
 
     def varies_from_call_to_call():
         module = made(4)
@@ -68,40 +64,11 @@ def about_module(problem):
         query = 3000 * layer_weights(4, 0.45)["query.weight"]
         return settled(made(4, **{"query.weight": query}))(numbers(2, 3, 4))
 
-    def rows_far_apart():
-        """The scores of a row lie near each other, but those of another far away."""
-        x, weights = numbers(2, 3, 4), layer_weights(4, 0.45)
-        x[..., 0] = torch.linspace(-2000, 2000, 6, dtype=x.dtype).reshape(2, 3)
-        for name in LAYERS:
-            weights[f"{name}.weight"][:, 0] = 0
-        weights["query.weight"][0] = torch.tensor([1, 0, 0, 0])
-        weights["key.weight"][0] = 0
-        weights["key.bias"][0] = 1
-        return settled(made(4, **weights))(x)
-
-    def all_high():
-        """The scores of all rows lie near each other, and far above 0."""
-        weights = layer_weights(4, 0.45)
-        weights["query.weight"] = 0 * weights["query.weight"]
-        weights["query.bias"] = torch.tensor([1.0, 0, 0, 0])
-        weights["key.bias"] = torch.tensor([2000.0, 0, 0, 0])
-        return settled(made(4, **weights))(numbers(2, 3, 4))
-
-    def large_values():
-        value = {"value.bias": torch.full((4,), 1e3)}
-        return settled(made(4, **value))(numbers(2, 3, 4)) - 1e3
-
     def constant_comes_back():
         """Whether the average of values that are all alike is that value, to twelve digits."""
         zeros, value = torch.zeros(4, 4, dtype=torch.float64), torch.full((4,), 0.7).double()
         module = settled(made(4, **{"value.weight": zeros, "value.bias": value}))
         return bool(((module(numbers(3, 5, 4)) - value).abs() < 1e-12).all())
-
-    def new_weights():
-        module = settled(made(4))
-        module(numbers(2, 3, 4))
-        set_weights(module, {"query.weight": 0.5 * numbers(4, 4, start=0.8)})
-        return module(numbers(2, 3, 4))
 
     @torch.no_grad()
     def last_of_many():
@@ -110,32 +77,14 @@ def about_module(problem):
         others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
         return not torch.equal(module(x)[:, :1], module(others)[:, :1])
 
-    def how_many_come_back():
-        found = made(4)(numbers(2, 3, 4))
-        return len(found) if isinstance(found, tuple | list) else float(found is not None)
-
-    def apart():
-        """Whether a module keeps its weights when another one of its size gets others."""
-        one, other, x = made(4), made(4), numbers(2, 3, 4)
-        before = one(x)
-        set_weights(other, {n: 2 * w.detach() for n, w in parameters(other).items()})
-        other(x)
-        return torch.equal(one(x), before)
-
     forward = Part(
         main={
-            "all of size 4": lambda: output(4, 4, 4),
             "all of size 3": lambda: output(3, 3, 3),
             "a batch of 2": lambda: output(2, 3, 4),
-            "a batch of 5": lambda: output(5, 3, 2),
             "one in a batch": lambda: output(1, 5, 3).reshape(5, 3),
             "without bias": lambda: output(2, 3, 4, bias=False),
             "longer than wide": lambda: output(2, 6, 4),
-            "as long as wide": lambda: output(2, 5, 5),
-            "as many as long": lambda: output(3, 3, 5),
-            "varies in evaluation": varies,
             "varies from call to call": varies_from_call_to_call,
-            "how many come back": how_many_come_back,
         },
         edges=edges.of_module(
             lambda *dtype: settled(made(3, True, *dtype)),
@@ -145,29 +94,20 @@ def about_module(problem):
             large=1e4,
         )
         | {
-            "varies in training": lambda: edges.varies(lambda: of_many(True)),
-            "apart": apart,
-            "one sequence": lambda: output(1, 3, 4),
-            "one number": lambda: output(2, 3, 1),
+            "varies in training": lambda: edges.varies(lambda: made(4).train()(numbers(5, 6, 4))),
             "the last of many tokens": last_of_many,
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,
-            "rows far apart": rows_far_apart,
-            "all high": all_high,
-            "large values": large_values,
             "a constant comes back": constant_comes_back,
-            "new weights": new_weights,
         },
     )
     like_layers = {
         "a batch of 2": lambda: of_like_layers(2, 3, 4),
-        "a batch of 4": lambda: of_like_layers(4, 5, 3),
         "all of size 3": lambda: of_like_layers(3, 3, 3),
         "one in a batch": lambda: of_like_layers(1, 4, 5),
     }
     one_token = {
         "a batch of 2": lambda: output(2, 1, 4),
-        "a batch of 3": lambda: output(3, 1, 3),
         "one in a batch": lambda: output(1, 1, 5),
         "without bias": lambda: output(2, 1, 4, bias=False),
     }

@@ -39,18 +39,13 @@ def about_splitting(problem):
     return Part(
         main={
             "all of size 2": lambda: split(2, 2, 4, n_head=2),
-            "all of size 3": lambda: split(3, 3, 9, n_head=3),
             "4 heads": lambda: split(2, 3, 20, n_head=4),
             "2 heads": lambda: split(3, 5, 6, n_head=2),
-            "3 heads of one sequence": lambda: split(1, 4, 6, n_head=3),
-            "heads of width 64": lambda: split(1, 2, 128, n_head=2),
         },
         edges=edges.of_function(lambda x: problem.split_heads(x, 3), {"x": numbers(2, 4, 6)})
         | {
             "1 head": lambda: split(2, 4, 3, n_head=1),
-            "heads of width 1": lambda: split(2, 4, 3, n_head=3),
             "1 position": lambda: split(2, 1, 6, n_head=3),
-            "by name": lambda: problem.split_heads(n_head=3, x=numbers(2, 4, 6)),
         },
     )
 
@@ -64,19 +59,14 @@ def about_merging(problem):
     return Part(
         main={
             "all of size 2": lambda: merge(2, 2, 2, 2),
-            "all of size 3": lambda: merge(3, 3, 3, 3),
             "4 heads": lambda: merge(2, 4, 3, 5),
             "2 heads": lambda: merge(3, 2, 5, 3),
             "3 heads of one sequence": lambda: merge(1, 3, 4, 2),
-            "1 head": lambda: merge(2, 1, 4, 3),
         },
         edges=edges.of_function(lambda x: problem.merge_heads(x), {"x": numbers(2, 3, 4, 2)})
         | {
-            "heads of width 1": lambda: merge(2, 3, 4, 1),
             "1 position": lambda: merge(2, 3, 1, 2),
             "1 head of 1 sequence": lambda: merge(1, 1, 4, 3),
-            "as split": lambda: problem.merge_heads(numbers(2, 4, 3, 2).transpose(1, 2)),
-            "by name": lambda: problem.merge_heads(x=numbers(2, 3, 4, 2)),
         },
     )
 
@@ -116,7 +106,7 @@ def about_attention(problem):
         first, second = module(x.clone()), module(x.clone())
         return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
 
-    def extreme(case, *, causal):
+    def extreme(case):
         weights, x = plain_weights(6), numbers(1, 4, 6)
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
         weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
@@ -129,12 +119,7 @@ def about_attention(problem):
         else:
             weights["c_attn.weight"][query, 0], weights["c_attn.bias"][key] = 1, 1
             x[0, :, 0] = torch.tensor([4000.0, -4000, 0, 2000])
-        return made(problem, weights, 2, causal=causal).eval()(x)
-
-    def large():
-        weights = attention_weights(6)
-        weights["c_attn.weight"][:6] *= 40
-        return made(problem, weights, 2).eval()(numbers(2, 4, 6, start=0.5))
+        return made(problem, weights, 2, causal=True).eval()(x)
 
     def digits_lost(n_head):
         weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
@@ -150,18 +135,8 @@ def about_attention(problem):
 
         return edges.loses_steps(output_of, weights["c_attn.bias"][:6])
 
-    def form(*shape, n_head, causal=False):
-        """The form of an output and whether its numbers are finite; which ones is asked above."""
-        return 0 * output(*shape, n_head=n_head, causal=causal)
-
     def ordinary(dtype=torch.float64):
         return made(problem, attention_weights(6), 2, causal=True, dtype=dtype).eval()
-
-    def remembers_lengths():
-        """Whether a call answers otherwise than it would as the first one."""
-        used = ordinary()
-        pairs = [(used(x[:, :n].clone()), ordinary()(x[:, :n].clone())) for n in (3, 4, 2, 1)]
-        return not all(torch.allclose(*pair, equal_nan=True) for pair in pairs)
 
     @torch.no_grad()
     def long():
@@ -185,44 +160,32 @@ def about_attention(problem):
     x = numbers(2, 4, 6, start=0.5)
     of_all = Part(
         main={
-            "twos": lambda: output(2, 2, 4, n_head=2),
-            "threes": lambda: output(3, 3, 9, n_head=3),
             "threes, causal": in_training,
             "5 heads": lambda: output(2, 4, 15, n_head=5),
             "5 heads, causal": lambda: output(2, 4, 15, n_head=5, causal=True),
-            "2 heads": lambda: output(3, 7, 10, n_head=2),
             "1 head, causal": lambda: output(2, 5, 7, n_head=1, causal=True),
             "no bias": lambda: output(2, 5, 10, n_head=2, bias=False),
             "kind": lambda: edges.kind(ordinary()(x.clone())),
         },
-        edges=edges.of_module(ordinary, x, weights=LEAVES)
+        edges=edges.of_module(ordinary, x, other=numbers(2, 3, 6), weights=LEAVES)
         | {
-            "1 sequence": lambda: form(1, 4, 6, n_head=2, causal=True),
-            "1 head of 1 sequence": lambda: form(1, 4, 3, n_head=1),
-            "heads of width 1": lambda: form(2, 4, 6, n_head=6),
             "only heads of width 64": lambda: only(lambda: output(1, 2, 64, n_head=1)),
             "only float32": lambda: only(lambda: output(2, 4, 6, n_head=2, dtype=torch.float32)),
             "digits lost": lambda: digits_lost(2),
             "digits lost, heads of width 1": lambda: digits_lost(6),
             "steps of queries lost": steps_of_queries_lost,
-            "large scores": large,
-            "far below": lambda: extreme("far below", causal=True),
-            "future far above": lambda: extreme("future far above", causal=True),
-            "far apart": lambda: extreme("far apart", causal=False),
-            "far apart, causal": lambda: extreme("far apart", causal=True),
-            "remembers lengths": remembers_lengths,
+            "far below": lambda: extreme("far below"),
+            "future far above": lambda: extreme("future far above"),
+            "far apart, causal": lambda: extreme("far apart"),
             "long": long,
         },
     )
     like_thirds = {
         "2 heads": lambda: of_like_thirds(2, 4, 6, n_head=2),
-        "3 heads": lambda: of_like_thirds(4, 3, 6, n_head=3),
-        "1 head": lambda: of_like_thirds(2, 5, 4, n_head=1),
         "causal": lambda: of_like_thirds(3, 5, 8, n_head=2, causal=True),
     }
     one_token = {
         "2 heads": lambda: output(2, 1, 6, n_head=2),
-        "3 heads": lambda: output(4, 1, 9, n_head=3),
         "1 head": lambda: output(1, 1, 4, n_head=1),
         "no bias": lambda: output(3, 1, 8, n_head=4, bias=False),
     }
@@ -240,9 +203,6 @@ def about_layers(problem):
         module = problem.MultiHeadAttention(12, 3, bias=bias)
         return torch.tensor(edges.linear_sizes(module, "c_attn", "c_proj"))
 
-    def how_many(bias):
-        return len(list(problem.MultiHeadAttention(12, 3, bias=bias).parameters()))
-
     def sizes():
         module = problem.MultiHeadAttention(12, 3)
         found = [getattr(module, name, -1) for name in ("n_embd", "n_head", "head_dim")]
@@ -255,13 +215,11 @@ def about_layers(problem):
         main={
             "with bias": lambda: layers(True),
             "without bias": lambda: layers(False),
-            "how many parameters": lambda: how_many(True),
             "sizes": sizes,
             "dropout 0.25": lambda: dropouts(0.25),
-            "dropout 0": lambda: dropouts(0.0),
         },
         edges={
-            "starts alike": lambda: edges.starts_alike(lambda: problem.MultiHeadAttention(6, 2))
+            "starts alike": lambda: edges.starts_alike(lambda: problem.MultiHeadAttention(6, 2)),
         },
     )
 
@@ -271,11 +229,11 @@ def rates(module):
     return edges.dropout_rates(module, "attn_dropout", "resid_dropout")
 
 
-def is_like(problem, module, *, causal, bias):
-    """Whether a layer of width 6 with 2 heads does what the student's own (causal) one does."""
-    weights, x = attention_weights(6, bias), numbers(2, 4, 6)
+def sees_all(problem, module):
+    """Whether a layer of width 6 with 2 heads does what one made with causal=False does."""
+    weights, x = attention_weights(6), numbers(2, 4, 6)
     set_weights(module.double(), weights)
-    layers = [module, *(made(problem, weights, 2, causal=each) for each in (causal, not causal))]
+    layers = [module, *(made(problem, weights, 2, causal=each) for each in (False, True))]
     output, wanted, other = (layer.eval()(x.clone()) for layer in layers)
     return torch.equal(output, wanted) or not torch.equal(output, other)
 
@@ -291,10 +249,9 @@ def about_defaults(problem):
         module = problem.MultiHeadAttention(6, 2, 0.25, True, False)
         return torch.tensor([*rates(module), *biases(module).tolist()])
 
-    def sees(*arguments, causal, bias=True):
-        """Whether it is as causal as it should be; where that can't be told, nothing is wrong."""
-        make = problem.MultiHeadAttention
-        answer = attempt(lambda: is_like(problem, make(*arguments), causal=causal, bias=bias))
+    def sees():
+        """Whether it sees what comes later; where that can't be told, nothing is wrong."""
+        answer = attempt(lambda: sees_all(problem, problem.MultiHeadAttention(6, 2)))
         return not answer.is_value or answer.numbers[0] == 1
 
     return Part(
@@ -303,9 +260,8 @@ def about_defaults(problem):
             "heads": lambda: default().n_head,
             "dropout": lambda: torch.tensor(rates(default())),
             "biases": lambda: biases(default()),
-            "sees": lambda: sees(6, 2, causal=False),
+            "sees": sees,
             "by position": by_position,
-            "sees, by position": lambda: sees(6, 2, 0.25, True, False, causal=True, bias=False),
         },
     )
 
@@ -372,26 +328,17 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
     return module, torch.eye(LENGTH, n_embd, dtype=torch.float64)
 
 
-def telltale(problem, dropout):
+def telltale(problem, dropout, uneven=0.0):
     """A layer, and a sequence for it, whose output shows which weights and entries were dropped.
 
     All scores are alike, so all weights are 1/3, whatever the scores are divided by. Value j is 1
     at COPIES places of its own, so there the output of query i shows the weight of (i, j). c_proj
-    adds 1 to everything.
+    adds 1 to everything. If it is `uneven`, each token has a key and so a weight of its own.
     """
-    nothing = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
-    v = nothing.clone()
-    for t in range(LENGTH):
-        v[:, COPIES * t : COPIES * (t + 1), t] = 1
-    return showing(problem, nothing, nothing, v, dropout=dropout, q_and_k=0.6, added=1)
-
-
-def uneven(problem, dropout):
-    """The same with a key of its own for each token, so that each has a weight of its own."""
     q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     k, v = q.clone(), q.clone()
     for t in range(LENGTH):
-        k[:, :, t] = 0.1 * t
+        k[:, :, t] = uneven * t
         v[:, COPIES * t : COPIES * (t + 1), t] = 1
     return showing(problem, q, k, v, dropout=dropout, q_and_k=0.6, added=1)
 
@@ -499,16 +446,9 @@ def about_dropout(problem):
         pairs = [(first, again), (first, other), (other, following)]
         return torch.tensor([[*map(same, dropped(a), dropped(b))] for a, b in pairs])
 
-    def how_many():
-        """Whether every call drops the same number."""
-        module, sequence = telltale(problem, RATE)
-        calls = [dropped(drawn(module, sequence, 4, seed)) for seed in range(9)]
-        counts = [[int(each.sum()) for each in call] for call in calls]
-        return torch.tensor([len(set(c)) == 1 and c[0] > 5 for c in zip(*counts, strict=True)])
-
     def own_weights():
         """Whether more values occur than each token's weight, kept or dropped, can give."""
-        return len(values(drawn(*uneven(problem, RATE), batch=30, seed=3))) > 12
+        return len(values(drawn(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
 
     def back_in_training():
         """The values that occur in training after a call in evaluation."""
@@ -516,32 +456,14 @@ def about_dropout(problem):
         module.eval()(sequence[None].clone())  # which may be changed
         return values(drawn(module.train(), sequence, batch=30, seed=3))
 
-    def without(rate, *, train):
-        module, sequence = telltale(problem, rate)
-        return values(drawn(module.train(train), sequence, 2, seed=5))
+    def in_evaluation():
+        module, sequence = telltale(problem, RATE)
+        return values(drawn(module.eval(), sequence, 2, seed=5))
 
     def gradient():
         module = made(problem, attention_weights(6), 2, dropout=RATE)
         found = edges.slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
-
-    def gradient_of_what_is_kept():
-        """Whether the gradient is that of the entries that were kept.
-
-        The output is a sum of the values, each times a number that chance has set, and of c_proj's
-        bias; so the slopes by both tell the output itself.
-        """
-        module, sequence = telltale(problem, RATE)
-        by = parameters(module)
-        output = module(sequence.repeat(4, 1, 1))
-        values = slice(2 * HEADS * WIDTH, None)
-        shares = edges.slope(output, by["c_attn.weight"])[values] * by["c_attn.weight"][values]
-        told = shares.sum() + (edges.slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
-        return torch.allclose(told, (output * numbers(*output.shape, start=0.7)).sum())
-
-    def draws_in_evaluation():
-        module, sequence = telltale(problem, RATE)
-        return edges.moves_random_state(lambda: module.eval()(sequence[None]))
 
     return Part(
         main={
@@ -551,15 +473,9 @@ def about_dropout(problem):
             "partly together": lambda: partly_together(trained()),
             "values of all queries": lambda: shared_by_queries(trained()),
             "repeated": repeated,
-            "how many": how_many,
             "own weights": own_weights,
-            "evaluation": lambda: without(RATE, train=False),
+            "evaluation": in_evaluation,
             "back in training": back_in_training,
         },
-        edges={
-            "rate 0": lambda: without(0.0, train=True),
-            "gradient": gradient,
-            "gradient of what is kept": gradient_of_what_is_kept,
-            "draws in evaluation": draws_in_evaluation,
-        },
+        edges={"gradient": gradient},
     )

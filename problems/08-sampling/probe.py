@@ -44,33 +44,18 @@ def kind(value):
     return DTYPES.index(value.dtype) if value.dtype in DTYPES else -1
 
 
-def edges_of(function, amount, factor=1.0):
-    """What is asked of each function that goes from logits to logits.
-
-    Args:
-        function: asks the student's.
-        amount: its second argument.
-        factor: what is kept should be multiplied with.
-    """
+def edges_of(function):
+    """What is asked of each function that goes from logits to logits."""
 
     def call(x):
-        return told(function(x, amount))
+        return told(function(x))
 
-    def coarse():
-        """Whether what is kept is nearly right, but not to the last digits."""
-        x = numbers(3, 5, start=0.4) / 3
-        found = function(x.clone(), amount)
-        off = ((found / (x * factor)) - 1)[found.isfinite()].abs().max()
-        return bool(1e-12 < off < 1e-3)
+    def after_others():
+        call(numbers(3, 5))
+        return call(-numbers(3, 5))
 
-    some = torch.tensor([[0.5, -INF, 2.0, -INF, 1.0]], dtype=torch.float64)
-    return edges.of_function(call, {"logits": numbers(3, 5)}) | {
-        "1-D": lambda: call(numbers(6)),
-        "3-D": lambda: call(numbers(2, 3, 4)),
-        "one row": lambda: call(numbers(1, 5)),
-        "minus infinity": lambda: call(some),
-        "coarse": coarse,
-    }
+    questions = edges.of_function(call, {"logits": numbers(3, 5)})
+    return questions | {"1-D": lambda: call(numbers(6)), "after others": after_others}
 
 
 def about_temperature(problem):
@@ -82,16 +67,18 @@ def about_temperature(problem):
     return Part(
         main={
             "0.5": lambda: apply((4, 4), 0.5),
-            "2": lambda: apply((3, 5), 2),
-            "1": lambda: apply((3, 3), 1.0),
             "3, batches": lambda: apply((2, 3, 4), 3.0),
-            "0.25, one row": lambda: apply((6,), 0.25),
             "refused": lambda: edges.refusals(
                 lambda t: problem.apply_temperature(numbers(3, 5), t), 1.0, (0, 0.0, -1, -0.5)
             ),
         },
-        edges=edges_of(lambda x, t: problem.apply_temperature(x, t), 0.7, 1 / 0.7)
-        | {"0.001": lambda: problem.apply_temperature(numbers(3, 5), 0.001) / 1000},
+        edges=edges_of(lambda x: problem.apply_temperature(x, 0.7))
+        | {
+            "0.001": lambda: problem.apply_temperature(numbers(3, 5), 0.001) / 1000,
+            "digits are lost": lambda: edges.loses_digits(
+                problem.apply_temperature(numbers(3, 5), 0.7), numbers(3, 5) / 0.7
+            ),
+        },
     )
 
 
@@ -101,33 +88,23 @@ def about_top_k(problem):
     def keep(shape, k):
         return told(problem.keep_top_k(numbers(*shape) + 3 * numbers(*shape[:-1], 1), k))
 
-    def ties(k):
+    def ties():
         rows = [[2.0, 5, 2, 1, 2], [3, 3, 3, 3, 3], [0.5, 1, 0.5, 1, -1]]
-        return told(problem.keep_top_k(torch.tensor(rows, dtype=torch.float64), k))
+        return told(problem.keep_top_k(torch.tensor(rows, dtype=torch.float64), 2))
 
     return Part(
         main={
-            "k 2 of 4, square": lambda: keep((4, 4), 2),
-            "k 1 of 3, square": lambda: keep((3, 3), 1),
             "k 2 of 3, cube": lambda: keep((3, 3, 3), 2),
             "k 3": lambda: keep((3, 5), 3),
-            "k 1": lambda: keep((2, 6), 1),
-            "k 4": lambda: keep((4, 5), 4),
             "k is V": lambda: keep((3, 4), 4),
             "k above V": lambda: keep((3, 4), 7),
-            "one row": lambda: keep((6,), 2),
-            "batches": lambda: keep((2, 3, 4), 2),
-            "ties": lambda: ties(2),
+            "ties": ties,
             "refused": lambda: edges.refusals(
                 lambda k: problem.keep_top_k(numbers(3, 5), k), 2, (0, -1, -3)
             ),
         },
-        edges=edges_of(lambda x, k: problem.keep_top_k(x, k), 2)
-        | {
-            "ties with 3": lambda: ties(3),
-            "ties with 4": lambda: ties(4),
-            "far apart": lambda: told(problem.keep_top_k(800 * numbers(3, 6), 4)),
-        },
+        edges=edges_of(lambda x: problem.keep_top_k(x, 2))
+        | {"far apart": lambda: told(problem.keep_top_k(800 * numbers(3, 6), 4))},
     )
 
 
@@ -137,14 +114,13 @@ def about_top_p(problem):
     def keep(shape, p):
         return told(problem.keep_top_p(1.3 * numbers(*shape), p))
 
-    def shifted(by, dtype):
-        x = (numbers(3, 5) * 64).round() / 64 + torch.tensor([[by], [0.0], [-by]])
-        return told(problem.keep_top_p(x.to(dtype), 0.7)).double() - by / 2
+    def far_above():
+        x = (numbers(3, 5) * 64).round() / 64 + torch.tensor([[120.0], [0.0], [-120.0]])
+        return told(problem.keep_top_p(x.float(), 0.7)).double() - 60
 
-    def many(dtype):
-        """How many of thousands of tokens p = 1 drops: none, some."""
-        found = problem.keep_top_p((12 * numbers(6, 1000)).to(dtype), 1.0)
-        return bool((found == -INF).any())
+    def many():
+        """Whether p = 1 drops any of thousands of tokens."""
+        return bool((problem.keep_top_p((12 * numbers(6, 1000)).float(), 1.0) == -INF).any())
 
     def alike():
         """How many of thousands of tokens stay that are nearly alike."""
@@ -157,15 +133,10 @@ def about_top_p(problem):
 
     return Part(
         main={
-            "0.6, square": lambda: keep((4, 4), 0.6),
             "0.9, cube": lambda: keep((3, 3, 3), 0.9),
-            "0.75": lambda: keep((3, 5), 0.75),
             "0.5": lambda: keep((2, 6), 0.5),
-            "0.95": lambda: keep((3, 7), 0.95),
             "0.3": lambda: keep((3, 4), 0.3),
             "0.02": lambda: keep((3, 5), 0.02),
-            "0.8, one row": lambda: keep((6,), 0.8),
-            "0.7, batches": lambda: keep((2, 3, 4), 0.7),
             "1": lambda: keep((3, 5), 1.0),
             "refused, too small": lambda: edges.refusals(
                 lambda p: problem.keep_top_p(numbers(3, 5), p), 0.5, (0, -0.1, -1)
@@ -174,12 +145,10 @@ def about_top_p(problem):
                 lambda p: problem.keep_top_p(numbers(3, 5), p), 0.5, (1.01, 2, 90)
             ),
         },
-        edges=edges_of(lambda x, p: problem.keep_top_p(x, p), 0.7)
+        edges=edges_of(lambda x: problem.keep_top_p(x, 0.7))
         | {
-            "far above 0": lambda: shifted(900.0, torch.float64),
-            "above 0, float32": lambda: shifted(120.0, torch.float32),
-            "1 drops of many": lambda: many(torch.float64),
-            "1 drops of many, float32": lambda: many(torch.float32),
+            "above 0, float32": far_above,
+            "1 drops of many, float32": many,
             "1 and unlikely": unlikely,
             "many alike": alike,
         },
@@ -192,26 +161,6 @@ ROW = [1.0, 4.0, 0.0, 2.0, 3.0]
 ROWS = 2000
 NEAR = 0.045
 """How far frequencies may be from the probabilities that they come from."""
-
-
-def softmax(row, temperature=1.0):
-    """Probabilities of a row."""
-    return torch.tensor(row, dtype=torch.float64).div(temperature).softmax(-1)
-
-
-SHAPES = {
-    "softmax": lambda row: softmax(row),
-    "T = 0.5": lambda row: softmax(row, 0.5),
-    "T = 0.25": lambda row: softmax(row, 0.25),
-    "T = 0.7": lambda row: softmax(row, 0.7),
-    "T = 2": lambda row: softmax(row, 2.0),
-    "T = 4": lambda row: softmax(row, 4.0),
-    "softmax twice": lambda row: softmax(row).softmax(-1),
-    "alike": lambda row: softmax([0.0 * logit for logit in row]),
-    "logits": lambda row: torch.tensor(row).clamp(min=1e-9) / sum(row),
-    "the opposite": lambda row: softmax([-logit for logit in row]),
-}
-"""How tokens may be distributed, by what is made of logits."""
 
 
 def equal_rows(row, shape):
@@ -233,11 +182,13 @@ def counted(tokens, vocab_size=5):
     return tokens.flatten().clamp(0, vocab_size - 1).bincount(minlength=vocab_size)
 
 
-def nearest(shares, row):
-    """Which of the known distributions the shares are nearest to, by its number; -1 for none."""
-    gaps = [float((shares - shape(row)).abs().max()) for shape in SHAPES.values()]
-    best = min(gaps)
-    return gaps.index(best) if best < NEAR else -1
+def nearest(shares):
+    """Which of some distributions the shares of ROW are nearest to, by its number; -1 for none."""
+    logits = torch.tensor(ROW, dtype=torch.float64)
+    known = [(logits / t).softmax(-1) for t in (1, 0.5, 0.25, 0.7, 2, 4, -1, INF)]
+    known += [known[0].softmax(-1), logits.clamp(min=1e-9) / logits.sum()]
+    gaps = [float((shares - each).abs().max()) for each in known]
+    return gaps.index(min(gaps)) if min(gaps) < NEAR else -1
 
 
 def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
@@ -257,28 +208,13 @@ def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
     return found if found.shape == logits.shape and not found.isnan().any() else None
 
 
-def asked_of_sample(problem, questions):
-    """Leave out what a function before sample keeps from being asked, as it stops.
-
-    Args:
-        problem: the student's code.
-        questions: by name, each with the arguments of sample that it needs.
-    """
-    logits = numbers(3, 5)
-
-    @cache
-    def runs(options):
-        try:
-            return own_steps(problem, logits, **dict(options)) is not None
-        except NotImplementedError:
-            return True  # then the question says so
-
-    return {name: question for name, (options, question) in questions.items() if runs(options)}
-
-
-def needing(**options):
-    """Arguments of sample, in a form that can be looked up."""
-    return tuple(options.items())
+def asked_of_sample(problem, questions, **options):
+    """Leave out questions where a function before sample stops with these arguments of sample."""
+    try:
+        runs = own_steps(problem, numbers(3, 5), **options) is not None
+    except NotImplementedError:
+        runs = True  # then the question says so
+    return questions if runs else {}
 
 
 AS_ITS_STEPS = -9.0
@@ -324,25 +260,14 @@ def about_sample(problem):
         as_steps = not found[may == 0].any() and found[may > 0.01].all()
         return AS_ITS_STEPS if as_steps else found.double()
 
-    def shape(row=ROW, **options):
+    def shape(**options):
         """How tokens are distributed."""
-        if (steps := own_steps(problem, equal_rows(row, (ROWS,)), **options)) is None:
+        if (steps := own_steps(problem, equal_rows(ROW, (ROWS,)), **options)) is None:
             return AS_ITS_STEPS
-        counts = counted(drawn_often(problem, row, **options))
+        counts = counted(drawn_often(problem, **options))
         shares = counts / counts.sum()
         as_steps = (shares - steps.mean(0)).abs().max() < NEAR
-        return AS_ITS_STEPS if as_steps else nearest(shares, row)
-
-    def rows_apart():
-        """Which tokens come in rows that are not alike."""
-        rows = torch.tensor([[9.0, 0, 9, 0], [0, 9, 0, 0], [0, 0, 9, 9]]).double()
-        rows = rows[:, None].repeat(1, 400, 1)
-        if (steps := own_steps(problem, rows)) is None:
-            return AS_ITS_STEPS
-        torch.default_generator.manual_seed(4)
-        counts = torch.stack([counted(tokens, 4) for tokens in problem.sample(rows)])
-        as_steps = torch.equal(counts > 40, steps.mean(1) > 0.1)
-        return AS_ITS_STEPS if as_steps else (counts > 40).double()
+        return AS_ITS_STEPS if as_steps else nearest(shares)
 
     def changes():
         logits = numbers(3, 5)
@@ -351,87 +276,51 @@ def about_sample(problem):
 
     return Part(
         main={
-            "greedy, square": lambda: greedy(4, 4).double(),
-            "greedy": lambda: greedy(3, 5).double(),
             "greedy, batches": lambda: greedy(2, 3, 4).double(),
             "greedy, ties": lambda: greedy(6, 7, ties=True).double(),
-            "certain, square": lambda: certain(4, 4),
             "certain, batches": lambda: certain(2, 3, 4),
             "certain, one row": lambda: certain(6),
-            "certain, filtered": lambda: certain(3, 5, top_k=3, top_p=0.9),
             "plain": lambda: kept(),
             "top_k": lambda: kept(top_k=3),
-            "top_k 1": lambda: kept(top_k=1),
-            "top_p": lambda: kept(top_p=0.9),
             "both": lambda: kept(top_k=4, top_p=0.8),
             "top_k, then top_p": lambda: kept(top_k=2, top_p=0.7),
             "top_k 1 and top_p": lambda: kept(top_k=1, top_p=0.9),
             "warm, then top_p": lambda: kept(temperature=2.0, top_p=0.8),
-            "cold, then top_p": lambda: kept(temperature=0.5, top_p=0.9),
             "distribution": lambda: shape(),
             "distribution at 0.5": lambda: shape(temperature=0.5),
             "distribution at 2": lambda: shape(temperature=2.0),
             "distribution at 2, top_k": lambda: shape(temperature=2.0, top_k=9),
             "distribution at 2, top_p": lambda: shape(temperature=2.0, top_p=1.0),
-            "distribution of another row": lambda: shape([0.5, 1.0, 1.5, 0.0, 0.2]),
-            "rows apart": rows_apart,
         }
-        | asked_of_sample(
-            problem, {"kind": (needing(), lambda: kind(problem.sample(clear(3, 5))))}
-        ),
+        | asked_of_sample(problem, {"kind": lambda: kind(problem.sample(clear(3, 5)))}),
         edges={
-            "greedy, one row": lambda: greedy(6),
-            "greedy, one in a batch": lambda: greedy(1, 5),
-            "certain, one in a batch": lambda: certain(1, 5),
-            "certain, one and one": lambda: certain(2, 1, 4),
             "four dimensions": lambda: certain(2, 1, 2, 4),
-            "minus infinity": lambda: kept([0.5, -INF, 1.0, -INF, 0.0]),
-            "minus infinity first": lambda: kept([-INF, -INF, 1.0, 0.4, 0.0]),
             "tied first": lambda: kept([2.0, 0.5, 2.0, -1.0, 0.0], top_k=1),
             "cold": lambda: kept([1.0, 1.01, 0.0, 1.02, 0.5], temperature=0.05),
-            "far above 0": lambda: kept([2001.0, 2000.0, 2003.0, 2002.0, 2000.5]),
         }
         | asked_of_sample(
-            problem,
-            {"changes its argument": (needing(temperature=0.7, top_k=4, top_p=0.8), changes)},
+            problem, {"changes its argument": changes}, temperature=0.7, top_k=4, top_p=0.8
         ),
     )
 
 
 def about_arguments(problem):
-    """Questions about what is refused, and about arguments by position or left out."""
+    """Questions about what is refused."""
 
-    def asked(name):
-        return lambda amount: problem.sample(numbers(3, 5), **{name: amount})
+    def refused(question, name, fine, *amounts):
+        def asked():
+            return edges.refusals(
+                lambda amount: problem.sample(numbers(3, 5), **{name: amount}), fine, amounts
+            )
 
-    def by_position():
-        """Which tokens are drawn, when they are others than by the names of the arguments."""
-        named, generator = {"temperature": 2.0, "top_k": 4, "top_p": 0.7}, torch.Generator()
-        found = []
-        for ask in (
-            lambda logits: problem.sample(logits, *named.values(), generator),
-            lambda logits: problem.sample(logits, generator=generator, **named),
-        ):
-            torch.default_generator.manual_seed(5)
-            generator.manual_seed(3)
-            found.append((counted(ask(equal_rows(ROW, (1000,)))) > 0).double())
-        return AS_ITS_STEPS if torch.equal(*found) else found[0]
-
-    def refused(name, fine, *amounts):
-        return needing(**{name: fine}), lambda: edges.refusals(asked(name), fine, amounts)
+        return asked_of_sample(problem, {question: asked}, **{name: fine})
 
     return Part(
-        main=asked_of_sample(
-            problem,
-            {
-                "temperature below 0": refused("temperature", 1.0, -1, -0.1),
-                "temperature 0": refused("temperature", 1.0, 0, 0.0),
-                "top_k": refused("top_k", 2, 0, -1),
-                "top_p below": refused("top_p", 0.5, 0, -0.5),
-                "top_p above": refused("top_p", 0.5, 1.5, 50),
-                "by position": (needing(temperature=2.0, top_k=4, top_p=0.7), by_position),
-            },
-        ),
+        main=refused("temperature below 0", "temperature", 1.0, -1, -0.1)
+        | refused("temperature 0", "temperature", 1.0, 0, 0.0)
+        | refused("top_k", "top_k", 2, 0, -1)
+        | refused("top_p below", "top_p", 0.5, 0, -0.5)
+        | refused("top_p above", "top_p", 0.5, 1.5, 50)
     )
 
 
@@ -473,14 +362,8 @@ def about_chance(problem):
         tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
         return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.9
 
-    def for_all_rows():
-        """Whether all rows get one token, though another is certain in each."""
-        tokens = problem.sample(1000 * torch.eye(4, dtype=torch.float64))
-        return bool((tokens == tokens.flatten()[0]).all())
-
     questions = {
         "same seed": lambda: same(draw(1), draw(1, global_seed=2)),
-        "other seed": lambda: same(draw(1), draw(2)),
         "following": following,
         "used before": used,
         "global state moves": lambda: edges.moves_random_state(lambda: draw(1, None)),
@@ -489,7 +372,5 @@ def about_chance(problem):
         "none, following": lambda: same(draw(), draw(global_seed=None)),
         "shared along 0": lambda: shared(0),
         "shared along 1": lambda: shared(1),
-        "one token for all rows": for_all_rows,
     }
-    asked = {name: (needing(), question) for name, question in questions.items()}
-    return Part(main=asked_of_sample(problem, asked))
+    return Part(main=asked_of_sample(problem, questions))

@@ -1,6 +1,5 @@
 """The questions by which a mistake in problem 10 is told. An instrument, not a lesson."""
 
-import itertools
 import math
 
 import torch
@@ -38,55 +37,25 @@ def edges_of(function, given, **options):
     return {name: ask for name, ask in asked.items() if not name.startswith("gradient")}
 
 
-def differentiates(run, right):
-    """A question: whether code gives what is right, but not where nothing can be differentiated."""
-
-    def ask():
-        if not torch.allclose(run(), right(), atol=1e-6):
-            return False
-        with torch.inference_mode():
-            try:
-                return not torch.allclose(run(), right(), atol=1e-6)
-            except (RuntimeError, TypeError):
-                return True
-
-    return ask
-
-
 def about_softmax(problem):
     """Questions about softmax_backward."""
 
-    def inputs(*shape, size=1.0):
-        return (size * numbers(*shape)).softmax(-1), numbers(*shape, start=0.4)
+    def inputs(*shape):
+        return numbers(*shape).softmax(-1), numbers(*shape, start=0.4)
 
-    def back(*shape, size=1.0):
-        return problem.softmax_backward(*inputs(*shape, size=size))
-
-    def right():
-        weights, grad = inputs(3, 4)
-        product = weights * grad
-        return product - weights * product.sum(-1, keepdim=True)
+    def back(*shape):
+        return problem.softmax_backward(*inputs(*shape))
 
     weights, grad = inputs(3, 4)
     return Part(
         main={
-            "all of size 3": lambda: back(3, 3),
-            "all of size 2, a batch": lambda: back(2, 2, 2),
             "all of size 3, a batch": lambda: back(3, 3, 3),
             "2-D": lambda: back(3, 4),
             "3-D": lambda: back(2, 3, 5),
-            "two scores": lambda: back(4, 2),
-            "saturated": lambda: back(3, 4, size=4.0),
         },
         edges=edges_of(
             lambda *given: problem.softmax_backward(*given), {"weights": weights, "grad": grad}
-        )
-        | {
-            "1-D": lambda: back(5),
-            "one score": lambda: back(3, 1),
-            "hard": lambda: back(3, 4, size=4000.0),
-            "autograd": differentiates(lambda: back(3, 4), right),
-        },
+        ),
     )
 
 
@@ -107,38 +76,25 @@ def some_mask(n, m):
     return mask
 
 
-SIZES = {
-    "threes": (3, 3, 3, 3),
-    "twos, a batch": (2, 2, 2, 2, 2),
-    "as many as d": (4, 4, 4, 4, 2),
-    "n = m": (4, 4, 3, 2),
-    "all different": (3, 5, 4, 2),
-    "a batch": (3, 5, 4, 2, 2),
-    "more queries": (5, 2, 3, 3, 2),
-}
+SIZES = {"threes": (3, 3, 3, 3), "all different": (3, 5, 4, 2), "a batch": (3, 5, 4, 2, 2)}
 
 
 def about_attention(problem):
     """Questions about attention_backward."""
 
     def back(sizes, masked=False):
-        n, m = sizes[:2]
-        mask = [some_mask(n, m)] if masked else []
+        mask = [some_mask(*sizes[:2])] if masked else []
         return problem.attention_backward(*attention_inputs(*sizes), *mask)
 
-    def one(kind, sizes, masked):
+    def one(kind, sizes, masked=False):
         return lambda: back(sizes, masked)[KINDS.index(kind)]
 
-    asked = itertools.product(KINDS, SIZES.items(), (False, True))
-    main = {
-        f"{kind}, {name}{', masked' if masked else ''}": one(kind, sizes, masked)
-        for kind, (name, sizes), masked in asked
-        if not masked or name in ("threes", "all different", "a batch")
-    }
+    main = {f"{k}, {name}": one(k, sizes) for k in KINDS for name, sizes in SIZES.items()}
+    main |= {f"{k}, masked": one(k, SIZES["all different"], masked=True) for k in KINDS}
 
-    def large(mask, size=1000):
+    def large():
         q, k, v, grad = attention_inputs(3, 4, 2, 2)
-        return joined(problem.attention_backward(size * q, k, v, grad, *mask))
+        return joined(problem.attention_backward(1e5 * q, k, v, grad, some_mask(3, 4)))
 
     def cost():
         n, m, d = 8, 48, 4
@@ -157,19 +113,12 @@ def about_attention(problem):
     given = dict(zip(("q", "k", "v", "grad"), attention_inputs(3, 4, 5, 2), strict=True))
     given["mask"] = some_mask(3, 4)
     return Part(
-        main=main | {"kind": lambda: len(back((2, 3, 3, 2)))},
+        main=main,
         edges=edges_of(lambda *given: joined(problem.attention_backward(*given)), given)
         | {
-            "large": lambda: large([]),
-            "large, masked": lambda: large([some_mask(3, 4)]),
-            "larger, masked": lambda: large([some_mask(3, 4)], 1e5),
-            "one key": lambda: joined(back((3, 1, 2, 2))),
-            "mask of a row": lambda: joined(
-                problem.attention_backward(*attention_inputs(3, 4, 2, 2, 2), some_mask(1, 4)[0])
-            ),
+            "large, masked": large,
             "cost": cost,
             "digits are lost": lambda: edges.loses_digits(joined(back((3, 4, 2, 2))), right()),
-            "autograd": differentiates(lambda: joined(back((3, 4, 2, 2))), right),
         },
     )
 
@@ -186,32 +135,19 @@ def about_cross_entropy(problem):
     def back(*shape, **options):
         return problem.cross_entropy_backward(*inputs(*shape, **options))
 
-    def right():
-        logits, targets = inputs(3, 4)
-        return (logits.softmax(-1) - torch.eye(4).double()[targets]) / 3
-
     logits, targets = inputs(2, 3, 4, out=[1])
     return Part(
         main={
-            "square": lambda: back(3, 3),
             "cube": lambda: back(3, 3, 3),
             "2-D": lambda: back(4, 5),
-            "3-D": lambda: back(2, 3, 6),
-            "one row": lambda: back(1, 4),
             "some out": lambda: back(4, 5, out=[1, 2]),
             "some out, 3-D": lambda: back(2, 3, 6, out=[0, 4]),
-            "all out but one": lambda: back(3, 3, out=[0, 2]),
         },
         edges=edges_of(
             lambda *given: problem.cross_entropy_backward(*given),
             {"logits": logits, "targets": targets},
         )
-        | {
-            "large": lambda: back(3, 4, shift=2000.0),
-            "far below": lambda: back(3, 4, shift=-2000.0),
-            "4-D": lambda: back(2, 2, 2, 3),
-            "autograd": differentiates(lambda: back(3, 4), right),
-        },
+        | {"large": lambda: back(3, 4, shift=2000.0)},
     )
 
 
@@ -224,10 +160,10 @@ def loose(problem, *shapes, **options):
     return problem.Bench(weights, **options)
 
 
-def slopes(bench, number=0, size=1.0, names="abc"):
+def slopes(bench, number=0, names="abc"):
     """Ordinary gradients for a bench's parameters of these names."""
     return {
-        name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
+        name: numbers(*w.shape, start=5.0 + 0.7 * number + n)
         for n, (name, w) in enumerate(bench.weights().items())
         if name in names
     }
@@ -235,39 +171,28 @@ def slopes(bench, number=0, size=1.0, names="abc"):
 
 def about_clipping(problem):
     """Questions about clip_gradients."""
-    shapes = ((3,), (2, 4), (1,))
 
-    def clipped(max_norm, names="abc", size=1.0):
-        bench = loose(problem, *shapes, sgd=0.1)
-        bench.set_gradients(slopes(bench, size=size, names=names))
-        norm = bench.clip(max_norm)
-        return bench, norm
+    def clipped(max_norm, names="abc"):
+        bench = loose(problem, (3,), (2, 4), (1,), sgd=0.1)
+        bench.set_gradients(slopes(bench, names=names))
+        return bench, bench.clip(max_norm)
 
-    def gradients(*arguments, **options):
-        found = clipped(*arguments, **options)[0].gradients()
+    def gradients(*arguments):
+        found = clipped(*arguments)[0].gradients()
         return joined(torch.zeros(1) + 7 if g is None else g for g in found.values())
 
-    def kind():
-        return edges.kind(clipped(1.0)[1])
+    def norm(max_norm):
+        return torch.as_tensor(clipped(max_norm)[1]).double()
 
     return Part(
         main={
             "clipped": lambda: gradients(1.0),
-            "much clipped": lambda: gradients(0.01),
-            "one alone": lambda: gradients(0.5, names="b"),
-            "large": lambda: gradients(2.0, size=100.0),
-            "first without": lambda: gradients(1.0, names="bc"),
+            "first without": lambda: gradients(1.0, "bc"),
             "below": lambda: gradients(50.0),
-            "just below": lambda: gradients(1.05, size=0.25),
-            "norm": lambda: torch.as_tensor(clipped(1.0)[1]).double(),
-            "norm, large": lambda: torch.as_tensor(clipped(1.0, size=100.0)[1]).double(),
-            "norm, below": lambda: torch.as_tensor(clipped(50.0)[1]).double(),
-            "norm, first without": lambda: torch.as_tensor(clipped(1.0, names="bc")[1]).double(),
+            "norm": lambda: norm(1.0),
+            "norm, below": lambda: norm(50.0),
         },
-        edges={
-            "kind": kind,
-            "parameters": lambda: joined(clipped(1.0)[0].weights().values()),
-        },
+        edges={"kind": lambda: edges.kind(clipped(1.0)[1])},
     )
 
 
@@ -279,20 +204,13 @@ def about_rate(problem):
 
     return Part(
         main={
-            "first": lambda: rates([0], 8, 40, 2.0, 0.25),
             "up": lambda: rates(range(8), 8, 40, 2.0, 0.25),
             "peak": lambda: rates([8], 8, 40, 2.0, 0.25),
             "down": lambda: rates(range(9, 40), 8, 40, 2.0, 0.25),
-            "down to 0": lambda: rates(range(9, 40, 3), 8, 40, 2.0, 0.0),
             "without a warmup": lambda: rates(range(1, 20), 0, 20, 3.0, 0.5),
-            "last": lambda: rates([40], 8, 40, 2.0, 0.25),
-            "after": lambda: rates([41, 50, 72, 100], 8, 40, 2.0, 0.25),
+            "after": lambda: rates([40, 41, 50, 100], 8, 40, 2.0, 0.25),
         },
-        edges={
-            "without a warmup, first": lambda: rates([0], 0, 20, 3.0, 0.5),
-            "warmup of one": lambda: rates([0, 1], 1, 20, 3.0, 0.5),
-            "kind": lambda: edges.kind(problem.learning_rate(3, 8, 40, 2.0, 0.25)),
-        },
+        edges={"without a warmup, first": lambda: rates([0], 0, 20, 3.0, 0.5)},
     )
 
 
@@ -311,23 +229,15 @@ def about_adamw(problem):
     """Questions about the steps of AdamW."""
     shapes = ((3,), (2, 3), (2,))
 
-    def after(count, *shapes, size=1.0, rates=(), names=(), **changed):
+    def after(count, *shapes, rates=(), names=(), **changed):
         bench = loose(problem, *shapes, **(OPTIONS | changed))
         found = None
         for number in range(count):
             if rates:
                 bench.set_lr(rates[number])
             held = names[number] if names else "abc"
-            found = stepped(bench, [slopes(bench, number, size, held)])
+            found = stepped(bench, [slopes(bench, number, held)])
         return found
-
-    def in_turns():
-        benches = [loose(problem, (2, 2), **OPTIONS), loose(problem, (2, 2), **OPTIONS, sgd=None)]
-        found = []
-        for number in range(4):
-            bench = benches[number % 2]
-            found.append(stepped(bench, [slopes(bench, number)]))
-        return joined(found)
 
     def default():
         bench = loose(problem, (3,))
@@ -338,14 +248,6 @@ def about_adamw(problem):
     def zeros():
         bench = loose(problem, (3,), **OPTIONS)
         return stepped(bench, [{"a": torch.zeros(3).double()}])
-
-    def leaves_gradients():
-        bench = loose(problem, *shapes, **OPTIONS)
-        given = slopes(bench)
-        bench.set_gradients(given)
-        bench.optimizer.step()
-        found = bench.gradients()
-        return all(found[n] is not None and torch.equal(found[n], g) for n, g in given.items())
 
     def digits():
         bench = problem.Bench({"a": numbers(3)}, **OPTIONS)
@@ -364,30 +266,14 @@ def about_adamw(problem):
 
     return Part(
         main={
-            "one parameter, one step": lambda: after(1, (4,)),
             "one parameter, two steps": lambda: after(2, (4,)),
-            "one parameter, five steps": lambda: after(5, (4,)),
             "alike": lambda: after(3, (2, 2), (2, 2), (2, 2)),
-            "one step": lambda: after(1, *shapes),
             "five steps": lambda: after(5, *shapes),
-            "no decay": lambda: after(3, *shapes, weight_decay=0.0),
-            "large decay": lambda: after(2, *shapes, weight_decay=2.0),
-            "small": lambda: after(3, *shapes, size=1e-8),
             "large eps": lambda: after(3, *shapes, eps=0.5),
-            "no betas": lambda: after(3, *shapes, betas=(0.0, 0.0)),
-            "lr of 0": lambda: after(2, *shapes, lr=0.0),
             "lr is set": lambda: after(3, *shapes, rates=[0.1, 0.5, 0.02]),
             "some without": lambda: after(4, *shapes, names=["ab", "bc", "c", "abc"]),
-            "first without": lambda: after(2, *shapes, names=["bc", "bc"]),
-            "in turns": in_turns,
         },
-        edges={
-            "default": default,
-            "zeros": zeros,
-            "digits": digits,
-            "none": lambda: after(2, *shapes, names=["abc", ""]),
-            "leaves gradients": leaves_gradients,
-        },
+        edges={"default": default, "zeros": zeros, "digits": digits},
     )
 
 
@@ -406,10 +292,7 @@ def about_options(problem):
             "weight_decay": refused("weight_decay", 0.1, -0.1),
             "betas below": refused("betas", (0.1, 0.1), (-0.1, 0.5), (0.5, -0.1)),
             "betas of one": refused("betas", (0.1, 0.1), (1.0, 0.5), (0.5, 1.0)),
-            "betas above": refused("betas", (0.1, 0.1), (1.5, 0.5), (0.5, 1.5)),
             "zeros": refused("lr", 0.1, 0.0),
-            "eps of 0": refused("eps", 0.1, 0.0),
-            "weight_decay of 0": refused("weight_decay", 0.1, 0.0),
         },
     )
 
@@ -424,12 +307,6 @@ def about_zero_grad(problem):
         found = bench.gradients().values()
         return joined(torch.zeros(1) if g is None else g.abs().sum()[None] for g in found)
 
-    def weights():
-        bench = loose(problem, (3,), (2, 2), **OPTIONS)
-        bench.set_gradients(slopes(bench))
-        bench.optimizer.zero_grad()
-        return joined(bench.weights().values())
-
     def between():
         bench = loose(problem, (3,), **(OPTIONS | {"eps": 0.5}))
         stepped(bench, [slopes(bench)])
@@ -443,7 +320,7 @@ def about_zero_grad(problem):
         return all(g is None or not g.any() for g in bench.gradients().values())
 
     return Part(
-        main={"gradients": cleared, "weights": weights, "between steps": between},
+        main={"gradients": cleared, "between steps": between},
         edges={"infinite": infinite},
     )
 
@@ -470,8 +347,8 @@ def batch(rows, length, pace=3):
 def about_step(problem):
     """Questions about train_step, with plain gradient descent."""
 
-    def bench(**options):
-        return problem.Bench(model_weights(), **({"sgd": 0.5} | options))
+    def bench():
+        return problem.Bench(model_weights(), sgd=0.5)
 
     def after(*sizes, before=False, **options):
         model, found = bench(), []
@@ -482,12 +359,12 @@ def about_step(problem):
             found.append(joined(model.weights().values()))
         return joined(found)
 
-    def loss(*size, **options):
-        return torch.as_tensor(bench().train_step(*batch(*size), **options)).double()
+    def loss():
+        return torch.as_tensor(bench().train_step(*batch(3, 4))).double()
 
-    def modes(mode):
+    def modes():
         model = bench()
-        model.train(mode)
+        model.train(True)
         model.train_step(*batch(2, 3))
         return torch.tensor(model.modes())
 
@@ -500,18 +377,9 @@ def about_step(problem):
         is_clipped = 0 < found.norm() < 0.1001
         return torch.tensor([bool(taken == 0 < found.norm()), bool(taken > 0.1001) and is_clipped])
 
-    def drops():
-        found = []
-        for seed in (1, 2):
-            torch.default_generator.manual_seed(seed)
-            found.append(float(bench(dropout=0.5).train_step(*batch(3, 4))))
-        return found[0] != found[1]
-
     return Part(
         main={
-            "loss": lambda: loss(3, 4),
-            "loss, one": lambda: loss(1, 2),
-            "a step": lambda: after((3, 4), max_norm=1000.0),
+            "loss": loss,
             "a clipped step": lambda: after((3, 4), max_norm=0.1),
             "a step of the default": lambda: after((1, 2)),
             "three steps": lambda: after((3, 4), (1, 6), (2, 2), max_norm=1000.0),
@@ -519,8 +387,7 @@ def about_step(problem):
         },
         edges={
             "kind": lambda: edges.kind(bench().train_step(*batch(2, 3))),
-            "modes in training": lambda: modes(True),
-            "drops": drops,
+            "modes in training": modes,
             "gradients left": left,
         },
     )
@@ -533,8 +400,8 @@ def about_evaluation(problem):
     def bench(dropout=0.0):
         return problem.Bench(model_weights(), dropout=dropout, sgd=0.5)
 
-    def loss(given, **options):
-        return torch.as_tensor(bench(**options).evaluate(given)).double()
+    def loss():
+        return torch.as_tensor(bench().evaluate(batches)).double()
 
     def modes(mode):
         model = bench()
@@ -542,9 +409,9 @@ def about_evaluation(problem):
         model.evaluate(batches)
         return torch.tensor(model.modes()).double()
 
-    def drops(mode):
+    def drops():
         model = bench(dropout=0.5)
-        model.train(mode)
+        model.train(True)
         return edges.varies(lambda: torch.as_tensor(model.evaluate(batches)))
 
     def changes():
@@ -561,20 +428,11 @@ def about_evaluation(problem):
 
     return Part(
         main={
-            "three batches": lambda: loss(batches),
-            "other order": lambda: loss(batches[::-1]),
-            "one batch": lambda: loss(batches[1:2]),
-            "alike": lambda: loss([batch(2, 3), batch(2, 3, 4)]),
-            "sequences": lambda: loss([batch(2, 3), batch(2, 6, 2)]),
+            "three batches": loss,
             "modes, training": lambda: modes(True),
             "modes, evaluation": lambda: modes(False),
-            "drops": lambda: drops(True),
+            "drops": drops,
             "changes": changes,
         },
-        edges={
-            "kind": lambda: edges.kind(bench().evaluate(batches)),
-            "random state": lambda: edges.moves_random_state(
-                lambda: bench(dropout=0.5).evaluate(batches)
-            ),
-        },
+        edges={"kind": lambda: edges.kind(bench().evaluate(batches))},
     )

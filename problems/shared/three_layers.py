@@ -46,17 +46,6 @@ def filled(module, weights, dtype=torch.float64):
     return module
 
 
-def steps_of_queries_lost(make, x):
-    """Whether small steps of the layer query's weights don't show in the output; see `edges`."""
-
-    def output_of(query):
-        module = make()
-        set_weights(module, {"query.weight": query})
-        return edges.first(module(x.clone()))
-
-    return edges.loses_steps(output_of, parameters(make())["query.weight"].detach())
-
-
 def about_parameters(make, default):
     """Return the questions about what a module with the layers query, key and value is made of.
 
