@@ -7,6 +7,7 @@ import torch
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
+from grader.run.calls import answers
 from grader.run.compare import parameters, set_weights
 from shared.three_layers import (
     about_parameters,
@@ -59,6 +60,12 @@ def about_module(problem):
     def output(*shape, bias=True):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
 
+    def without_bias():
+        """Of tokens among which one occurs twice and one is 0."""
+        x = numbers(2, 4, 4, start=0.2)
+        x[0, 1], x[1, 2] = x[0, 0], 0
+        return settled(made(4, False))(x)
+
     def of_like_layers(*shape):
         alike = like_layer_weights(shape[-1], 1.8 / shape[-1])
         return settled(made(shape[-1], **alike))(numbers(*shape, start=0.2))
@@ -105,10 +112,12 @@ def about_module(problem):
 
     @torch.no_grad()
     def last_of_many():
-        """Whether the last of many tokens is attended to."""
-        module, x = settled(made(2)), numbers(1, 260, 2)
+        """Whether the last of many tokens is attended to, and the next call makes a new tensor."""
+        x = numbers(1, 260, 2)
         others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
-        return not torch.equal(module(x)[:, :1], module(others)[:, :1])
+        one, other = answers(settled(made(2)), [(x,), (others,)])
+        apart = [not torch.equal(one[:, :1], other[:, :1]), not torch.equal(one, other)]
+        return torch.tensor(apart)
 
     def how_many_come_back():
         found = made(4)(numbers(2, 3, 4))
@@ -129,7 +138,7 @@ def about_module(problem):
             "a batch of 2": lambda: output(2, 3, 4),
             "a batch of 5": lambda: output(5, 3, 2),
             "one in a batch": lambda: output(1, 5, 3).reshape(5, 3),
-            "without bias": lambda: output(2, 3, 4, bias=False),
+            "without bias": without_bias,
             "longer than wide": lambda: output(2, 6, 4),
             "as long as wide": lambda: output(2, 5, 5),
             "as many as long": lambda: output(3, 3, 5),

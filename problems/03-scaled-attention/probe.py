@@ -76,6 +76,12 @@ def about_attention(problem):
     def shown(n, m, d_k):
         return weights(numbers(n, d_k), numbers(m, d_k, start=0.4))
 
+    def twelve():
+        """Of twelve keys, one of which is 0."""
+        k = numbers(12, 6, start=0.4)
+        k[3] = 0
+        return weights(numbers(12, 6), k)
+
     def far_apart():
         q, k = torch.zeros(4, 16), torch.zeros(3, 16)
         q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
@@ -125,7 +131,9 @@ def about_attention(problem):
                 # There the root is a number that each dtype has.
                 "digits are lost, d_k = 16": lambda: digits_lost(16),
                 "steps of queries are lost": steps_of_queries_lost,
-                "twelve": lambda: shown(12, 12, 6),
+                "twelve": twelve,
+                "d_k = 3000": lambda: weights(numbers(4, 3000) / 40, numbers(5, 3000, start=0.4)),
+                "exact zeros": lambda: (weights([[20.0]], [[0.0], [1.0]]) == 0).sum().item(),
             },
         )
         | {
@@ -173,6 +181,16 @@ def about_module(problem):
     def output(*shape, bias=True):
         return edges.first(made(shape[-1], bias)(numbers(*shape, start=0.2)))
 
+    def without_bias():
+        """Of tokens among which one is 0."""
+        x = numbers(2, 3, 5, start=0.2)
+        x[0, 1] = 0
+        return edges.first(made(5, False)(x))
+
+    @torch.no_grad()
+    def overwritten():
+        return torch.equal(*answers(made(3), [(x.clone(),), (2 * x,)]))
+
     def many():
         return output(5, 6, 4)
 
@@ -191,7 +209,7 @@ def about_module(problem):
             {
                 "3x3x3": lambda: output(3, 3, 3),
                 "2x3x5": lambda: output(2, 3, 5),
-                "no bias": lambda: output(2, 3, 5, bias=False),
+                "no bias": without_bias,
                 "2x6x5": lambda: output(2, 6, 5),
                 "2x3x7": lambda: output(2, 3, 7),
             },
@@ -217,6 +235,7 @@ def about_module(problem):
             "one in a batch": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
             "digits are lost": lambda: digits_lost(5),
+            "overwritten": overwritten,
             "changes in eval": lambda: edges.varies(lambda: made(3).eval()(numbers(5, 6, 3))),
         },
     )
@@ -258,6 +277,8 @@ def _draws(seed):
                 same = given[:half].view([sizes[axis] for axis in order[1:]])
                 same = same if order[1] == "pairs" else same.T
                 yield same, same, 4
+                for moved in (same.roll(1, 0), same.roll(-1, 0), same.flip(0)):
+                    yield same, moved, 5
 
 
 def _measures(q, k):
@@ -373,7 +394,14 @@ def about_variance(problem):
 
     def rounded(scaled):
         values = variances(6, 40, scaled, seeds=(1, 2, 3))
-        return all(value == round(value, 4) for value in values)
+        return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
+
+    def of_other_sizes():
+        """Whether one more entry, some more pairs, and one more pair make no difference."""
+        sizes = [(1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
+        values = [variance(*size, True) for size in sizes]
+        pairs = [(0, 1), (2, 3), (3, 4)]
+        return torch.tensor([math.isclose(values[i], values[j], rel_tol=1e-6) for i, j in pairs])
 
     return Part(
         main={
@@ -400,6 +428,7 @@ def about_variance(problem):
             "what comes back": lambda: edges.kind(
                 problem.dot_product_variance(5, 20, False, seeded(1))
             ),
+            "of other sizes": of_other_sizes,
             "rounded": lambda: rounded(False),
             "rounded, scaled": lambda: rounded(True),
         },
