@@ -7,13 +7,13 @@ import torch
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
-from grader.run.calls import answers
 from grader.run.compare import parameters, set_weights
 from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
     like_layer_weights,
+    overwrites,
 )
 from shared.worked_example import LAYERS
 
@@ -112,12 +112,11 @@ def about_module(problem):
 
     @torch.no_grad()
     def last_of_many():
-        """Whether the last of many tokens is attended to, and the next call makes a new tensor."""
-        x = numbers(1, 260, 2)
+        """Whether the last of many tokens is attended to."""
+        module, x = settled(made(2)), numbers(1, 260, 2)
         others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
-        one, other = answers(settled(made(2)), [(x,), (others,)])
-        apart = [not torch.equal(one[:, :1], other[:, :1]), not torch.equal(one, other)]
-        return torch.tensor(apart)
+        first = module(x)[:, :1].clone()
+        return not torch.equal(first, module(others)[:, :1])
 
     def how_many_come_back():
         found = made(4)(numbers(2, 3, 4))
@@ -156,6 +155,9 @@ def about_module(problem):
         | {
             "varies in training": lambda: edges.varies(lambda: of_many(True)),
             "apart": apart,
+            "overwrites": lambda: overwrites(
+                settled(made(3)), numbers(2, 4, 3), numbers(2, 4, 3, start=0.5)
+            ),
             "one sequence": lambda: output(1, 3, 4),
             "one number": lambda: output(2, 3, 1),
             "the last of many tokens": last_of_many,

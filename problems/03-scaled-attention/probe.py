@@ -14,6 +14,7 @@ from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
+    overwrites,
     steps_of_queries_lost,
 )
 from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
@@ -187,10 +188,6 @@ def about_module(problem):
         x[0, 1] = 0
         return edges.first(made(5, False)(x))
 
-    @torch.no_grad()
-    def overwritten():
-        return torch.equal(*answers(made(3), [(x.clone(),), (2 * x,)]))
-
     def many():
         return output(5, 6, 4)
 
@@ -235,7 +232,7 @@ def about_module(problem):
             "one in a batch": lambda: output(1, 3, 4),
             "one position": lambda: output(2, 1, 4),
             "digits are lost": lambda: digits_lost(5),
-            "overwritten": overwritten,
+            "overwrites": lambda: overwrites(made(3), x.clone(), 2 * x),
             "changes in eval": lambda: edges.varies(lambda: made(3).eval()(numbers(5, 6, 3))),
         },
     )
@@ -397,10 +394,10 @@ def about_variance(problem):
         return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
 
     def of_other_sizes():
-        """Whether one more entry, some more pairs, and one more pair make no difference."""
-        sizes = [(1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
+        """Whether one more entry, of few or many, some more pairs, and one make no difference."""
+        sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
         values = [variance(*size, True) for size in sizes]
-        pairs = [(0, 1), (2, 3), (3, 4)]
+        pairs = [(0, 1), (2, 3), (4, 5), (5, 6)]
         return torch.tensor([math.isclose(values[i], values[j], rel_tol=1e-6) for i, j in pairs])
 
     return Part(

@@ -8,6 +8,8 @@ import torch
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
+from grader.errors import Mismatch
+from grader.run.calls import answers
 from grader.run.clock import seconds
 from grader.run.compare import check, parameters, set_weights
 from shared.worked_example import LAYERS
@@ -55,6 +57,16 @@ def steps_of_queries_lost(make, x):
         return edges.first(module(x.clone()))
 
     return edges.loses_steps(output_of, parameters(make())["query.weight"].detach())
+
+
+@torch.no_grad()
+def overwrites(module, x, other):
+    """Whether a call without gradients writes over what the call before returned."""
+    try:
+        answers(module, [(x,), (other,)])
+    except Mismatch:
+        return True
+    return False
 
 
 def about_parameters(make, default):
