@@ -310,6 +310,8 @@ def _kind(value: object) -> str:
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
+    if name in ("float16", "float32", "float64"):  # by its name, as it may come from a worker
+        return f"a numpy.{name}"
     spoken_with_a_vowel = name.lower().startswith(("a", "e", "i", "o", "nd"))  # "an ndarray"
     return f"an {name}" if spoken_with_a_vowel else f"a {name}"
 

@@ -80,7 +80,7 @@ def about_softmax(problem):
         return bool((1 - weigh(numbers(8, 5)).sum(-1) > 3e-14).all())
 
     def exact_zeros():
-        x = torch.tensor([[0.5, -INF, 1.5], [-INF, -1e30, -INF]])
+        x = torch.tensor([[0.5, -INF, 1.5], [-INF, -1e30, -INF], [20.0, 0.0, 1.0]])
         return (weigh(x) == 0).sum().item()
 
     def gradient(x, *dim):

@@ -12,6 +12,7 @@ from shared.three_layers import (
     filled,
     layer_weights,
     like_layer_weights,
+    overwrites,
 )
 from shared.worked_example import LAYERS
 
@@ -55,6 +56,12 @@ def about_module(problem):
     def output(*shape, bias=True):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
 
+    def without_bias():
+        """Of tokens among which one occurs twice and one is 0."""
+        x = numbers(2, 4, 4, start=0.2)
+        x[0, 1], x[1, 2] = x[0, 0], 0
+        return settled(made(4, False))(x)
+
     def of_like_layers(*shape):
         alike = like_layer_weights(shape[-1], 1.8 / shape[-1])
         return settled(made(shape[-1], **alike))(numbers(*shape, start=0.2))
@@ -75,14 +82,15 @@ def about_module(problem):
         """Whether the last of many tokens is attended to."""
         module, x = settled(made(2)), numbers(1, 260, 2)
         others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
-        return not torch.equal(module(x)[:, :1], module(others)[:, :1])
+        first = module(x)[:, :1].clone()
+        return not torch.equal(first, module(others)[:, :1])
 
     forward = Part(
         main={
             "all of size 3": lambda: output(3, 3, 3),
             "a batch of 2": lambda: output(2, 3, 4),
             "one in a batch": lambda: output(1, 5, 3).reshape(5, 3),
-            "without bias": lambda: output(2, 3, 4, bias=False),
+            "without bias": without_bias,
             "longer than wide": lambda: output(2, 6, 4),
             "varies from call to call": varies_from_call_to_call,
         },
@@ -95,6 +103,9 @@ def about_module(problem):
         )
         | {
             "varies in training": lambda: edges.varies(lambda: made(4).train()(numbers(5, 6, 4))),
+            "overwrites": lambda: overwrites(
+                settled(made(3)), numbers(2, 4, 3), numbers(2, 4, 3, start=0.5)
+            ),
             "the last of many tokens": last_of_many,
             "tokens of some size": lambda: settled(made(4))(6 * numbers(2, 3, 4)),
             "one far above": one_far_above,

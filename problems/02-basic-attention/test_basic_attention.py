@@ -159,11 +159,14 @@ def test_worked_example(problem):
 @pytest.mark.points(0.75)
 def test_bias_can_be_left_out(problem, rng):
     """With bias=False no layer has a bias, and attention is still right"""
-    module = problem.SimpleAttention(5, bias=False)
-    check_layers(module, 5, bias=False)
-    weights, x = small_weights(rng, 5, bias=False), rng.normal(2, 3, 5)
-    call = "attention(x) with attention = SimpleAttention(5, bias=False)"
-    check_attention(make_attention(problem, weights), x, weights, call, sizes={"n_embd": 5})
+    module = problem.SimpleAttention(4, bias=False)
+    check_layers(module, 4, bias=False)
+    weights, x = small_weights(rng, 4, bias=False), rng.normal(2, 3, 4)
+    x[0, 1], x[1, 2] = x[0, 0], 0  # tokens like any other
+    call = (
+        "attention(x) of SimpleAttention(4, bias=False), where x[0, 1] is x[0, 0] and x[1, 2] is 0"
+    )
+    check_attention(make_attention(problem, weights), x, weights, call, sizes={"n_embd": 4})
 
 
 @pytest.mark.points(0.25)

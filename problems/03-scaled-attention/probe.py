@@ -14,6 +14,7 @@ from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
+    overwrites,
 )
 from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
 
@@ -69,6 +70,12 @@ def about_attention(problem):
         eye = torch.eye(len(k), dtype=torch.float64)
         return edges.first(called(torch.as_tensor(q).double(), torch.as_tensor(k).double(), eye))
 
+    def twelve():
+        """Of twelve keys, one of which is 0."""
+        k = numbers(12, 6, start=0.4)
+        k[3] = 0
+        return weights(numbers(12, 6), k)
+
     def far_apart():
         q, k = torch.zeros(4, 16), torch.zeros(3, 16)
         q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
@@ -101,6 +108,14 @@ def about_attention(problem):
             },
         ),
         edges=edges.of_function(called, inputs(2, 3))
+        | unless_left_to_chance(
+            many,
+            {
+                "twelve": twelve,
+                "d_k = 3000": lambda: weights(numbers(4, 3000) / 40, numbers(5, 3000, start=0.4)),
+                "exact zeros": lambda: (weights([[20.0]], [[0.0], [1.0]]) == 0).sum().item(),
+            },
+        )
         | {
             "what comes back": lambda: edges.kind(called(*inputs().values())),
             "one query": lambda: attend(2, n=1),
@@ -141,6 +156,12 @@ def about_module(problem):
     def output(*shape, bias=True):
         return edges.first(made(shape[-1], bias)(numbers(*shape, start=0.2)))
 
+    def without_bias():
+        """Of tokens among which one is 0."""
+        x = numbers(2, 3, 5, start=0.2)
+        x[0, 1] = 0
+        return edges.first(made(5, False)(x))
+
     def many():
         return output(5, 6, 4)
 
@@ -154,7 +175,7 @@ def about_module(problem):
             many,
             {
                 "3x3x3": lambda: output(3, 3, 3),
-                "no bias": lambda: output(2, 3, 5, bias=False),
+                "no bias": without_bias,
                 "2x6x5": lambda: output(2, 6, 5),
             },
         ),
@@ -171,7 +192,8 @@ def about_module(problem):
                 "digits are lost": lambda: digits_lost(5),
                 "digits are lost, width 4": lambda: digits_lost(4),
             },
-        ),
+        )
+        | {"overwrites": lambda: overwrites(made(3), x.clone(), 2 * x)},
     )
 
 
@@ -293,7 +315,14 @@ def about_variance(problem):
 
     def rounded(scaled):
         values = variances(6, 40, scaled, seeds=(1, 2, 3))
-        return all(value == round(value, 4) for value in values)
+        return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
+
+    def of_other_sizes():
+        """Whether one more entry, of few or many, some more pairs, and one make no difference."""
+        sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
+        values = answers(problem.dot_product_variance, [(*s, True, seeded(1)) for s in sizes])
+        pairs = [(0, 1), (2, 3), (4, 5), (5, 6)]
+        return torch.tensor([math.isclose(values[i], values[j], rel_tol=1e-6) for i, j in pairs])
 
     return Part(
         main={
@@ -315,6 +344,7 @@ def about_variance(problem):
             "what comes back": lambda: edges.kind(
                 problem.dot_product_variance(5, 20, False, seeded(1))
             ),
+            "of other sizes": of_other_sizes,
             "rounded, scaled": lambda: rounded(True),
         },
     )

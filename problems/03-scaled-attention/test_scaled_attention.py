@@ -126,7 +126,7 @@ def test_worked_example(problem):
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize("d_k", [6, 12, 50, 64, 256, 1024])
+@pytest.mark.parametrize("d_k", [6, 12, 50, 64, 256, 3000])
 def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
     """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
     q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5)
@@ -183,9 +183,13 @@ def test_attention_takes_transposed_tensors(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_attention_with_many_keys(problem, rng):
-    """scaled_dot_product_attention averages many keys and large values"""
+    """scaled_dot_product_attention averages many keys and large values, also by small weights"""
     q, k, v = rng.normal(2, 5) / 10, rng.normal(300, 5), 1000 * (2 + rng.normal(300, 3))
-    check_attention(problem, q, k, v, "300 keys and values near 2000")
+    # To the second query key 0 scores 14 and all others 0, so each of their weights is 8e-7.
+    q[1] = torch.tensor([14 * math.sqrt(5), 0, 0, 0, 0])
+    k[:, 0], k[0, 0], k[1], v[0] = 0, 1, 0, 0
+    what = "300 keys, values near 2000, and of the second query one score of 14 above others of 0"
+    check_attention(problem, q, k, v, f"{what}; k[1] and v[0] are 0")
 
 
 @pytest.mark.points(0.5)
@@ -282,8 +286,9 @@ def test_module_weights(problem, rng):
 def test_module(problem, rng, shape, bias):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""
     weights, x = random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
+    x[0, 1] = 0  # a token like any other
     module = make_attention(problem, weights)
-    call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}"
+    call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}, x[0, 1] is 0"
     check_module(module, x, weights, call)
     check_module(module.eval(), x, weights, f"{call}, after eval()")
 
@@ -491,7 +496,7 @@ def test_variance_of_the_population(problem, rng):
     small = sum(value < 0.8 for value in values) / 400
     meaning = "below 0.8 for about a quarter of the seeds, as n_pairs is only 2"
     check_number(small, 0.136, 0.37, f"the share of small values of {call}", meaning)
-    rounded = all(value == round(value, 4) for value in values)
+    rounded = all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
     require(not rounded, f"{call}\nIt returned {values[0]}; the variance should not be rounded.")
 
 
@@ -825,3 +830,18 @@ def test_hidden_variance_of_one_pair_more(problem, rng):
             check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
         mean = sum(values) / times
         check_number(mean, 0.75, 1.25, call, f"about 1 on average over {times} seeds")
+    sizes = [(1000, 200), (1000, 201), (1001, 200), (3, 5002), (3, 5003)]
+    found = [
+        answers(problem.dot_product_variance, [(*size, True, seeded(seed)) for size in sizes])
+        for seed in random_seeds(rng, 2)
+    ]
+    # For one seed two variances may agree by chance.
+    for one, other in [(0, 1), (0, 2), (3, 4)]:
+        same = all(math.isclose(each[one], each[other], rel_tol=1e-6) for each in found)
+        call = (
+            f"dot_product_variance, scaled, with d_k and n_pairs {sizes[one]}, then {sizes[other]}"
+        )
+        message = (
+            "With the same seed both gave the same, so some pairs or entries have no part in it."
+        )
+        require(not same, f"{call}\n{message}")

@@ -390,8 +390,11 @@ def check_like_in_use(right, code, rng, x, others, call, **near):
     moved = {"x": turned(x).requires_grad_()}
     check_like(right.eval(), code.eval(), rng, [(f"{call} in evaluation", moved)], **near)
     back = x.flip(1)
-    case = (f"{call} in evaluation, with the same tokens in another order", {"x": back})
-    check_without_gradients(code, [case], [right(back)], **near)
+    cases = [
+        (f"{call} in evaluation, with the same tokens in another order", {"x": back}),
+        (f"{call} in evaluation, once more", {"x": x}),
+    ]
+    check_without_gradients(code, cases, [right(back), right(x)], **near)
     for module in (right, code):
         set_weights(module, others)
     case = (f"{call} in evaluation, after its weights were changed", {"x": back})

@@ -246,6 +246,11 @@ def test_a_number_must_be_a_float(wrong: object) -> None:
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
 
 
+def test_a_number_of_numpy_is_told_as_that() -> None:
+    with pytest.raises(Mismatch, match="a numpy.float32, but a Python float"):
+        check_number(numpy.float32(1), 0.0, 2.0, "f()", "about 1")
+
+
 @pytest.mark.parametrize("wrong", [2.5, -1.0, math.nan])
 def test_a_number_outside_its_bounds_is_wrong(wrong: float) -> None:
     with pytest.raises(Mismatch, match="about 1"):
