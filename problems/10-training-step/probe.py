@@ -165,7 +165,7 @@ def about_attention(problem):
             "larger, masked": lambda: large([some_mask(3, 4)], 1e5),
             "one key": lambda: joined(back((3, 1, 2, 2))),
             "mask of a row": lambda: joined(
-                problem.attention_backward(*attention_inputs(3, 4, 2, 2, 2), some_mask(1, 4)[0])
+                problem.attention_backward(*attention_inputs(4, 4, 2, 2, 2), some_mask(1, 4)[0])
             ),
             "cost": cost,
             "digits are lost": lambda: edges.loses_digits(joined(back((3, 4, 2, 2))), right()),
@@ -235,7 +235,7 @@ def slopes(bench, number=0, size=1.0, names="abc"):
 
 def about_clipping(problem):
     """Questions about clip_gradients."""
-    shapes = ((3,), (2, 4), (1,))
+    shapes = ((5,), (2, 2), (1,))
 
     def clipped(max_norm, names="abc", size=1.0):
         bench = loose(problem, *shapes, sgd=0.1)
@@ -262,10 +262,12 @@ def about_clipping(problem):
             "norm": lambda: torch.as_tensor(clipped(1.0)[1]).double(),
             "norm, large": lambda: torch.as_tensor(clipped(1.0, size=100.0)[1]).double(),
             "norm, below": lambda: torch.as_tensor(clipped(50.0)[1]).double(),
+            "norm, small": lambda: torch.as_tensor(1e5 * clipped(50.0, size=1e-5)[1]).double(),
             "norm, first without": lambda: torch.as_tensor(clipped(1.0, names="bc")[1]).double(),
         },
         edges={
             "kind": kind,
+            "of zeros": lambda: gradients(1.0, size=0.0),
             "parameters": lambda: joined(clipped(1.0)[0].weights().values()),
         },
     )
@@ -332,7 +334,7 @@ def about_adamw(problem):
     def default():
         bench = loose(problem, (3,))
         return 1000 * (
-            stepped(bench, [slopes(bench, n) for n in range(3)]) - 10 * numbers(3, start=0.2)
+            stepped(bench, [slopes(bench, n) for n in range(12)]) - 10 * numbers(3, start=0.2)
         )
 
     def zeros():
@@ -432,9 +434,9 @@ def about_zero_grad(problem):
 
     def between():
         bench = loose(problem, (3,), **(OPTIONS | {"eps": 0.5}))
-        stepped(bench, [slopes(bench)])
+        stepped(bench, [slopes(bench), slopes(bench, 1)])
         bench.optimizer.zero_grad()
-        return stepped(bench, [slopes(bench, 1)])
+        return stepped(bench, [slopes(bench, 2)])
 
     def infinite():
         bench = loose(problem, (3,))
@@ -465,6 +467,11 @@ def batch(rows, length, pace=3):
     """Tokens and targets, each (rows, length)."""
     steps = torch.arange(rows * length).reshape(rows, length)
     return (steps * pace + steps // 4) % 5, (steps * steps + 2) % 5
+
+
+def is_rounded(loss):
+    """Whether a loss has no more than four digits behind the point."""
+    return round(float(loss), 4) == float(loss)
 
 
 def about_step(problem):
@@ -519,6 +526,7 @@ def about_step(problem):
         },
         edges={
             "kind": lambda: edges.kind(bench().train_step(*batch(2, 3))),
+            "rounded": lambda: is_rounded(bench().train_step(*batch(2, 3))),
             "modes in training": lambda: modes(True),
             "drops": drops,
             "gradients left": left,
@@ -534,23 +542,28 @@ def about_evaluation(problem):
         return problem.Bench(model_weights(), dropout=dropout, sgd=0.5)
 
     def loss(given, **options):
-        return torch.as_tensor(bench(**options).evaluate(given)).double()
+        return torch.as_tensor(bench(**options).evaluate([*given])).double()
 
     def modes(mode):
         model = bench()
         model.train(mode)
-        model.evaluate(batches)
+        model.evaluate([*batches])
         return torch.tensor(model.modes()).double()
 
     def drops(mode):
         model = bench(dropout=0.5)
         model.train(mode)
-        return edges.varies(lambda: torch.as_tensor(model.evaluate(batches)))
+        return edges.varies(lambda: torch.as_tensor(model.evaluate([*batches])))
+
+    def empties():
+        given = [*batches]
+        bench().evaluate(given)
+        return len(given) != len(batches)
 
     def changes():
         model = bench()
         model.set_gradients(model_weights(2.0))
-        model.evaluate(batches)
+        model.evaluate([*batches])
         same = [torch.equal(model.weights()[n], w) for n, w in model_weights().items()]
         kept = [
             g is not None and torch.equal(g, model_weights(2.0)[n])
@@ -572,9 +585,11 @@ def about_evaluation(problem):
             "changes": changes,
         },
         edges={
-            "kind": lambda: edges.kind(bench().evaluate(batches)),
+            "kind": lambda: edges.kind(bench().evaluate([*batches])),
+            "rounded": lambda: is_rounded(bench().evaluate([*batches])),
+            "empties": empties,
             "random state": lambda: edges.moves_random_state(
-                lambda: bench(dropout=0.5).evaluate(batches)
+                lambda: bench(dropout=0.5).evaluate([*batches])
             ),
         },
     )
