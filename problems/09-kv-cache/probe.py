@@ -95,7 +95,7 @@ def about_longer(problem):
     def still():
         """Where one token more takes no byte more: 0 for nowhere, 1 for some lengths, 2 for all."""
         lengths = (*range(1, 40), 256, 1024, 4096)
-        found = [problem.kv_cache_bytes(2, 6, n) >= problem.kv_cache_bytes(2, 6, n + 1)
+        found = [problem.kv_cache_bytes(2, 12, n) >= problem.kv_cache_bytes(2, 12, n + 1)
                  for n in lengths]  # fmt: skip
         return 2 if all(found) else int(any(found))
 
@@ -633,6 +633,15 @@ def about_generate(problem):
         times = (both.operations - one.operations) / step
         return sum(times > bound for bound in (0.1, 3.5, 8.0, 20.0))
 
+    def reads_twice():
+        """Whether a text costs more than one pass of the same model over it."""
+        module, costs = model(problem), []
+        for run in (lambda: module.generate(text(2, 12), 3), lambda: module(text(2, 15))):
+            with counting() as cost:
+                run()
+            costs.append(cost.operations)
+        return costs[0] > 1.25 * costs[1]
+
     def each_once():
         """New tokens in the order of their numbers, each at the position of that number.
 
@@ -685,6 +694,7 @@ def about_generate(problem):
             "as one pass": as_one_pass,
             "repeats": repeats,
             "outdated": outdated,
+            "reads twice": reads_twice,
             "by name": lambda: model(problem).generate(max_new_tokens=2, idx=text(1, 2)).shape[1],
         },
     )
