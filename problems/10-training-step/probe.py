@@ -463,6 +463,13 @@ def model_weights(start=0.0):
     return {n: numbers(*s, start=start + i) for i, (n, s) in enumerate(shapes.items())}
 
 
+def sure_weights():
+    """Weights of a SmallModel that is sure of token 0, so that others have a large loss."""
+    weights = model_weights()
+    weights["lm_head.bias"][0] += 40
+    return weights
+
+
 def batch(rows, length, pace=3):
     """Tokens and targets, each (rows, length)."""
     steps = torch.arange(rows * length).reshape(rows, length)
@@ -491,6 +498,11 @@ def about_step(problem):
 
     def loss(*size, **options):
         return torch.as_tensor(bench().train_step(*batch(*size), **options)).double()
+
+    def after_a_large_loss():
+        model = problem.Bench(sure_weights(), sgd=0.5)
+        model.train_step(*batch(3, 4), max_norm=0.1)
+        return joined(model.weights().values())
 
     def modes(mode):
         model = bench()
@@ -522,6 +534,7 @@ def about_step(problem):
             "a clipped step": lambda: after((3, 4), max_norm=0.1),
             "a step of the default": lambda: after((1, 2)),
             "three steps": lambda: after((3, 4), (1, 6), (2, 2), max_norm=1000.0),
+            "a large loss": after_a_large_loss,
             "with what was there": lambda: after((3, 4), before=True, max_norm=1000.0),
         },
         edges={
@@ -543,6 +556,12 @@ def about_evaluation(problem):
 
     def loss(given, **options):
         return torch.as_tensor(bench(**options).evaluate([*given])).double()
+
+    def large():
+        """The loss where one batch has only token 0 for targets."""
+        idx, targets = batch(2, 3)
+        given = [*batches, (idx, 0 * targets)]
+        return torch.as_tensor(problem.Bench(sure_weights(), sgd=0.5).evaluate(given)).double()
 
     def modes(mode):
         model = bench()
@@ -579,6 +598,7 @@ def about_evaluation(problem):
             "one batch": lambda: loss(batches[1:2]),
             "alike": lambda: loss([batch(2, 3), batch(2, 3, 4)]),
             "sequences": lambda: loss([batch(2, 3), batch(2, 6, 2)]),
+            "large losses": large,
             "modes, training": lambda: modes(True),
             "modes, evaluation": lambda: modes(False),
             "drops": lambda: drops(True),
