@@ -194,6 +194,9 @@ def gradients(
     """
     check_form(output, upstream, call)
     assert isinstance(output, Tensor)
+    for name, tensor in inputs.items():
+        if not tensor.requires_grad:
+            _fail(call, f"{name} can't learn anything: its requires_grad is False.")
     if not output.requires_grad:
         _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
     # Given as a sum, for with `upstream` as an argument torch first imports a library of algebra.

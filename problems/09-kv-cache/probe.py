@@ -433,6 +433,15 @@ def about_generate(problem):
         times = (both.operations - one.operations) / step
         return sum(times > bound for bound in (0.1, 3.5, 8.0, 20.0))
 
+    def reads_twice():
+        """Whether a text costs more than one pass of the same model over it."""
+        module, costs = model(problem), []
+        for run in (lambda: module.generate(text(2, 12), 3), lambda: module(text(2, 15))):
+            with counting() as cost:
+                run()
+            costs.append(cost.operations)
+        return costs[0] > 1.25 * costs[1]
+
     def each_once():
         """New tokens in the order of their numbers, each at the position of that number.
 
@@ -469,7 +478,11 @@ def about_generate(problem):
             "cost after 48": cost,
             "changes the prompts": changes,
         },
-        edges={"nothing new": lambda: generated(2, 3, 0), "outdated": outdated},
+        edges={
+            "nothing new": lambda: generated(2, 3, 0),
+            "outdated": outdated,
+            "reads twice": reads_twice,
+        },
     )
 
 

@@ -798,6 +798,7 @@ def test_generate(problem, rng, batch, length, n_new):
         found = module.generate(given, n_new)
     check(found, texts, told)
     check_total(cost.operations, SMALL, length, n_new, "generate", batch)
+    check_read_once(module, texts, cost.operations, told)
     half = n_new // 2
     found = module.generate(max_new_tokens=n_new - half, idx=texts[:, : length + half])
     check(found, texts, f"{told}, the first {half} of them in another call")
@@ -901,6 +902,16 @@ def check_total(operations, config, n_past, n_new, how, batch=1):
         operations <= 3 * least,
         f"{call}\nIt took {operations:,} floating point operations in all, where {least:,} are "
         "enough to read each token once.",
+    )
+
+
+def check_read_once(module, texts, operations, call):
+    """Require that a text took hardly more operations than one pass of the same model over it."""
+    whole, _ = cost_of(lambda: module(texts.clone()))
+    require(
+        operations <= 1.25 * whole,
+        f"{call}\nIt took {operations:,} floating point operations, where one pass of your model "
+        f"over the whole text takes {whole:,}. Are tokens read twice?",
     )
 
 
@@ -1322,6 +1333,7 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
         found = student.generate(given, n_new)
     check(found, texts, call)
     check_total(cost.operations, config, length, n_new, "generate", len(texts))
+    check_read_once(student, texts, cost.operations, call)
     check(student.generate(again, n_new), texts, f"{call}, a second time")
     weights = weights_for(rng, config)
     reference.load_state_dict(weights, strict=False)

@@ -117,6 +117,9 @@ def about_attention(problem):
         edges=edges_of(lambda *given: joined(problem.attention_backward(*given)), given)
         | {
             "large, masked": large,
+            "mask of a row": lambda: joined(
+                problem.attention_backward(*attention_inputs(4, 4, 2, 2, 2), some_mask(1, 4)[0])
+            ),
             "cost": cost,
             "digits are lost": lambda: edges.loses_digits(joined(back((3, 4, 2, 2))), right()),
         },
@@ -160,10 +163,10 @@ def loose(problem, *shapes, **options):
     return problem.Bench(weights, **options)
 
 
-def slopes(bench, number=0, names="abc"):
+def slopes(bench, number=0, names="abc", size=1.0):
     """Ordinary gradients for a bench's parameters of these names."""
     return {
-        name: numbers(*w.shape, start=5.0 + 0.7 * number + n)
+        name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
         for n, (name, w) in enumerate(bench.weights().items())
         if name in names
     }
@@ -172,17 +175,17 @@ def slopes(bench, number=0, names="abc"):
 def about_clipping(problem):
     """Questions about clip_gradients."""
 
-    def clipped(max_norm, names="abc"):
-        bench = loose(problem, (3,), (2, 4), (1,), sgd=0.1)
-        bench.set_gradients(slopes(bench, names=names))
+    def clipped(max_norm, names="abc", size=1.0):
+        bench = loose(problem, (5,), (2, 2), (1,), sgd=0.1)
+        bench.set_gradients(slopes(bench, size=size, names=names))
         return bench, bench.clip(max_norm)
 
-    def gradients(*arguments):
-        found = clipped(*arguments)[0].gradients()
+    def gradients(*arguments, **options):
+        found = clipped(*arguments, **options)[0].gradients()
         return joined(torch.zeros(1) + 7 if g is None else g for g in found.values())
 
-    def norm(max_norm):
-        return torch.as_tensor(clipped(max_norm)[1]).double()
+    def norm(max_norm, **options):
+        return torch.as_tensor(clipped(max_norm, **options)[1]).double()
 
     return Part(
         main={
@@ -191,8 +194,12 @@ def about_clipping(problem):
             "below": lambda: gradients(50.0),
             "norm": lambda: norm(1.0),
             "norm, below": lambda: norm(50.0),
+            "norm, small": lambda: 1e5 * norm(50.0, size=1e-5),
         },
-        edges={"kind": lambda: edges.kind(clipped(1.0)[1])},
+        edges={
+            "kind": lambda: edges.kind(clipped(1.0)[1]),
+            "of zeros": lambda: gradients(1.0, size=0.0),
+        },
     )
 
 
@@ -242,7 +249,7 @@ def about_adamw(problem):
     def default():
         bench = loose(problem, (3,))
         return 1000 * (
-            stepped(bench, [slopes(bench, n) for n in range(3)]) - 10 * numbers(3, start=0.2)
+            stepped(bench, [slopes(bench, n) for n in range(12)]) - 10 * numbers(3, start=0.2)
         )
 
     def zeros():
@@ -309,9 +316,9 @@ def about_zero_grad(problem):
 
     def between():
         bench = loose(problem, (3,), **(OPTIONS | {"eps": 0.5}))
-        stepped(bench, [slopes(bench)])
+        stepped(bench, [slopes(bench), slopes(bench, 1)])
         bench.optimizer.zero_grad()
-        return stepped(bench, [slopes(bench, 1)])
+        return stepped(bench, [slopes(bench, 2)])
 
     def infinite():
         bench = loose(problem, (3,))
@@ -338,10 +345,22 @@ def model_weights(start=0.0):
     return {n: numbers(*s, start=start + i) for i, (n, s) in enumerate(shapes.items())}
 
 
+def sure_weights():
+    """Weights of a SmallModel that is sure of token 0, so that others have a large loss."""
+    weights = model_weights()
+    weights["lm_head.bias"][0] += 40
+    return weights
+
+
 def batch(rows, length, pace=3):
     """Tokens and targets, each (rows, length)."""
     steps = torch.arange(rows * length).reshape(rows, length)
     return (steps * pace + steps // 4) % 5, (steps * steps + 2) % 5
+
+
+def is_rounded(loss):
+    """Whether a loss has no more than four digits behind the point."""
+    return round(float(loss), 4) == float(loss)
 
 
 def about_step(problem):
@@ -361,6 +380,11 @@ def about_step(problem):
 
     def loss():
         return torch.as_tensor(bench().train_step(*batch(3, 4))).double()
+
+    def after_a_large_loss():
+        model = problem.Bench(sure_weights(), sgd=0.5)
+        model.train_step(*batch(3, 4), max_norm=0.1)
+        return joined(model.weights().values())
 
     def modes():
         model = bench()
@@ -383,10 +407,12 @@ def about_step(problem):
             "a clipped step": lambda: after((3, 4), max_norm=0.1),
             "a step of the default": lambda: after((1, 2)),
             "three steps": lambda: after((3, 4), (1, 6), (2, 2), max_norm=1000.0),
+            "a large loss": after_a_large_loss,
             "with what was there": lambda: after((3, 4), before=True, max_norm=1000.0),
         },
         edges={
             "kind": lambda: edges.kind(bench().train_step(*batch(2, 3))),
+            "rounded": lambda: is_rounded(bench().train_step(*batch(2, 3))),
             "modes in training": modes,
             "gradients left": left,
         },
@@ -401,23 +427,34 @@ def about_evaluation(problem):
         return problem.Bench(model_weights(), dropout=dropout, sgd=0.5)
 
     def loss():
-        return torch.as_tensor(bench().evaluate(batches)).double()
+        return torch.as_tensor(bench().evaluate([*batches])).double()
+
+    def large():
+        """The loss where one batch has only token 0 for targets."""
+        idx, targets = batch(2, 3)
+        given = [*batches, (idx, 0 * targets)]
+        return torch.as_tensor(problem.Bench(sure_weights(), sgd=0.5).evaluate(given)).double()
 
     def modes(mode):
         model = bench()
         model.train(mode)
-        model.evaluate(batches)
+        model.evaluate([*batches])
         return torch.tensor(model.modes()).double()
 
     def drops():
         model = bench(dropout=0.5)
         model.train(True)
-        return edges.varies(lambda: torch.as_tensor(model.evaluate(batches)))
+        return edges.varies(lambda: torch.as_tensor(model.evaluate([*batches])))
+
+    def empties():
+        given = [*batches]
+        bench().evaluate(given)
+        return len(given) != len(batches)
 
     def changes():
         model = bench()
         model.set_gradients(model_weights(2.0))
-        model.evaluate(batches)
+        model.evaluate([*batches])
         same = [torch.equal(model.weights()[n], w) for n, w in model_weights().items()]
         kept = [
             g is not None and torch.equal(g, model_weights(2.0)[n])
@@ -429,10 +466,15 @@ def about_evaluation(problem):
     return Part(
         main={
             "three batches": loss,
+            "large losses": large,
             "modes, training": lambda: modes(True),
             "modes, evaluation": lambda: modes(False),
             "drops": drops,
             "changes": changes,
         },
-        edges={"kind": lambda: edges.kind(bench().evaluate(batches))},
+        edges={
+            "kind": lambda: edges.kind(bench().evaluate([*batches])),
+            "rounded": lambda: is_rounded(bench().evaluate([*batches])),
+            "empties": empties,
+        },
     )

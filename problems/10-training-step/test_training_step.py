@@ -241,10 +241,10 @@ def check_named(found, expected, call, **near):
         check(found[name], right, f"`{name}` after {call}", **near)
 
 
-def check_float(found, expected, call):
-    """Require a Python float near this one."""
-    near = 1e-4 * abs(expected) + 1e-6
-    check_number(found, expected - near, expected + near, call, f"{expected:.5g}")
+def check_float(found, expected, call, share=1e-4):
+    """Require a Python float near this one, by a share of it."""
+    near = share * abs(expected) + 1e-6
+    check_number(found, expected - near, expected + near, call, f"{expected:.7g}")
 
 
 # softmax_backward
@@ -516,11 +516,11 @@ def test_clip_in_numbers(problem):
 
 @pytest.mark.points(0.5)
 def test_clip_never_scales_up(problem):
-    """Gradients whose norm is below the limit stay as they are"""
-    for max_norm in (13.5, 100.0):
-        call = f"clip_gradients(parameters, {max_norm}) with gradients of norm 13"
-        found = clipped(problem, SIDES, max_norm, call).gradients()
-        check_named(found, SIDES, call)
+    """Gradients whose norm is below the limit stay as they are, and so do gradients of 0"""
+    for size, max_norm in ((1, 13.5), (1, 100.0), (0, 1.0)):
+        gradients = {name: size * g for name, g in SIDES.items()}
+        call = f"clip_gradients(parameters, {max_norm}) with gradients of norm {13 * size}"
+        check_named(clipped(problem, gradients, max_norm, call).gradients(), gradients, call)
 
 
 @pytest.mark.points(0.5)
@@ -651,15 +651,14 @@ def test_five_steps_of_adamw(problem, rng, size):
 def test_defaults_of_adamw(problem, rng):
     """AdamW has the usual options: lr 1e-3, betas 0.9 and 0.999, eps 1e-8, weight decay 0.01"""
     weights = {"a": rng.normal(3, dtype=DOUBLE)}
-    gradients = [{"a": rng.normal(3, dtype=DOUBLE)} for _ in range(4)]
+    gradients = [{"a": rng.normal(3, dtype=DOUBLE)} for _ in range(12)]
     bench = problem.Bench(weights)
     for given in gradients:
         bench.set_gradients(given)
         bench.optimizer.step()
     expected = adamw_of_tensor(weights["a"], [g["a"] for g in gradients])
-    check(
-        bench.weights()["a"], expected, "`a` after 4 steps of AdamW(parameters)", rtol=0, atol=1e-9
-    )
+    call = "`a` after 12 steps of AdamW(parameters)"
+    check(bench.weights()["a"], expected, call, rtol=0, atol=1e-9)
 
 
 @pytest.mark.points(0.25)
@@ -730,11 +729,11 @@ def test_impossible_options_are_refused(problem, options):
 @pytest.mark.parametrize("max_norm", [100.0, 0.25], ids=["not clipped", "clipped"])
 def test_train_step_in_numbers(problem, rng, max_norm):
     """train_step takes one step along the clipped gradient, and returns the loss before it"""
-    weights, (idx, targets) = random_weights(rng), random_batch(rng, 3, 5)
+    weights, (idx, targets) = random_weights(rng, dtype=DOUBLE), random_batch(rng, 3, 5)
     bench = problem.Bench(weights, sgd=0.5)
     call = f"train_step(model, idx, targets, optimizer, max_norm={max_norm})"
     found = bench.train_step(idx, targets, max_norm=max_norm)
-    check_float(found, float(loss_of(weights, idx, targets)), call)
+    check_float(found, float(loss_of(weights, idx, targets)), call, share=1e-9)
     expected = after_sgd(weights, idx, targets, 0.5, max_norm)
     check_named(bench.weights(), expected, f"{call}, with plain gradient descent")
 
@@ -783,16 +782,25 @@ def mean_loss(weights, batches):
     return sum(losses) / sum(idx.numel() for idx, _ in batches)
 
 
+def evaluated(bench, batches, call):
+    """What evaluate returns, which leaves the list that it is given as it was."""
+    given = [*batches]
+    found = bench.evaluate(given)
+    require(len(given) == len(batches), f"{call}\nYour code changed the list of batches.")
+    return found
+
+
 @pytest.mark.points(0.5)
 def test_evaluate_counts_every_token_alike(problem, rng):
     """evaluate gives the mean over all tokens, in batches of unequal size"""
     weights = random_weights(rng)
+    weights["lm_head.bias"][0] += 20  # so that some losses are large
     batches = [random_batch(rng, *size) for size in BATCHES]
     batches[0] = (batches[0][0], worst_targets(weights, batches[0][0]))  # so that it counts which
     call = f"evaluate(model, batches) with batches of {' and '.join(map(str, BATCHES))} tokens"
     bench = problem.Bench(weights, sgd=0.1)
-    check_float(bench.evaluate(batches), mean_loss(weights, batches), call)
-    check_float(bench.evaluate(batches[:1]), mean_loss(weights, batches[:1]), f"{call[:24]} of one")
+    for some, told in [(batches, call), (batches[:1], f"{call[:24]} of one")]:
+        check_float(evaluated(bench, some, told), mean_loss(weights, some), told)
 
 
 def worst_targets(weights, idx):
@@ -811,7 +819,7 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
     bench.set_gradients({name: w + 1 for name, w in weights.items()})
     call = "evaluate(model, batches) with dropout of 0.6"
     with nothing_left_behind(call):
-        found = bench.evaluate(batches)
+        found = evaluated(bench, batches, call)
     check_float(found, mean_loss(weights, batches), f"{call}, of which nothing is dropped here")
     modes = ["evaluation", "training"]
     require(
@@ -931,7 +939,7 @@ MORE_SIZES = [
     (6, 1, 2, 4),
     (2, 9, 1, 1, 3),
     (5, 4, 3, 7, 2, 1, 3),
-    (20, 31, 6, 5),
+    (24, 24, 6, 5),
     (2, 3, 70, 65),
 ]
 
@@ -948,10 +956,10 @@ def test_hidden_attention_backward(problem, solution, rng, sizes):
 
 
 @pytest.mark.points(1.25)
-@pytest.mark.parametrize("shape", [(4, 6), (1, 6), (6,), (4, 1), (3, 4, 6), (2, 1, 1, 6)], ids=str)
+@pytest.mark.parametrize("shape", [(6, 6), (1, 6), (6,), (6, 1), (3, 6, 6), (2, 1, 1, 6)], ids=str)
 def test_hidden_masks(problem, solution, rng, shape):
     """attention_backward is right for other masks; where one key is left, scores get no gradient"""
-    given = inputs(rng, 4, 6, 3, 5, 2, 3)
+    given = inputs(rng, 6, 6, 3, 5, 2, 3)
     alone = torch.zeros(shape, dtype=torch.bool)
     alone[..., -1] = True
     for mask in (some_mask(rng, *shape), alone, torch.ones(shape, dtype=torch.bool)):
@@ -1012,7 +1020,7 @@ def test_hidden_cross_entropy_backward(problem, solution, rng, shape):
 @pytest.mark.points(1)
 def test_hidden_clip(problem, rng):
     """clip_gradients is right for many parameters, large and small gradients, and any limit"""
-    for number, (size, part) in enumerate([(1, 0.5), (100, 0.01), (1, 1.01), (0.1, 3), (5, 0.99)]):
+    for number, (size, part) in enumerate([(1, 0.5), (100, 0.01), (1, 1.01), (1e-4, 3), (5, 0.99)]):
         shapes = [(3,), (2, 4), (1,), (2, 1, 3), (5,)][: 1 + number]
         gradients = {f"w{n}": size * rng.normal(*shape) for n, shape in enumerate(shapes)}
         norm = norm_of(gradients)
@@ -1026,7 +1034,7 @@ def test_hidden_clip(problem, rng):
 @pytest.mark.points(0.75)
 def test_hidden_learning_rate(problem, rng):
     """learning_rate is right for other plans: a warmup of one step, a floor above 0, long ones"""
-    plans = [(1, 30, 0.5, 0.2), (7, 8, 3e-4, 3e-5), (0, 1, 0.01, 0.001), (300, 5000, 6e-3, 0.0)]
+    plans = [(1, 30, 0.5, 0.2), (7, 8, 3e-4, 3e-5), (0, 1, 0.01, 0.001), (300, 5000, 6e-3, 6e-4)]
     for warmup, total, peak, floor in plans:
         middle = (warmup + total) // 2
         steps = {0, 1, warmup // 2, warmup - 1, warmup, middle, middle + 1, total - 1, total}
@@ -1036,7 +1044,7 @@ def test_hidden_learning_rate(problem, rng):
                 found = problem.learning_rate(step, warmup, total, peak, floor)
                 expected = learning_rate_by_hand(step, warmup, total, peak, floor)
                 near = 1e-5 * peak
-                check_number(found, expected - near, expected + near, call, f"{expected:.5g}")
+                check_number(found, expected - near, expected + near, call, f"{expected:.7g}")
 
 
 OTHER_OPTIONS = [
@@ -1133,6 +1141,7 @@ def test_hidden_train_step(problem, rng):
     """train_step is right for other models and batches, with norms above the limit and below"""
     for number, dtype in enumerate((torch.float32, DOUBLE, torch.float32)):
         weights = random_weights(rng, 11, 9, 5, dtype=dtype)
+        weights["lm_head.bias"][0] += 20 * number  # the losses of all but one model are large
         idx, targets = random_batch(rng, 1 + number, 9 - number, 11)
         norm = norm_of(gradients_of(weights, idx, targets))
         for part in (0.02, 0.3, 0.999, 1.2):
@@ -1158,7 +1167,8 @@ def test_hidden_dropout_in_training(problem, rng):
         require(all(bench.modes()), f"{call}\nThe model isn't in training mode any more.")
     require(losses[0] == losses[2], f"{call}\nAfter the same seed it gave different losses.")
     differ = losses[0] != losses[1]
-    require(differ, f"{call}\nNothing was dropped: with other seeds the loss is the same.")
+    told = "With another seed the loss is the same: nothing is dropped, or your code sets a seed."
+    require(differ, f"{call}\n{told}")
 
 
 @pytest.mark.points(0.75)
@@ -1171,9 +1181,11 @@ def test_hidden_evaluate(problem, rng):
     for mode in (True, False, True):
         bench.train(mode)
         call = f"evaluate(model, batches) in {'training' if mode else 'evaluation'} mode"
-        check_float(bench.evaluate(batches), mean_loss(weights, batches), call)
+        found = evaluated(bench, batches, call)
+        check_float(found, mean_loss(weights, batches), call, share=1e-6)
         require(set(bench.modes()) == {mode}, f"{call}\nIt left the model in the other mode.")
         bench.train_step(*batches[2])
         weights = bench.weights()
         call = f"{call}, after a step of training"
-        check_float(bench.evaluate(batches[1:]), mean_loss(weights, batches[1:]), call)
+        found = evaluated(bench, batches[1:], call)
+        check_float(found, mean_loss(weights, batches[1:]), call, share=1e-6)

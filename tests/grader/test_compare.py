@@ -269,6 +269,8 @@ def test_a_lost_gradient_is_named() -> None:
         gradients((x * 2).detach(), {"x": x}, torch.ones(3), "f(x)")
     with pytest.raises(Mismatch, match="No gradient reaches y"):
         gradients(x * y.detach(), {"x": x, "y": y}, torch.ones(3), "f(x, y)")
+    with pytest.raises(Mismatch, match="z can't learn"):
+        gradients(x * 2, {"x": x, "z": torch.ones(3)}, torch.ones(3), "f(x, z)")
     assert gradients(x * y, {"x": x, "y": y}, torch.ones(3), "f(x, y)")["y"].sum() == 3
 
 
