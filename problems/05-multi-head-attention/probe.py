@@ -117,19 +117,20 @@ def about_attention(problem):
         return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
 
     def extreme(case, *, causal):
-        weights, x = plain_weights(6), numbers(1, 4, 6)
+        weights, x, dtype = plain_weights(6), numbers(1, 4, 6), torch.float64
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
         weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
         if case == "far below":
-            weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1e17, -1e18
-            weights["c_attn.weight"][key, 0] = 1e17
+            dtype = torch.float32  # whose lowest number, added to the last score, is not enough
+            weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1.8e19, -1.7e19
+            weights["c_attn.weight"][key, 0], x[:, -1, 0] = 1e17, 340
         elif case == "future far above":
             weights["c_attn.bias"][query], weights["c_attn.weight"][key, 0] = 1, 1
             x[:, -1, 0] = 1e30
         else:
             weights["c_attn.weight"][query, 0], weights["c_attn.bias"][key] = 1, 1
             x[0, :, 0] = torch.tensor([4000.0, -4000, 0, 2000])
-        return made(problem, weights, 2, causal=causal).eval()(x)
+        return made(problem, weights, 2, causal=causal, dtype=dtype).eval()(x.to(dtype))
 
     def large():
         weights = attention_weights(6)
