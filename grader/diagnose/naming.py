@@ -97,7 +97,7 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Eviden
     """
     wrong = deviations(answers, known.reference)
     found = _found(answers, wrong, known)
-    return _told(found, known) if found else _only_gradients(answers, wrong, known)
+    return _told(found, wrong, known) if found else _only_gradients(answers, wrong, known)
 
 
 def _found(
@@ -137,7 +137,7 @@ def _only_gradients(
     ]
     if not parts or len(parts) < len(wrong):
         return []
-    sentence = _sentence((_GRADIENTS_TOLD,), parts, known)
+    sentence = _sentence((_GRADIENTS_TOLD,), parts, known, is_callers=False)
     return [Evidence(sentence, Certainty.SOME, Source.CATALOGUE, tuple(parts), _ONLY_GRADIENTS)]
 
 
@@ -197,11 +197,19 @@ def _not_refuted(
 ) -> Fingerprints:
     """Return what is known without the faults that another part of the same class speaks against.
 
+    So does what a part may call, where that is wrong itself.
+
     Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
     made of is none where that gives other numbers. But what a fault gives to the last number is
     its own: then wrong numbers elsewhere come of one more fault, and only right ones speak against.
     """
-    others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
+    order = [*known.reference]
+    called = {p for p in order[: order.index(part)] if p in wrong and wrong[p].main}
+    others = {
+        p: given
+        for p, given in answers.items()
+        if p != part and (p in called or owner(p) == owner(part))
+    }
     right = {p: given for p, given in others.items() if p not in wrong or not wrong[p].main}
 
     def may_be(fault: Fault) -> bool:
@@ -427,7 +435,7 @@ def _edge_groups(
         for fault in known.faults
         if (own := fault.deviations[part]).edges
         and not own.main
-        and all(q in wrong and alike(given[q], a) for q, a in own.edges.items())
+        and all(q in wrong and _fails_so(given[q], a) for q, a in own.edges.items())
     ]
     groups: list[Group] = []
     while open_questions and len(groups) < 2:
@@ -439,6 +447,11 @@ def _edge_groups(
         groups.append([fault for fault, _ in chosen])
         open_questions -= chosen[0][1].keys()
     return groups
+
+
+def _fails_so(answer: Answer, of_fault: Answer) -> bool:
+    """Tell whether an answer fails in a fault's manner."""
+    return alike(answer, of_fault) and _is_forbidden(answer) == _is_forbidden(of_fault)
 
 
 def _explained(
@@ -492,20 +505,37 @@ def _same_numbers(given: Answers, of_fault: Answers) -> bool:
     )
 
 
-def _told(found: list[_FoundPart], known: Fingerprints) -> list[Evidence]:
+def _told(
+    found: list[_FoundPart], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[Evidence]:
     """Return what was found in all parts, each thought once, with the parts that it shows in."""
     alike: dict[tuple[str, ...], list[_FoundPart]] = {}
     for each in found:
         alike.setdefault(each.thought, []).append(each)
-    return [_evidence(of_one, known) for of_one in alike.values()]
+    told = {owner(each.part) for each in found}
+    untold = [part for part, given in wrong.items() if owner(part) not in told and _is_there(given)]
+    return [_evidence(of_one, untold, known) for of_one in alike.values()]
 
 
-def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
-    """Return what to tell of a mistake that was found in some parts."""
+def _is_there(given: Answers) -> bool:
+    """Tell whether wrong answers are those of code that is written."""
+    answers = (*given.main.values(), *given.edges.values())
+    return any(f"!{answer.instead}" not in _NOT_THERE for answer in answers)
+
+
+def _evidence(found: list[_FoundPart], untold: list[str], known: Fingerprints) -> Evidence:
+    """Return what to tell of a mistake that was found in some parts.
+
+    Args:
+        found: where it shows.
+        untold: wrong parts of which nothing is told.
+        known: all faults.
+    """
     first, parts = found[0], list(dict.fromkeys(each.part for each in found))
     names = tuple(dict.fromkeys(name for each in found for name in each.names))
+    is_callers = any(_calls(first.part, part, known) for part in untold)
     return Evidence(
-        _sentence(first.texts, parts, known),
+        _sentence(first.texts, parts, known, is_callers=is_callers),
         Certainty.ALL,
         Source.CATALOGUE,
         tuple(parts),
@@ -513,16 +543,28 @@ def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
     )
 
 
-def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
+def _calls(part: str, other: str, known: Fingerprints) -> bool:
+    """Tell whether a part calls one that stands before it, whose faults then show in both."""
+    order = [*known.reference]
+    return order.index(other) < order.index(part) and any(
+        part in fault.deviations and other in fault.deviations for fault in known.faults
+    )
+
+
+def _sentence(
+    texts: tuple[Text, ...], parts: list[str], known: Fingerprints, *, is_callers: bool
+) -> str:
     """Return what to say; it must fit wrong numbers, and a missing name or error as well.
 
     A function that the text begins with isn't named twice, nor is a nudge given twice. What shows
-    in several may stand in the first alone, which the others call.
+    in several may stand in the first alone, which the others call; and what shows in one may stand
+    in what it calls, if that is wrong, too (`is_callers`).
     """
     first, *others = _shown(parts)
     is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{first} ")
-    beside = f" (seen in {listed(others)}, too)" if others else ""
-    where = "It" if is_clear and not others else f"In {first}{beside}, it"
+    beside = ", or in what it calls" if is_callers else ""
+    beside += f" (seen in {listed(others)}, too)" if others else ""
+    where = "It" if is_clear and not beside else f"In {first}{beside}, it"
     looks = [text.look for text in texts]
     told = [
         f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()
