@@ -15,7 +15,7 @@ from shared.three_layers import (
     like_layer_weights,
     steps_of_queries_lost,
 )
-from shared.worked_example import LAYERS, left_alone
+from shared.worked_example import LAYERS, left_alone, loops_over_pairs
 
 HUGE = 4e307
 
@@ -47,13 +47,20 @@ def probe(problem):
 def about_mask(problem):
     """The questions about `causal_mask`."""
 
-    def ignores_device():
+    def ignores(device):
+        """Whether a mask comes back, though no tensor can be made on that device."""
         problem.causal_mask(3, device="cpu")
-        return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
+        try:
+            problem.causal_mask(3, device=device)
+        except RuntimeError:
+            return False
+        return True
 
     def far_back():
-        """Whether the last position sees the first one, a long way before it."""
-        return problem.causal_mask(270)[-1, 0].double()
+        """Whether the last of many positions sees the first one, and whether all are there."""
+        many = 270 if loops_over_pairs(problem.causal_mask) else 1030
+        mask = problem.causal_mask(many)
+        return torch.tensor([float(mask[-1, 0]), len(mask) / many])
 
     return Part(
         main={f"of {size}": lambda size=size: problem.causal_mask(size) for size in (1, 3, 4, 6)},
@@ -61,7 +68,8 @@ def about_mask(problem):
             "is bool": lambda: problem.causal_mask(3).dtype == torch.bool,
             "by name": lambda: problem.causal_mask(seq_len=3, device=None).double(),
             "on a device": lambda: problem.causal_mask(3, "cpu").double(),
-            "ignores device": ignores_device,
+            "ignores device": lambda: ignores("nowhere"),
+            "ignores a torch.device": lambda: ignores(torch.device("fpga")),
             "far back": far_back,
             "random state moves": lambda: edges.moves_random_state(lambda: problem.causal_mask(3)),
         },
@@ -162,6 +170,9 @@ def about_softmax(problem):
             "hidden near the highest": lambda: row([-HUGE, 2 * HUGE, -3 * HUGE, 4 * HUGE], "1010"),
             "rows far apart": rows_far_apart,
             "hidden ones count": hidden_ones_count,
+            "small weights are 0": lambda: (
+                weigh(double([[0, 16]]), pattern(1, 2) | True)[0, 0] == 0
+            ),
             "rows fall short": lambda: falls_short(*beside_what_is_right()),
             "float32 is kept": lambda: kept(torch.float32),
             "float64": lambda: kept(torch.float64),
@@ -263,10 +274,19 @@ def about_module(problem):
         return 1e-12 < abs(beside_what_is_right(width)[1]) < 1e-5
 
     def scores_of_0():
-        module = made()
+        module, x = made(), numbers(2, 4, 3)
+        x[:, 1] = 0  # a token like any other
         no_query = {n: 0 * each for n, each in layer_weights(3, 1.0).items() if "query" in n}
         set_weights(module, no_query)
-        return module(numbers(2, 4, 3)).double()
+        return module(x).double()
+
+    @torch.no_grad()
+    def earlier_output_changes():
+        module = made()
+        output = module(numbers(2, 5, 3))
+        before = output.clone()
+        module(numbers(2, 5, 3, start=0.5))
+        return not torch.equal(output, before)
 
     x, far = numbers(2, 5, 3), double([[[1.0]], [[1e3]], [[30.0]]])
     of_all = Part(
@@ -322,6 +342,7 @@ def about_module(problem):
             "rows fall short": lambda: falls_short(*beside_what_is_right()),
             "a longer one after": lambda: after((2, 3, 3), (2, 5, 3)),
             "a shorter one after": lambda: after((2, 5, 3), (2, 3, 3)),
+            "an earlier output changes": earlier_output_changes,
             "training answers by chance": lambda: edges.varies(
                 lambda: made(3, 8).train()(numbers(5, 8, 3))
             ),
