@@ -137,6 +137,23 @@ def about_attention(problem):
         weights["c_attn.weight"][:6] *= 40
         return made(problem, weights, 2).eval()(numbers(2, 4, 6, start=0.5))
 
+    def token_of_0():
+        return ordinary()(x * torch.tensor([1.0, 0, 1, 1])[:, None])
+
+    def small_weights_are_0():
+        """Whether a value that weighs 4e-8 counts for nothing, be it ever so large."""
+        weights, x = plain_weights(2), torch.tensor([[[0.0, 0], [-24, 1e6]]])
+        weights["c_attn.bias"][0] = weights["c_attn.weight"][2, 0] = 1
+        return made(problem, weights, 1).eval()(x.double())[0, 0, 1] == 0
+
+    @torch.no_grad()
+    def earlier_output_changes():
+        module = ordinary()
+        output = module(x.clone())
+        before = output.clone()
+        module(x.flip(1))
+        return not torch.equal(output, before)
+
     def digits_lost(n_head):
         weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
         right = multi_head_by_hand(x, weights, n_head)
@@ -211,6 +228,9 @@ def about_attention(problem):
             "future far above": lambda: extreme("future far above", causal=True),
             "far apart": lambda: extreme("far apart", causal=False),
             "far apart, causal": lambda: extreme("far apart", causal=True),
+            "a token of 0": token_of_0,
+            "small weights are 0": small_weights_are_0,
+            "an earlier output changes": earlier_output_changes,
             "remembers lengths": remembers_lengths,
             "long": long,
         },
@@ -341,7 +361,7 @@ def about_number_of_heads(problem):
             "negative and no divisor": lambda: outcomes(-5),
             "no divisor": lambda: outcomes(5, 8),
             "more than the width": lambda: outcomes(24),
-            "possible": lambda: outcomes(1, 2, 3, 6, 12),
+            "possible": lambda: outcomes(1, 2, 3, 4, 6, 12),
             "in forward": lambda: attempt(in_forward).numbers[:1] == (1.0,),
         },
     )
@@ -540,6 +560,17 @@ def about_dropout(problem):
         told = shares.sum() + (edges.slope(output, by["c_proj.bias"]) * by["c_proj.bias"]).sum()
         return torch.allclose(told, (output * numbers(*output.shape, start=0.7)).sum())
 
+    def of_one_sequence():
+        module, sequence = telltale(problem, RATE)
+        return how_often(torch.cat([drawn(module, sequence, batch=1, seed=n) for n in range(9)]))
+
+    def of_one_token(n_head):
+        """Whether a token by itself loses all of a head at times, as its only weight is dropped."""
+        module = made(problem, plain_weights(6), n_head, dropout=RATE)
+        torch.default_generator.manual_seed(3)
+        output = module(torch.ones(90, 1, 6, dtype=torch.float64))
+        return (output.unflatten(-1, (n_head, -1)) == 0).all(-1).double().mean() > 0.1
+
     def draws_in_evaluation():
         module, sequence = telltale(problem, RATE)
         return edges.moves_random_state(lambda: module.eval()(sequence[None]))
@@ -562,5 +593,8 @@ def about_dropout(problem):
             "gradient": gradient,
             "gradient of what is kept": gradient_of_what_is_kept,
             "draws in evaluation": draws_in_evaluation,
+            "one sequence": of_one_sequence,
+            "one token, one head": lambda: of_one_token(1),
+            "one token, two heads": lambda: of_one_token(2),
         },
     )
