@@ -10,7 +10,8 @@ function beside it. The rules, in the order in which they apply:
   stops, if code stops there and nowhere else, with the same exceptions. And a call of a forbidden
   function is stopped in every spelling.
 - A class may have several parts. A fault that one of them speaks against is not named for another,
-  unless it gives all that is wrong there: then two faults have met.
+  unless it gives all that is wrong there: then two faults have met. What a part calls speaks, too,
+  if it is wrong itself; and a fault that isn't named there may stand there all the same.
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.
 - Where gradients alone are wrong, in a way that no fault has, just that is told.
@@ -137,7 +138,7 @@ def _only_gradients(
     ]
     if not parts or len(parts) < len(wrong):
         return []
-    sentence = _sentence((_GRADIENTS_TOLD,), parts, known, is_callers=False)
+    sentence = _sentence((_GRADIENTS_TOLD,), parts, known)
     return [Evidence(sentence, Certainty.SOME, Source.CATALOGUE, tuple(parts), _ONLY_GRADIENTS)]
 
 
@@ -197,7 +198,7 @@ def _not_refuted(
 ) -> Fingerprints:
     """Return what is known without the faults that another part of the same class speaks against.
 
-    So does what a part may call, where that is wrong itself.
+    And without those that a part speaks against which this one may call, if that is wrong itself.
 
     Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
     made of is none where that gives other numbers. But what a fault gives to the last number is
@@ -552,7 +553,7 @@ def _calls(part: str, other: str, known: Fingerprints) -> bool:
 
 
 def _sentence(
-    texts: tuple[Text, ...], parts: list[str], known: Fingerprints, *, is_callers: bool
+    texts: tuple[Text, ...], parts: list[str], known: Fingerprints, *, is_callers: bool = False
 ) -> str:
     """Return what to say; it must fit wrong numbers, and a missing name or error as well.
 

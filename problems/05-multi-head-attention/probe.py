@@ -11,6 +11,7 @@ from grader.diagnose import edges
 from grader.diagnose.answers import attempt
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
+from grader.run.calls import answers
 from grader.run.compare import parameters, set_weights
 from shared.ordinary_weights import attention_weights, filled
 from shared.telltale import COPIES, plain_weights
@@ -148,11 +149,8 @@ def about_attention(problem):
 
     @torch.no_grad()
     def earlier_output_changes():
-        module = ordinary()
-        output = module(x.clone())
-        before = output.clone()
-        module(x.flip(1))
-        return not torch.equal(output, before)
+        output, _ = answers(ordinary(), [(x.clone(),), (x.flip(1),)])
+        return not torch.allclose(output, ordinary()(x.clone()), equal_nan=True)
 
     def digits_lost(n_head):
         weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
