@@ -10,8 +10,8 @@ function beside it. The rules, in the order in which they apply:
   stops, if code stops there and nowhere else, with the same exceptions. And a call of a forbidden
   function is stopped in every spelling.
 - A class may have several parts. A fault that one of them speaks against is not named for another,
-  unless it gives all that is wrong there: then two faults have met. What a part calls speaks, too,
-  if it is wrong itself; and a fault that isn't named there may stand there all the same.
+  unless it gives all that is wrong there: then two faults have met. And a fault that a part shows
+  may stand in another one that it calls, if that is wrong, too, and nothing is named there.
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.
 - Where gradients alone are wrong, in a way that no fault has, just that is told.
@@ -198,19 +198,11 @@ def _not_refuted(
 ) -> Fingerprints:
     """Return what is known without the faults that another part of the same class speaks against.
 
-    And without those that a part speaks against which this one may call, if that is wrong itself.
-
     Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
     made of is none where that gives other numbers. But what a fault gives to the last number is
     its own: then wrong numbers elsewhere come of one more fault, and only right ones speak against.
     """
-    order = [*known.reference]
-    called = {p for p in order[: order.index(part)] if p in wrong and wrong[p].main}
-    others = {
-        p: given
-        for p, given in answers.items()
-        if p != part and (p in called or owner(p) == owner(part))
-    }
+    others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
     right = {p: given for p, given in others.items() if p not in wrong or not wrong[p].main}
 
     def may_be(fault: Fault) -> bool:

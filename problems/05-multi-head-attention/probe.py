@@ -563,10 +563,17 @@ def about_dropout(problem):
         return how_often(torch.cat([drawn(module, sequence, batch=1, seed=n) for n in range(9)]))
 
     def of_one_token(n_head):
-        """Whether a token by itself loses all of a head at times, as its only weight is dropped."""
-        module = made(problem, plain_weights(6), n_head, dropout=RATE)
+        """Whether a token by itself loses all of a head at times, as its only weight is dropped.
+
+        Its value is 2; where that doesn't come out in evaluation, nothing is told.
+        """
+        weights, x = plain_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
+        weights["c_attn.weight"] *= 2
+        module = made(problem, weights, n_head, dropout=RATE)
+        if not torch.allclose(module.eval()(x.clone()), 2 * x):
+            return True
         torch.default_generator.manual_seed(3)
-        output = module(torch.ones(90, 1, 6, dtype=torch.float64))
+        output = module.train()(x)
         return (output.unflatten(-1, (n_head, -1)) == 0).all(-1).double().mean() > 0.1
 
     def draws_in_evaluation():

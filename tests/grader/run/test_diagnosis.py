@@ -141,13 +141,6 @@ def test_what_a_caller_shows_may_stand_in_what_it_calls_if_that_is_wrong_too() -
     assert only.sentence.startswith("In g, it looks")
 
 
-def test_what_a_part_calls_speaks_against_a_fault_if_it_gives_other_wrong_numbers() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    partly = {"a": value(2), "b": STOPS}
-    assert names(found, given(g=partly)) == [("doubled",)]
-    assert names(found, given(TRIPLED.main, partly)) == []
-
-
 def test_an_exception_in_place_of_a_number_is_another_spelling() -> None:
     found = known(doubled={"f": DOUBLED})
     assert names(found, given({"a": value(2), "b": STOPS})) == [("doubled",)]
