@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, cast
 
+from grader.code.batch import Batched, Call, one_by_one
 from grader.code.tensors import Tensor, nn, parameters, torch
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
@@ -111,6 +112,17 @@ def loses_steps(run: Run, *inputs: Tensor) -> bool:
     start = moved(0)
     one, two = moved(1e-9) - start, moved(2e-9) - start
     return bool((two - 2 * one).norm() > 0.1 * two.norm()) or not bool(two.any())
+
+
+def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
+    """Tell whether a call without gradients writes over what the call before returned."""
+    calls = [Call((x,)), Call((other,))]
+    with torch.no_grad():
+        try:
+            _ = module.answers(calls) if isinstance(module, Batched) else one_by_one(module, calls)
+        except Mismatch:
+            return True
+    return False
 
 
 def starts_alike(make: Callable[[], nn.Module]) -> bool:

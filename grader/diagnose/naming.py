@@ -10,7 +10,8 @@ function beside it. The rules, in the order in which they apply:
   stops, if code stops there and nowhere else, with the same exceptions. And a call of a forbidden
   function is stopped in every spelling.
 - A class may have several parts. A fault that one of them speaks against is not named for another,
-  unless it gives all that is wrong there: then two faults have met.
+  unless it gives all that is wrong there: then two faults have met. And a fault that a part shows
+  may stand in another one that it calls, if that is wrong, too, and nothing is named there.
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.
 - Where gradients alone are wrong, in a way that no fault has, just that is told.
@@ -97,7 +98,7 @@ def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Eviden
     """
     wrong = deviations(answers, known.reference)
     found = _found(answers, wrong, known)
-    return _told(found, known) if found else _only_gradients(answers, wrong, known)
+    return _told(found, wrong, known) if found else _only_gradients(answers, wrong, known)
 
 
 def _found(
@@ -427,7 +428,7 @@ def _edge_groups(
         for fault in known.faults
         if (own := fault.deviations[part]).edges
         and not own.main
-        and all(q in wrong and alike(given[q], a) for q, a in own.edges.items())
+        and all(q in wrong and _fails_so(given[q], a) for q, a in own.edges.items())
     ]
     groups: list[Group] = []
     while open_questions and len(groups) < 2:
@@ -439,6 +440,11 @@ def _edge_groups(
         groups.append([fault for fault, _ in chosen])
         open_questions -= chosen[0][1].keys()
     return groups
+
+
+def _fails_so(answer: Answer, of_fault: Answer) -> bool:
+    """Tell whether an answer fails in a fault's manner."""
+    return alike(answer, of_fault) and _is_forbidden(answer) == _is_forbidden(of_fault)
 
 
 def _explained(
@@ -492,20 +498,37 @@ def _same_numbers(given: Answers, of_fault: Answers) -> bool:
     )
 
 
-def _told(found: list[_FoundPart], known: Fingerprints) -> list[Evidence]:
+def _told(
+    found: list[_FoundPart], wrong: Mapping[str, Answers], known: Fingerprints
+) -> list[Evidence]:
     """Return what was found in all parts, each thought once, with the parts that it shows in."""
     alike: dict[tuple[str, ...], list[_FoundPart]] = {}
     for each in found:
         alike.setdefault(each.thought, []).append(each)
-    return [_evidence(of_one, known) for of_one in alike.values()]
+    told = {owner(each.part) for each in found}
+    untold = [part for part, given in wrong.items() if owner(part) not in told and _is_there(given)]
+    return [_evidence(of_one, untold, known) for of_one in alike.values()]
 
 
-def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
-    """Return what to tell of a mistake that was found in some parts."""
+def _is_there(given: Answers) -> bool:
+    """Tell whether wrong answers are those of code that is written."""
+    answers = (*given.main.values(), *given.edges.values())
+    return any(f"!{answer.instead}" not in _NOT_THERE for answer in answers)
+
+
+def _evidence(found: list[_FoundPart], untold: list[str], known: Fingerprints) -> Evidence:
+    """Return what to tell of a mistake that was found in some parts.
+
+    Args:
+        found: where it shows.
+        untold: wrong parts of which nothing is told.
+        known: all faults.
+    """
     first, parts = found[0], list(dict.fromkeys(each.part for each in found))
     names = tuple(dict.fromkeys(name for each in found for name in each.names))
+    is_callers = any(_calls(first.part, part, known) for part in untold)
     return Evidence(
-        _sentence(first.texts, parts, known),
+        _sentence(first.texts, parts, known, is_callers=is_callers),
         Certainty.ALL,
         Source.CATALOGUE,
         tuple(parts),
@@ -513,16 +536,28 @@ def _evidence(found: list[_FoundPart], known: Fingerprints) -> Evidence:
     )
 
 
-def _sentence(texts: tuple[Text, ...], parts: list[str], known: Fingerprints) -> str:
+def _calls(part: str, other: str, known: Fingerprints) -> bool:
+    """Tell whether a part calls one that stands before it, whose faults then show in both."""
+    order = [*known.reference]
+    return order.index(other) < order.index(part) and any(
+        part in fault.deviations and other in fault.deviations for fault in known.faults
+    )
+
+
+def _sentence(
+    texts: tuple[Text, ...], parts: list[str], known: Fingerprints, *, is_callers: bool = False
+) -> str:
     """Return what to say; it must fit wrong numbers, and a missing name or error as well.
 
     A function that the text begins with isn't named twice, nor is a nudge given twice. What shows
-    in several may stand in the first alone, which the others call.
+    in several may stand in the first alone, which the others call; and what shows in one may stand
+    in what it calls, if that is wrong, too (`is_callers`).
     """
     first, *others = _shown(parts)
     is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{first} ")
-    beside = f" (seen in {listed(others)}, too)" if others else ""
-    where = "It" if is_clear and not others else f"In {first}{beside}, it"
+    beside = ", or in what it calls" if is_callers else ""
+    beside += f" (seen in {listed(others)}, too)" if others else ""
+    where = "It" if is_clear and not beside else f"In {first}{beside}, it"
     looks = [text.look for text in texts]
     told = [
         f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()

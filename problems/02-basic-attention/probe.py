@@ -12,7 +12,6 @@ from shared.three_layers import (
     filled,
     layer_weights,
     like_layer_weights,
-    overwrites,
 )
 from shared.worked_example import LAYERS
 
@@ -103,7 +102,7 @@ def about_module(problem):
         )
         | {
             "varies in training": lambda: edges.varies(lambda: made(4).train()(numbers(5, 6, 4))),
-            "overwrites": lambda: overwrites(
+            "overwrites": lambda: edges.overwrites(
                 settled(made(3)), numbers(2, 4, 3), numbers(2, 4, 3, start=0.5)
             ),
             "the last of many tokens": last_of_many,

@@ -14,7 +14,6 @@ from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
-    overwrites,
 )
 from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
 
@@ -193,7 +192,7 @@ def about_module(problem):
                 "digits are lost, width 4": lambda: digits_lost(4),
             },
         )
-        | {"overwrites": lambda: overwrites(made(3), x.clone(), 2 * x)},
+        | {"overwrites": lambda: edges.overwrites(made(3), x.clone(), 2 * x)},
     )
 
 

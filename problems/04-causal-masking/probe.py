@@ -14,7 +14,7 @@ from shared.three_layers import (
     layer_weights,
     like_layer_weights,
 )
-from shared.worked_example import LAYERS, left_alone
+from shared.worked_example import LAYERS, left_alone, loops_over_pairs
 
 HUGE = 4e307
 
@@ -51,8 +51,10 @@ def about_mask(problem):
         return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
 
     def far_back():
-        """Whether the last position sees the first one, a long way before it."""
-        return problem.causal_mask(270)[-1, 0].double()
+        """Whether the last of many positions sees the first one, and whether all are there."""
+        many = 270 if loops_over_pairs(problem.causal_mask) else 1030
+        mask = problem.causal_mask(many)
+        return torch.tensor([float(mask[-1, 0]), len(mask) / many])
 
     return Part(
         main={f"of {size}": lambda size=size: problem.causal_mask(size) for size in (1, 4, 6)},
@@ -139,6 +141,9 @@ def about_softmax(problem):
             "hidden near the highest": lambda: row([-HUGE, 2 * HUGE, -3 * HUGE, 4 * HUGE], "1010"),
             "rows far apart": rows_far_apart,
             "hidden ones count": hidden_ones_count,
+            "small weights are 0": lambda: (
+                weigh(double([[0, 16]]), pattern(1, 2) | True)[0, 0] == 0
+            ),
             "rows fall short": falls_short,
             "half precision": half_precision,
             "digits are lost": lambda: 1e-12 < abs(beside_what_is_right()[1]) < 1e-5,
@@ -241,6 +246,10 @@ def about_module(problem):
             "half precision": half_precision,
             "digits are lost": lambda: digits_lost(2),
             "digits are lost, width 4": lambda: digits_lost(4),
+            "a token of 0": lambda: made()(numbers(2, 4, 3) * double([1, 0, 1, 1])[:, None]),
+            "an earlier output changes": lambda: edges.overwrites(
+                made(), numbers(2, 5, 3), numbers(2, 5, 3, start=0.5)
+            ),
             "training answers by chance": lambda: edges.varies(
                 lambda: made(3, 8).train()(numbers(5, 8, 3))
             ),

@@ -107,19 +107,29 @@ def about_attention(problem):
         return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
 
     def extreme(case):
-        weights, x = plain_weights(6), numbers(1, 4, 6)
+        weights, x, dtype = plain_weights(6), numbers(1, 4, 6), torch.float64
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
         weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
         if case == "far below":
-            weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1e17, -1e18
-            weights["c_attn.weight"][key, 0] = 1e17
+            dtype = torch.float32  # whose lowest number, added to the last score, is not enough
+            weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1.8e19, -1.7e19
+            weights["c_attn.weight"][key, 0], x[:, -1, 0] = 1e17, 340
         elif case == "future far above":
             weights["c_attn.bias"][query], weights["c_attn.weight"][key, 0] = 1, 1
             x[:, -1, 0] = 1e30
         else:
             weights["c_attn.weight"][query, 0], weights["c_attn.bias"][key] = 1, 1
             x[0, :, 0] = torch.tensor([4000.0, -4000, 0, 2000])
-        return made(problem, weights, 2, causal=True).eval()(x)
+        return made(problem, weights, 2, causal=True, dtype=dtype).eval()(x.to(dtype))
+
+    def token_of_0():
+        return ordinary()(x * torch.tensor([1.0, 0, 1, 1])[:, None])
+
+    def small_weights_are_0():
+        """Whether a value that weighs 4e-8 counts for nothing, be it ever so large."""
+        weights, x = plain_weights(2), torch.tensor([[[0.0, 0], [-24, 1e6]]])
+        weights["c_attn.bias"][0] = weights["c_attn.weight"][2, 0] = 1
+        return made(problem, weights, 1).eval()(x.double())[0, 0, 1] == 0
 
     def digits_lost(n_head):
         weights, x = attention_weights(6), numbers(2, 4, 6, start=0.5)
@@ -177,6 +187,9 @@ def about_attention(problem):
             "far below": lambda: extreme("far below"),
             "future far above": lambda: extreme("future far above"),
             "far apart, causal": lambda: extreme("far apart"),
+            "a token of 0": token_of_0,
+            "small weights are 0": small_weights_are_0,
+            "an earlier output changes": lambda: edges.overwrites(ordinary(), x.clone(), x.flip(1)),
             "long": long,
         },
     )
@@ -296,7 +309,7 @@ def about_number_of_heads(problem):
             "negative and no divisor": lambda: outcomes(-5),
             "no divisor": lambda: outcomes(5, 8),
             "more than the width": lambda: outcomes(24),
-            "possible": lambda: outcomes(1, 2, 3, 6, 12),
+            "possible": lambda: outcomes(1, 2, 3, 4, 6, 12),
             "in forward": lambda: attempt(in_forward).numbers[:1] == (1.0,),
         },
     )
@@ -465,6 +478,24 @@ def about_dropout(problem):
         found = edges.slope(module(numbers(2, 4, 6)), parameters(module)["c_attn.weight"])
         return found.isfinite().all()
 
+    def of_one_sequence():
+        module, sequence = telltale(problem, RATE)
+        return how_often(torch.cat([drawn(module, sequence, batch=1, seed=n) for n in range(9)]))
+
+    def of_one_token(n_head):
+        """Whether a token by itself loses all of a head at times, as its only weight is dropped.
+
+        Its value is 2; where that doesn't come out in evaluation, nothing is told.
+        """
+        weights, x = plain_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
+        weights["c_attn.weight"] *= 2
+        module = made(problem, weights, n_head, dropout=RATE)
+        if not torch.allclose(module.eval()(x.clone()), 2 * x):
+            return True
+        torch.default_generator.manual_seed(3)
+        output = module.train()(x)
+        return (output.unflatten(-1, (n_head, -1)) == 0).all(-1).double().mean() > 0.1
+
     return Part(
         main={
             "values": lambda: values(trained()),
@@ -477,5 +508,10 @@ def about_dropout(problem):
             "evaluation": in_evaluation,
             "back in training": back_in_training,
         },
-        edges={"gradient": gradient},
+        edges={
+            "gradient": gradient,
+            "one sequence": of_one_sequence,
+            "one token, one head": lambda: of_one_token(1),
+            "one token, two heads": lambda: of_one_token(2),
+        },
     )

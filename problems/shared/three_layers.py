@@ -8,8 +8,6 @@ import torch
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
-from grader.errors import Mismatch
-from grader.run.calls import answers
 from grader.run.clock import seconds
 from grader.run.compare import check, parameters, set_weights
 from shared.worked_example import LAYERS
@@ -46,16 +44,6 @@ def filled(module, weights, dtype=torch.float64):
     others = {name: each for name, each in found.items() if id(each) not in given}
     set_weights(module, {name: numbers(*p.shape, start=4.0) for name, p in others.items()})
     return module
-
-
-@torch.no_grad()
-def overwrites(module, x, other):
-    """Whether a call without gradients writes over what the call before returned."""
-    try:
-        answers(module, [(x,), (other,)])
-    except Mismatch:
-        return True
-    return False
 
 
 def about_parameters(make, default):

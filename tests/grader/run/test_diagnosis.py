@@ -129,6 +129,18 @@ def test_two_faults_in_two_parts_are_both_named() -> None:
     assert names(found, given(DOUBLED.main, TRIPLED.main)) == [("doubled",), ("tripled",)]
 
 
+def test_what_a_caller_shows_may_stand_in_what_it_calls_if_that_is_wrong_too() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(found, given(g=DOUBLED.main, large=value(7)))
+    assert only.sentence == "In g, or in what it calls, it looks as if it is doubled. Look again."
+    not_written = dict.fromkeys("ab", Answer(instead="NotImplementedError"))
+    (only,) = diagnose(found, given(not_written, DOUBLED.main))
+    assert only.sentence.startswith("In g, it looks")
+    unrelated = known(doubled={"g": DOUBLED}, tripled={"f": TRIPLED})
+    (only,) = diagnose(unrelated, given(g=DOUBLED.main, large=value(7)))
+    assert only.sentence.startswith("In g, it looks")
+
+
 def test_an_exception_in_place_of_a_number_is_another_spelling() -> None:
     found = known(doubled={"f": DOUBLED})
     assert names(found, given({"a": value(2), "b": STOPS})) == [("doubled",)]
@@ -166,6 +178,13 @@ def test_another_error_is_no_call_of_a_forbidden_function() -> None:
     assert names(found, given({"a": STOPS, "b": value(3)})) == []
     assert names(found, given({"a": value(2), "b": value(3)})) == []
     assert names(found, given({"a": forbidden, "b": value(3)})) == [("all_done",)]
+
+
+def test_at_the_edges_too_a_forbidden_call_is_no_other_error() -> None:
+    stops, forbidden = ({"large": Answer(instead=e)} for e in ("RuntimeError", "ForbiddenCall"))
+    found = known(short={"f": Answers({}, stops)}, torchs={"f": Answers({}, forbidden)})
+    assert names(found, given(**stops)) == [("short",)]
+    assert names(found, given(**forbidden)) == [("torchs",)]
 
 
 def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None:
