@@ -162,6 +162,7 @@ def about_top_p(problem):
             "0.75": lambda: keep((3, 5), 0.75),
             "0.5": lambda: keep((2, 6), 0.5),
             "0.95": lambda: keep((3, 7), 0.95),
+            "0.999": lambda: told(problem.keep_top_p(4 * numbers(3, 7), 0.999)),
             "0.3": lambda: keep((3, 4), 0.3),
             "0.02": lambda: keep((3, 5), 0.02),
             "0.8, one row": lambda: keep((6,), 0.8),
@@ -404,6 +405,15 @@ def about_arguments(problem):
     def asked(name):
         return lambda amount: problem.sample(numbers(3, 5), **{name: amount})
 
+    def ends(name, fine, amounts):
+        """How sample ends; 1, as it should, where that is how the filter by itself ends."""
+        found = edges.refusals(asked(name), fine, amounts)
+        if name == "temperature":
+            return found
+        keep = getattr(problem, f"keep_{name}")
+        alone = [edges.refusal(partial(keep, numbers(3, 5), amount)) for amount in amounts]
+        return torch.where(found == torch.tensor(alone), 1.0, found)
+
     def by_position():
         """Which tokens are drawn, when they are others than by the names of the arguments."""
         named, generator = {"temperature": 2.0, "top_k": 4, "top_p": 0.7}, torch.Generator()
@@ -417,8 +427,17 @@ def about_arguments(problem):
             found.append((counted(ask(equal_rows(ROW, (1000,)))) > 0).double())
         return AS_ITS_STEPS if torch.equal(*found) else found[0]
 
+    def only_best():
+        """Whether of many tokens that are nearly alike only the best are ever drawn."""
+        logits = numbers(300, 120) / 20
+        if (steps := own_steps(problem, logits)) is None or steps.amax() > 0.02:
+            return AS_ITS_STEPS
+        torch.default_generator.manual_seed(5)
+        drawn = logits.gather(-1, problem.sample(logits.clone())[:, None])
+        return AS_ITS_STEPS if ((logits > drawn).sum(-1) > 100).any() else 1.0
+
     def refused(name, fine, *amounts):
-        return needing(**{name: fine}), lambda: edges.refusals(asked(name), fine, amounts)
+        return needing(**{name: fine}), lambda: ends(name, fine, amounts)
 
     return Part(
         main=asked_of_sample(
@@ -430,6 +449,7 @@ def about_arguments(problem):
                 "top_p below": refused("top_p", 0.5, 0, -0.5),
                 "top_p above": refused("top_p", 0.5, 1.5, 50),
                 "by position": (needing(temperature=2.0, top_k=4, top_p=0.7), by_position),
+                "only the best": (needing(), only_best),
             },
         ),
     )
