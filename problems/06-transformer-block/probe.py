@@ -154,6 +154,7 @@ def about_norm(problem):
             "no bias": lambda: output(2, 3, 5, bias=False),
             "narrow rows": of_narrow_rows,
             "eps": lambda: of_narrow_rows(eps=1e-3),
+            "eps 0": lambda: of_narrow_rows(eps=0),
             "by position": by_position,
         },
         edges=edges.of_module(

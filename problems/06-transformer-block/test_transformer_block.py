@@ -99,6 +99,8 @@ def check_parameters(module, expected, call):
     for name, shape in expected.items():
         message = f"{call}\n`{name}` has shape {found[name]}; expected {shape}."
         require(found[name] == shape, message)
+        message = f"{call}\n`{name}` can't learn: its requires_grad is False."
+        require(own[name].requires_grad, message)
     return own
 
 
@@ -246,7 +248,7 @@ def spread_rows(rng, *shape):
 def test_layer_norm_of_nearly_constant_rows(problem, rng):
     """eps is added to the variance, below the root; it is 0.00001 unless another is given"""
     x = (spread_rows(rng, 2, 3, 8) / 1000).float()
-    for options in ({}, {"eps": 1e-5}, {"eps": 1e-7}, {"eps": 0.3}):
+    for options in ({}, {"eps": 1e-5}, {"eps": 0}, {"eps": 0.3}):
         weights = norm_weights(rng, 8)
         module = make(problem, "LayerNorm", weights, 8, **options)
         call = f"{named('LayerNorm', 8, **options)}(x) with rows whose variance is 0.000001"
@@ -451,6 +453,10 @@ def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
     check(module(x.clone()), batched(block_by_hand, x, weights, n_head), call, **ROUGHLY)
 
 
+DROPPING_CALLS = 5
+"""So often a Block in training is called, each time with its part of a batch."""
+
+
 def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
     """Require that both halves of a Block drop entries of what they add, and nothing else."""
     weights, x = block_weights(rng, n_embd), rng.normal(1, 5, n_embd)
@@ -461,9 +467,11 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
         held = without(weights, silent)
         whole = batched(block_by_hand, x, held, n_head) - x
         module = make(problem, "Block", held, n_embd, n_head, dropout=rate).train()
-        torch.default_generator.manual_seed(4)
-        many = x.repeat(batch, 1, 1)
-        output = check_form(module(many.clone()), many, call)
+        many = x.repeat(batch // DROPPING_CALLS, 1, 1)  # several calls, as each should draw anew
+        calls = [(many.clone(),)] * DROPPING_CALLS
+        several = answers(module, calls, seeds=range(DROPPING_CALLS))
+        output = torch.cat([check_form(each, many, call) for each in several])
+        many = x.expand_as(output)
         require(
             (output == 0).double().mean() < rate / 10,
             f"{call}\nSome entries of the output are 0, so x was dropped, too. What is dropped is "

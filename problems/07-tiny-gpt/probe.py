@@ -299,6 +299,7 @@ def about_loss(problem):
     return Part(
         main={
             "ordinary": lambda: loss(tokens(7, 3, 5)),
+            "1 token, always 0": lambda: loss(0 * tokens(7, 4, 1)),
             "ignored": lambda: loss(with_ignored(1, 5, 6, 14)),
             "all but one ignored": lambda: loss(with_ignored(*range(11), 12, 13, 14)),
             "digits lost": digits_lost,
@@ -500,6 +501,16 @@ def about_modes(problem, by_chance):
         model.generate(tokens(13, 3, 6), 2)
         return is_dropping(model)
 
+    def drops_as_before():
+        """Whether a seed drops in training what it dropped before, after 2 new tokens and 0."""
+        model, idx, found = filled(problem, given).train(), tokens(13, 3, 6), []
+        for n_new in (None, 2, 0):
+            if n_new is not None:
+                model.train().generate(idx, n_new)
+            torch.default_generator.manual_seed(5)
+            found.append(logits_of(model, idx))
+        return torch.tensor([torch.allclose(found[0], each) for each in found[1:]])
+
     def gradients():
         model = filled(problem, given)
         model.generate(tokens(13, 3, 6), 2)
@@ -514,6 +525,7 @@ def about_modes(problem, by_chance):
         | {
             "after training": lambda: after(True),
             "after evaluation": lambda: after(False),
+            "drops as before": drops_as_before,
             "gradients": gradients,
         },
     )
@@ -566,11 +578,13 @@ def about_batches(problem):
         return torch.tensor([*alike, bool((step >= 0).all()), len(found.unique()) == len(found)])
 
     def seeds():
-        """Which draws are the same: by generator, and by torch's global seed."""
+        """Which draws are the same: by a generator, by torch's seed, the next, first rows."""
         generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
         given = [batch(300, 3, 8, seed=n, generator=g)[0] for n, g in enumerate(generators)]
         without = [batch(300, 3, 8, seed=seed)[0] for seed in (1, 1, 2)]
         pairs = [(e[0], e[i]) for e in (given, without) for i in (1, 2)]
+        pairs.append((given[0], batch(300, 3, 8, generator=generators[0])[0]))
+        pairs.append((given[0][:1], given[2][:1]))
         return torch.tensor([torch.equal(*pair) for pair in pairs])
 
     def too_short(length):

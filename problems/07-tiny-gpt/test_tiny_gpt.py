@@ -316,6 +316,8 @@ def check_loss(problem, rng, targets, what, sizes=SMALL):
 def test_loss_by_hand(problem, rng, batch, seq_len):
     """The loss is the mean, over all positions, of -ln of the target's probability"""
     targets = draw_tokens(rng, SMALL, batch, seq_len)
+    if targets.numel() == 1:
+        targets *= 0  # token 0 is a target like any other
     check_loss(problem, rng, targets, f"targets of shape {tuple(targets.shape)}")
 
 
@@ -496,9 +498,9 @@ CLEAR = 1e-3
 
 
 def weights_and_prompts(rng, sizes, batch, length):
-    """Weights and prompts; after a single prompt come token 0 and another: 0 ends no text."""
+    """Weights and prompts; after a single short one come token 0 and another: 0 ends no text."""
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, length)
-    if batch > 1:
+    if batch > 1 or length > 10:  # to look for such a long one takes too long
         return weights, idx
     limits = sizes["n_head"], sizes["n_positions"]
     first, lead = greedy_by_hand(idx[0].tolist(), weights, *limits)
@@ -593,6 +595,7 @@ def test_generate_leaves_the_mode(problem, rng):
     sizes = SMALL | {"dropout": 0.5, "vocab_size": 11}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 4, 5)
     model, call = make_model(problem, weights, sizes), named(sizes)
+    before = seeded_logits(model.train(), idx, f"{call}.train()(idx)")
     for mode in ("train", "eval"):
         model.train(mode == "train")
         torch.default_generator.manual_seed(5)
@@ -603,12 +606,22 @@ def test_generate_leaves_the_mode(problem, rng):
         with nothing_left_behind(what):
             model.generate(idx, 2)
         check_mode(model, idx, mode == "train", f"{what}, then model(idx) twice")
+    model.train().generate(idx, 0)
+    call = f"{call}.train().generate(idx, 0), then model(idx)"
+    check_mode(model, idx, True, f"{call} twice")
+    after = f"the logits of {call}, where the same seed drops the same numbers as before generate"
+    check(seeded_logits(model, idx, call), before, after, **NEAR)
+
+
+def seeded_logits(model, idx, call):
+    """The logits after always the same seed, which says what dropout drops."""
+    torch.default_generator.manual_seed(6)
+    return answer(model, call, idx)[0]
 
 
 def check_mode(model, idx, training, call):
     """Require that two forwards differ, as dropout has it in training, or agree."""
-    torch.default_generator.manual_seed(6)
-    (first, _), (second, _) = (answer(model, call, idx) for _ in range(2))
+    first, (second, _) = seeded_logits(model, idx, call), answer(model, call, idx)
     form = torch.empty(*idx.shape, 11)
     differ = not torch.equal(check_form(first, form, call), check_form(second, form, call))
     found, wanted = [("evaluation", "training"), ("training", "evaluation")][differ]
@@ -779,7 +792,7 @@ def test_too_short_texts_are_refused(problem, length):
 @pytest.mark.points(0.25)
 def test_batches_by_generator(problem, rng):
     """With a generator all chance comes from it, and without one from torch's global one"""
-    data, call = marked_text(rng, 200), "get_batch(data, 3, 6, generator)"
+    data, call, drawn = marked_text(rng, 200), "get_batch(data, 3, 6, generator)", []
 
     def batch(generator, global_seed):
         torch.default_generator.manual_seed(global_seed)
@@ -789,6 +802,7 @@ def test_batches_by_generator(problem, rng):
         kept = torch.equal(torch.get_rng_state(), before)
         message = "The global random state changed; all chance should come from the generator."
         require(generator is None or kept, f"{call}\n{message}")
+        drawn.append(x)
         return x
 
     for kind, first, again, other in [
@@ -802,6 +816,10 @@ def test_batches_by_generator(problem, rng):
     both = [batch(used, 1) for _ in range(2)]
     message = "Two batches drawn one after the other from a generator are the same."
     require(not torch.equal(*both), f"{call}\n{message}")
+    for row in range(6):
+        differ = any(not torch.equal(x[row], drawn[0][row]) for x in drawn)
+        message = f"Row {row} is the same piece in each of {len(drawn)} batches."
+        require(differ, f"{call}\n{message} All rows are drawn.")
 
 
 # bigram_loss
@@ -977,8 +995,11 @@ def test_nothing_is_remembered(problem, rng):
             check(logits, expected, what, **NEAR)
         model.generate(idx.clone(), 2)
     set_weights(model, others)
-    logits, _ = answer(model, call, idx)
+    answer(model, f"{named(SMALL)}(idx, targets)", idx, idx)
+    logits, loss = answer(model, call, idx)
     check(logits, expected, f"the logits of {call}, after its weights were changed", **NEAR)
+    message = "Without targets the loss should be None, also after a call that had some."
+    require(loss is None, f"{call}\n{message}")
 
 
 @pytest.mark.points(0.25)

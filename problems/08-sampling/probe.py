@@ -135,6 +135,7 @@ def about_top_p(problem):
         main={
             "0.9, cube": lambda: keep((3, 3, 3), 0.9),
             "0.5": lambda: keep((2, 6), 0.5),
+            "0.999": lambda: told(problem.keep_top_p(4 * numbers(3, 7), 0.999)),
             "0.3": lambda: keep((3, 4), 0.3),
             "0.02": lambda: keep((3, 5), 0.02),
             "1": lambda: keep((3, 5), 1.0),
@@ -147,6 +148,7 @@ def about_top_p(problem):
         },
         edges=edges_of(lambda x: problem.keep_top_p(x, 0.7))
         | {
+            "minus infinity": lambda: problem.keep_top_p(torch.tensor([0.5, -INF, 1.0, 0.0]), 0.7),
             "above 0, float32": far_above,
             "1 drops of many, float32": many,
             "1 and unlikely": unlikely,
@@ -309,11 +311,26 @@ def about_arguments(problem):
 
     def refused(question, name, fine, *amounts):
         def asked():
-            return edges.refusals(
+            found = edges.refusals(
                 lambda amount: problem.sample(numbers(3, 5), **{name: amount}), fine, amounts
             )
+            if name == "temperature":
+                return found
+            # What the filter by itself lets pass, or ends otherwise by, is told of the filter.
+            keep = getattr(problem, f"keep_{name}")
+            alone = [edges.refusal(partial(keep, numbers(3, 5), amount)) for amount in amounts]
+            return torch.where(found == torch.tensor(alone), 1.0, found)
 
         return asked_of_sample(problem, {question: asked}, **{name: fine})
+
+    def only_best():
+        """Whether of many tokens that are nearly alike only the best are ever drawn."""
+        logits = numbers(300, 120) / 20
+        if (steps := own_steps(problem, logits)) is None or steps.amax() > 0.02:
+            return AS_ITS_STEPS
+        torch.default_generator.manual_seed(5)
+        drawn = logits.gather(-1, problem.sample(logits.clone())[:, None])
+        return AS_ITS_STEPS if ((logits > drawn).sum(-1) > 100).any() else 1.0
 
     return Part(
         main=refused("temperature below 0", "temperature", 1.0, -1, -0.1)
@@ -321,6 +338,7 @@ def about_arguments(problem):
         | refused("top_k", "top_k", 2, 0, -1)
         | refused("top_p below", "top_p", 0.5, 0, -0.5)
         | refused("top_p above", "top_p", 0.5, 1.5, 50)
+        | asked_of_sample(problem, {"only the best": only_best})
     )
 
 

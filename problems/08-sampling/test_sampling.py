@@ -324,8 +324,9 @@ TOP_P = {
 @pytest.mark.points(0.5)
 def test_top_p_in_numbers(problem):
     """keep_top_p keeps what it takes to reach p, with the token that crosses it, and always one"""
-    for p, expected in TOP_P.items():
-        logits, call = torch.tensor(LOGITS), f"keep_top_p(tensor({LOGITS}), {p})"
+    colder = ([2.0, 8.0, 0.0, 4.0, 6.0], 0.999, [2.0, 8.0, -INF, 4.0, 6.0])  # at T = 0.5
+    for row, p, expected in [*((LOGITS, *each) for each in TOP_P.items()), colder]:
+        logits, call = torch.tensor(row), f"keep_top_p(tensor({row}), {p})"
         check_kept(problem.keep_top_p(logits.clone(), p), logits, torch.tensor(expected), call)
 
 
@@ -640,7 +641,8 @@ def test_arguments_are_left_alone(problem, rng):
         found = getattr(problem, name)(turned(logits), amount)
         check(found, expected, f"{call} with transposed logits")
     options = {"temperature": 0.7, "top_k": 4, "top_p": 0.8}
-    for given in ({"temperature": 0}, {}, *({name: options[name]} for name in options), options):
+    greedy = options | {"temperature": 0}
+    for given in (greedy, {}, *({name: options[name]} for name in options), options):
         with left_alone(named(**given), logits=logits):
             check_tokens(problem.sample(logits, **given), (2, 3), 5, named(**given))
     torch.default_generator.manual_seed(13)
@@ -685,6 +687,11 @@ def test_names_and_positions(problem, rng):
     expected = by_rows(top_p_by_hand, logits, 0.6)
     call = "keep_top_p(p=0.6, logits=logits)"
     check(problem.keep_top_p(p=0.6, logits=logits.clone()), expected, call)
+    many = rng.normal(240, 200) / 4
+    drawn = check_tokens(problem.sample(many.clone()), (240,), 200, "sample(logits)")
+    rank = (many > many.gather(-1, drawn[:, None])).sum(-1).max() + 1
+    message = f"Of 200 tokens it drew none but the {rank} most probable. Is a filter on by default?"
+    require(rank > 100, f"sample(logits) with logits of shape (240, 200)\n{message}")
     rows = torch.tensor([LOGITS]).repeat(1500, 1)
     probabilities = probabilities_by_hand(LOGITS, 2.0, 4, 0.7)
     call = "sample(logits, 2.0, 4, 0.7, generator)"
