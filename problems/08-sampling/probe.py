@@ -148,7 +148,9 @@ def about_top_p(problem):
         },
         edges=edges_of(lambda x: problem.keep_top_p(x, 0.7))
         | {
-            "minus infinity": lambda: problem.keep_top_p(torch.tensor([0.5, -INF, 1.0, 0.0]), 0.7),
+            "minus infinity": lambda: told(
+                problem.keep_top_p(torch.tensor([0.5, -INF, 1.0, 0.0]), 0.7)
+            ),
             "above 0, float32": far_above,
             "1 drops of many, float32": many,
             "1 and unlikely": unlikely,
