@@ -44,6 +44,7 @@ def about_similarity(problem):
             lambda *given: problem.dot_product_similarity(*given), inputs(2), large=30
         )
         | {
+            "one in a batch": lambda: score(1),
             "one query": lambda: score(2, n=1),
             "turned, 4-D": lambda: problem.dot_product_similarity(
                 *map(edges.turned, inputs(2, 3).values())
