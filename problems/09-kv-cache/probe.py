@@ -251,9 +251,9 @@ def about_past(problem):
         before = [each.clone() for each in held]
         try:
             call()
+            return not all(map(torch.equal, before, held))
         except Mismatch:  # in grading that is how a changed result is seen
             return True
-        return not all(map(torch.equal, before, held))
 
     def given():
         module, past = attention(problem, 6, 2), some_past(2, 2, 3, 3)

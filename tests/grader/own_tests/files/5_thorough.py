@@ -59,6 +59,22 @@ def test_module_in_float64_with_any_batch_and_again(problem):
             assert torch.allclose(a, b, atol=1e-10)
 
 
+def test_tokens_of_zeros_and_tokens_that_are_alike(problem):
+    module, x = problem.ScaledAttention(4), torch.randn(2, 5, 4)
+    x[:, 1], x[:, 3] = 0, x[:, 2]
+    want = attention(module.query(x), module.key(x), module.value(x))
+    assert torch.allclose(module(x), want, atol=1e-6)
+    q, k, v = (torch.randn(5, 4) for _ in "qkv")
+    k[1] = 0
+    assert torch.allclose(problem.scaled_dot_product_attention(q, k, v), attention(q, k, v))
+
+
+def test_vectors_of_thousands(problem):
+    q, k, v = torch.randn(3, 5000), torch.randn(4, 5000), torch.randn(4, 2)
+    found = problem.scaled_dot_product_attention(q, k, v)
+    assert torch.allclose(found, attention(q, k, v), atol=1e-4)
+
+
 def test_module_in_training_and_evaluation(problem):
     module, x = problem.ScaledAttention(4), torch.randn(2, 3, 4)
     assert torch.equal(module(x), module(x))
