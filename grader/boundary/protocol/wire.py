@@ -438,10 +438,11 @@ class GraphForm(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class ChangedState(Struct, forbid_unknown_fields=True):
-    """What a call changed of a module: parameters that were replaced, and buffers."""
+    """What a call changed of a module: parameters that were replaced, buffers, and modes."""
 
     replaced: list[str]
     buffers: list[tuple[MemberPath, SomeTensor, bool]]
+    modes: list[tuple[str, bool]] = []
 
 
 _NOTHING = msgspec.Raw(b"null")

@@ -171,7 +171,7 @@ class Twin:
             self._weights.append((name, place, tensor))
 
     def take(self, response: Response, tensors: list[Tensor], root: nn.Module | None) -> list[str]:
-        """Take over new buffers; return the names of the parameters that the call changed.
+        """Take over new buffers and modes; return the names of the parameters that it changed.
 
         That their entries did is seen where they lie; that one was replaced, the worker says.
         """
@@ -189,6 +189,8 @@ class Twin:
             if not is_persistent:
                 owner._non_persistent_buffers_set.add(last)
             self._buffers[name] = tensor.clone()
+        for path, mode in response.state.modes:
+            root.get_submodule(path).__dict__["training"] = self._settings[path][0] = mode
         replaced = [named(name, self._known) for name in response.state.replaced]
         for name in replaced:
             del self._known[name]  # the worker gets it again

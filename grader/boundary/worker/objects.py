@@ -13,7 +13,7 @@ from grader.boundary.protocol.codec import (
     class_name,
     same,
 )
-from grader.boundary.protocol.layers import STOCK, identity, stock_name, tensors_of
+from grader.boundary.protocol.layers import STOCK, identity, parts_of, stock_name, tensors_of
 from grader.boundary.protocol.wire import (
     MAX_DEPTH,
     MAX_FIELDS,
@@ -41,6 +41,7 @@ class StudentModule:
         self.module = module
         self._known: dict[str, Tensor] = {}
         self._places: dict[str, int] = {}
+        self._modes = {path: part.training for path, part in parts_of(module)}
         self._remember()
 
     def _remember(self) -> None:
@@ -66,13 +67,13 @@ class StudentModule:
                 self._known[name] = tensor.clone()
         for path, training, settings in state.settings:
             module = self.module.get_submodule(path)
-            module.training = training
+            module.training = self._modes[path] = training
             for name, value in settings:
                 setattr(module, name, reader.read(value))
         return [parameters[name] for name in weights]
 
     def changes(self, packer: ResponsePacker) -> ChangedState:
-        """Return the names of parameters that were replaced, and the buffers that were changed.
+        """Return the names of parameters that were replaced, and changed buffers and modes.
 
         Whether the entries of parameters were changed, the other side sees.
         """
@@ -89,7 +90,14 @@ class StudentModule:
         ]
         if buffers:  # they can be read
             self._remember()
-        return ChangedState(replaced, buffers)
+        return ChangedState(replaced, buffers, self._changed_modes())
+
+    def _changed_modes(self) -> list[tuple[str, bool]]:
+        """Return the modes that the code has set; what was not there at first has none."""
+        now = {path: part.training for path, part in parts_of(self.module) if path in self._modes}
+        changed = [(path, mode) for path, mode in now.items() if mode is not self._modes[path]]
+        self._modes |= now
+        return [(path, mode) for path, mode in changed if isinstance(mode, bool)]
 
     def _is_persistent(self, name: str) -> bool:
         path, _, last = name.rpartition(".")

@@ -103,6 +103,27 @@ def test_train_eval_and_settings_of_layers_reach_the_worker(opened):
     assert (layer(x) == 0).all()
 
 
+def test_modes_that_the_code_changes_come_back(opened):
+    layer = opened("""
+        from torch import nn
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.drop, self.other = nn.Dropout(1.0), nn.Identity()
+            def forward(self, x):
+                return self.drop(x)
+            def generate(self, x):
+                self.eval()
+                self.other.train()
+                return x
+        """).Layer()
+    x = torch.ones(3)
+    layer.generate(x)
+    assert [part.training for part in layer.modules()] == [False, False, True]
+    assert layer(x).all()
+    assert not layer.train()(x).any()
+
+
 def test_settings_that_the_code_changes_stay_as_it_left_them(opened):
     layer = opened("""
         from torch import nn
