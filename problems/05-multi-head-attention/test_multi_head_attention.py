@@ -1046,7 +1046,7 @@ def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):
 @pytest.mark.points(0.25)
 def test_hidden_dropout_of_one(problem, rng):
     """In training the weights of a single head and of a single token are dropped, too"""
-    check_dropout(problem, rng.normal(1, 1, 1), 0.3, batch=400)
+    check_dropout(problem, rng.normal(1, 1, 1), 0.3, batch=120)
 
 
 @pytest.mark.points(0.5)
