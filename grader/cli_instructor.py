@@ -175,16 +175,16 @@ def grade(
 
 
 def _classes_called_as_students(paths: list[Path], intake: Intake, out: Path) -> list[str]:
-    """Return a line for each class in what is called as a student is: its names are that one's."""
+    """Return a line for each path that was read as a class, though a student has its name."""
     from grader.grade.previous import RESULTS, result_path
     from grader.intake.archives.kinds import without_suffix
 
     if len(intake.submissions) <= len(paths):
         return []
     return [
-        f"{quoted(path.name)} was read as a class, though a student is called so. If that "
-        "student made it, no folder in it is another's work: take them out of it, and grade "
-        "the class again."
+        f"{quoted(path.name)} was read as a class, although a student has that name. If it is "
+        "that student's own work, the folders in it are not other students' work: remove them "
+        "and grade the class again."
         for path in paths
         if result_path(out / RESULTS, without_suffix(path.resolve().name)).is_file()
     ]

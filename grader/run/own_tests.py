@@ -15,7 +15,7 @@ import linecache
 import random
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,7 +33,7 @@ MOST_TESTS = 500
 """Tests, cases counted, of one file."""
 
 MOST_BYTES = 64 << 10
-"""The size of a file: what it repeats is looked at outside of the sandbox."""
+"""The largest size of a file: its copies are looked for outside of the sandbox."""
 
 _SEED = 20
 _FILE = "tests of your own"
@@ -62,7 +62,10 @@ class RefusedTests(StrEnum):
     )
     SETUP = "{name} would not be run here{where}. Call it in the tests that need it."
     MARK = "{name} has the mark {other}. The only mark that is known here is parametrize."
-    NOT_AT_TOP = f"{{name}} is not written with `def` at the top of the file. {_INSTEAD}"
+    NOT_AT_TOP = (
+        "{name} is not what is defined with `def {name}` at the top level of the file, outside of "
+        f"any `if`, loop or function. {_INSTEAD}"
+    )
     NOT_PLAIN = "{name} is no plain function: it must neither be async nor yield."
     CASES = "The cases of {name} don't fit the names that they are for."
     ASKS = (
@@ -184,8 +187,8 @@ def _as_it_was() -> Iterator[None]:
 # Reading the file
 
 
-def _loaded(source: bytes, through: Through) -> tuple[ModuleType, set[str]]:
-    """Return the file as a module, and the names of the functions that stand at its top."""
+def _loaded(source: bytes, through: Through) -> tuple[ModuleType, dict[str, int]]:
+    """Return the file as a module, and where the functions begin that stand at its top level."""
     module = ModuleType("test_mine")
     module.__file__ = _FILE
     vars(module)["__builtins__"] = vars(builtins) | {"__import__": _import}
@@ -206,9 +209,16 @@ def _loaded(source: bytes, through: Through) -> tuple[ModuleType, set[str]]:
         raise Unusable(RefusedTests.LOADING, type(error).__name__, line=line) from None
     except BaseException:
         raise Unusable(RefusedTests.ENDS) from None
-    return module, {
-        n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    functions = (each for each in tree.body if isinstance(each, _FUNCTIONS))
+    return module, {each.name: _first_line(each) for each in functions}
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return where a function begins: at its first decorator, if it has one."""
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
 
 
 _SETUPS = {
@@ -249,12 +259,12 @@ def _import(
 # Its tests, and the cases of each
 
 
-def _all_cases(module: ModuleType, at_top: Collection[str]) -> list[Case]:
+def _all_cases(module: ModuleType, at_top: Mapping[str, int]) -> list[Case]:
     """Return all tests of a module, each case by itself.
 
     Args:
         module: the file.
-        at_top: the names of the functions that stand at its top.
+        at_top: by the names of the functions at its top level, the lines at which they begin.
 
     Raises:
         Unusable: there is none, or one is not of the kind that is run here.
@@ -272,12 +282,13 @@ def _all_cases(module: ModuleType, at_top: Collection[str]) -> list[Case]:
     return found
 
 
-def _cases(module: ModuleType, at_top: Collection[str]) -> Iterator[Case]:
+def _cases(module: ModuleType, at_top: Mapping[str, int]) -> Iterator[Case]:
     _parametrize(module, "pytestmark")
     for name, function in [*vars(module).items()]:
         if not (name.startswith("test") and inspect.isfunction(function)):
             continue
-        if name not in at_top:  # nor would `repeats` see what it repeats
+        # `repeats` has seen no other function of that name.
+        if at_top.get(name) != inspect.unwrap(function).__code__.co_firstlineno:
             raise Unusable(RefusedTests.NOT_AT_TOP, name)
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise Unusable(RefusedTests.NOT_PLAIN, name)

@@ -294,7 +294,7 @@ def test_nothing_is_kept_between_calls(problem, rng):
             q, k, x = rng.normal(3, 4), rng.normal(2, 4), rng.normal(3, 4) + shift
             expected = softmax_along(x, -1)
             actual = problem.softmax(x)
-            call = f"the {number} softmax(x), with numbers near {shift:g} in float32"
+            call = f"the {number} softmax(x), with scores near {shift:g} in float32"
             check(actual, expected, call)
             kept.append((actual, expected, f"{call}, looked at after other calls"))
             scores = torch.tensor(similarity_by_hand(q.tolist(), k.tolist()))

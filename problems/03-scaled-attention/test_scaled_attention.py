@@ -183,12 +183,12 @@ def test_attention_takes_transposed_tensors(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_attention_with_many_keys(problem, rng):
-    """scaled_dot_product_attention averages many keys and large values, also by small weights"""
+    """scaled_dot_product_attention averages many keys and large values, also with small weights"""
     q, k, v = rng.normal(2, 5) / 10, rng.normal(300, 5), 1000 * (2 + rng.normal(300, 3))
     # To the second query key 0 scores 14 and all others 0, so each of their weights is 8e-7.
     q[1] = torch.tensor([14 * math.sqrt(5), 0, 0, 0, 0])
     k[:, 0], k[0, 0], k[1], v[0] = 0, 1, 0, 0
-    what = "300 keys, values near 2000, and of the second query one score of 14 above others of 0"
+    what = "300 keys, values near 2000, for the second query one score of 14 where all others are 0"
     check_attention(problem, q, k, v, f"{what}; k[1] and v[0] are 0")
 
 

@@ -206,7 +206,7 @@ def check_dropout_layer(module, name, rate, call):
 
 
 def check_impossible_heads(problem, n_embd, n_head):
-    """Require that no heads of this number are made of so many entries."""
+    """Require a ValueError for a number of heads that n_embd entries can't be split into."""
     make = partial(problem.MultiHeadAttention, n_embd, n_head)
     check_refused(named(n_embd, n_head), make, "no such heads can be made")
 
@@ -363,13 +363,15 @@ def test_nothing_is_remembered(problem, rng):
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize("case", ["scores far below 0 but the last", "one future score far above"])
+@pytest.mark.parametrize(
+    "case", ["all scores but the last far below 0", "one future score far above"]
+)
 def test_future_is_hidden_at_any_score(problem, rng, case):
     """With causal=True the future has the weight 0, however large or small the scores are"""
     # Entry 0 of every head is what queries and keys are made of; the other entries are 0.
     weights, x = plain_weights(6), rng.normal(2, 5, 6)
     starts = torch.tensor([0, 3])
-    if case == "scores far below 0 but the last":
+    if case == "all scores but the last far below 0":
         # From the lowest to the last it is farther than from float32's lowest number to 0.
         weights["c_attn.bias"][starts] = 1.8e19
         weights["c_attn.bias"][6 + starts] = -1.7e19

@@ -454,7 +454,7 @@ def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
 
 
 DROPPING_CALLS = 5
-"""So often a Block in training is called, each time with its part of a batch."""
+"""How many times a Block in training is called, each time with a part of the batch."""
 
 
 def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):

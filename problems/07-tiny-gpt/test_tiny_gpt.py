@@ -609,12 +609,15 @@ def test_generate_leaves_the_mode(problem, rng):
     model.train().generate(idx, 0)
     call = f"{call}.train().generate(idx, 0), then model(idx)"
     check_mode(model, idx, True, f"{call} twice")
-    after = f"the logits of {call}, where the same seed drops the same numbers as before generate"
+    after = (
+        f"the logits of {call}, where dropout with the same seed should drop the same entries as "
+        "before generate"
+    )
     check(seeded_logits(model, idx, call), before, after, **NEAR)
 
 
 def seeded_logits(model, idx, call):
-    """The logits after always the same seed, which says what dropout drops."""
+    """The logits in training after one fixed seed, so that dropout drops the same entries."""
     torch.default_generator.manual_seed(6)
     return answer(model, call, idx)[0]
 
@@ -818,8 +821,8 @@ def test_batches_by_generator(problem, rng):
     require(not torch.equal(*both), f"{call}\n{message}")
     for row in range(6):
         differ = any(not torch.equal(x[row], drawn[0][row]) for x in drawn)
-        message = f"Row {row} is the same piece in each of {len(drawn)} batches."
-        require(differ, f"{call}\n{message} All rows are drawn.")
+        message = f"Row {row}, counted from 0, is the same piece in each of {len(drawn)} batches."
+        require(differ, f"{call}\n{message} Every row should be drawn at random.")
 
 
 # bigram_loss

@@ -690,7 +690,9 @@ def test_names_and_positions(problem, rng):
     many = rng.normal(240, 200) / 4
     drawn = check_tokens(problem.sample(many.clone()), (240,), 200, "sample(logits)")
     rank = (many > many.gather(-1, drawn[:, None])).sum(-1).max() + 1
-    message = f"Of 200 tokens it drew none but the {rank} most probable. Is a filter on by default?"
+    message = (
+        f"It drew only from the {rank} most probable of 200 tokens. Is a filter on by default?"
+    )
     require(rank > 100, f"sample(logits) with logits of shape (240, 200)\n{message}")
     rows = torch.tensor([LOGITS]).repeat(1500, 1)
     probabilities = probabilities_by_hand(LOGITS, 2.0, 4, 0.7)

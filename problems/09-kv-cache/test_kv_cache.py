@@ -858,7 +858,7 @@ def cost_of_one_more(problem, rng, config, n_past, how):
     as a table for the mask. What is done for the tokens of the past has a limit, too.
     """
     weights = weights_for(rng, config)
-    weights["transformer.ln_f.weight"] *= 0.1  # tokens are so alike that chance misses the best one
+    weights["transformer.ln_f.weight"] *= 0.1  # so near that a drawn token is no best one
     module = make_gpt(problem, config, weights)
     idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":

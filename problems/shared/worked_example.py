@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 import torch
 
-from grader.errors import CannotLoad, InternalError
+from grader.code.forbidden import ForbiddenCall
+from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.run.calls import answers
 from grader.run.clock import seconds
 from grader.run.compare import (
@@ -486,12 +487,14 @@ def check_gradient_mode(call, enabled):
 def check_refused(call, run, reason=""):
     """Require that `run` raises ValueError, and leaves the gradient mode as it is.
 
-    What says that the code isn't written yet, or has a slip elsewhere, goes on its way.
+    What has a verdict of its own goes on its way: code that isn't written yet, or has a slip.
     """
     enabled = torch.is_grad_enabled()
     try:
         run()
-    except (NotImplementedError, NameError, AttributeError, CannotLoad, InternalError):
+    except (NotImplementedError, NameError, AttributeError, MemoryError):
+        raise
+    except (CannotLoad, InternalError, ForbiddenCall, Mismatch):
         raise
     except ValueError:
         check_gradient_mode(call, enabled)

@@ -885,7 +885,7 @@ def _oddity(tensor: Tensor, plain: Tensor | None) -> str:
     if _is_of_functorch(tensor):
         return "a tensor of torch.func that was kept for too long"
     if isinstance(tensor, _OF_LAZY_LAYERS):
-        return "a tensor of a lazy layer, such as nn.LazyLinear, which has no numbers before a call"
+        return "a tensor of a lazy layer (LazyLinear), which has no entries before its first call"
     of_class = "" if type(tensor) is Tensor else f" of the class {class_name(type(tensor))}"
     return f"a tensor{of_class} whose numbers can't be read"
 

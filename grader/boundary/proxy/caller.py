@@ -317,8 +317,9 @@ class Caller:
                     packer.arguments[numbered(number, len(packer.arguments))][0].requires_grad_()
                 _mark_lists(response, packer)
                 values = self._values(response, connection, tensors, packer)
-                if twin is not None:
-                    weights_changed = twin.take(response, tensors, subject.root)
+            if twin is not None and (ending is None or response.state is not None):
+                # Code that raises may have changed modes and buffers, too.
+                weights_changed = twin.take(response, tensors, subject.root)
         self._raise(ending)
         if changed:
             marked = [mark(argument, connection.count_mark()) for argument in changed]

@@ -112,15 +112,21 @@ def test_modes_that_the_code_changes_come_back(opened):
                 self.drop, self.other = nn.Dropout(1.0), nn.Identity()
             def forward(self, x):
                 return self.drop(x)
-            def generate(self, x):
+            def generate(self, x, stops=False):
                 self.eval()
                 self.other.train()
+                if stops:
+                    raise ValueError("stopped")
                 return x
         """).Layer()
     x = torch.ones(3)
     layer.generate(x)
     assert [part.training for part in layer.modules()] == [False, False, True]
     assert layer(x).all()
+    assert not layer.train()(x).any()
+    with pytest.raises(ValueError, match="stopped"):
+        layer.generate(x, stops=True)
+    assert not layer.training
     assert not layer.train()(x).any()
 
 

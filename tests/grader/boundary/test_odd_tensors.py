@@ -181,7 +181,7 @@ SENTENCES = {
     "fake": "a tensor of the class FakeTensor whose numbers can't be read",
     "no storage": "a tensor whose numbers can't be read",
     "leaked from grad": "a tensor of torch.func that was kept for too long",
-    "lazy": "a tensor of a lazy layer, such as nn.LazyLinear, which has no numbers before a call",
+    "lazy": "a tensor of a lazy layer (LazyLinear), which has no entries before its first call",
     "nested": "a nested tensor",
     "sparse": "a tensor that isn't a plain dense one on the CPU",
     "expanded far": "it is too large",

@@ -50,7 +50,7 @@ def test_a_class_in_one_students_archive_is_told(term: Any, tmp_path: Path) -> N
     mallory = {f"{name}/01-doubling/problem.py": term.wrong for name in ("ada", "mallory")}
     shutil.make_archive(str(tmp_path / "mallory"), "zip", write(tmp_path / "of mallory", mallory))
     told = term.command(paths=[tmp_path / "mallory.zip"])
-    assert "'mallory.zip' was read as a class, though a student is called so." in told
+    assert "'mallory.zip' was read as a class, although a student has that name." in told
 
 
 def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) -> None:
