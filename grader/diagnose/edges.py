@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, cast
 
-from grader.code.batch import Batched, Call, one_by_one
+from grader.code.batch import Call, together
 from grader.code.tensors import Tensor, nn, parameters, torch
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
@@ -116,10 +116,9 @@ def loses_steps(run: Run, *inputs: Tensor) -> bool:
 
 def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
     """Tell whether a call without gradients writes over what the call before returned."""
-    calls = [Call((x,)), Call((other,))]
     with torch.no_grad():
         try:
-            _ = module.answers(calls) if isinstance(module, Batched) else one_by_one(module, calls)
+            together(module, [Call((x,)), Call((other,))])
         except Mismatch:
             return True
     return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from grader.code.batch import Batched, Call, one_by_one
+from grader.code.batch import Batched, Call, together
 from grader.code.tensors import Tensor
 
 
@@ -38,9 +38,7 @@ def answers(
     ahead = [None] * len(given) if upstreams is None else [*upstreams]
     each = [_call(arguments, g) for arguments, g in zip(given, ahead, strict=True)]
     chosen = None if seeds is None else [*seeds]
-    if isinstance(function, Batched):
-        return function.answers(each, chosen)
-    return one_by_one(function, each, chosen)
+    return together(function, each, chosen)
 
 
 def answer(

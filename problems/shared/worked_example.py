@@ -484,17 +484,19 @@ def check_gradient_mode(call, enabled):
     )
 
 
-def check_refused(call, run, reason=""):
-    """Require that `run` raises ValueError, and leaves the gradient mode as it is.
+_OF_ITS_OWN = (
+    *(NotImplementedError, NameError, AttributeError, MemoryError),
+    *(CannotLoad, InternalError, ForbiddenCall, Mismatch),
+)
+"""What has a verdict of its own: code that isn't written yet, has a slip, or gave no answer."""
 
-    What has a verdict of its own goes on its way: code that isn't written yet, or has a slip.
-    """
+
+def check_refused(call, run, reason=""):
+    """Require that `run` raises ValueError, and leaves the gradient mode as it is."""
     enabled = torch.is_grad_enabled()
     try:
         run()
-    except (NotImplementedError, NameError, AttributeError, MemoryError):
-        raise
-    except (CannotLoad, InternalError, ForbiddenCall, Mismatch):
+    except _OF_ITS_OWN:
         raise
     except ValueError:
         check_gradient_mode(call, enabled)

@@ -13,7 +13,14 @@ from grader.boundary.protocol.codec import (
     class_name,
     same,
 )
-from grader.boundary.protocol.layers import STOCK, identity, parts_of, stock_name, tensors_of
+from grader.boundary.protocol.layers import (
+    STOCK,
+    identity,
+    parts_of,
+    stock_name,
+    tensors_in,
+    tensors_of,
+)
 from grader.boundary.protocol.wire import (
     MAX_DEPTH,
     MAX_FIELDS,
@@ -77,7 +84,8 @@ class StudentModule:
 
         Whether the entries of parameters were changed, the other side sees.
         """
-        tensors, places, known = [*tensors_of(self.module)], self._places, self._known
+        parts = parts_of(self.module)
+        tensors, places, known = [*tensors_in(parts)], self._places, self._known
         replaced = [
             name
             for name, tensor, is_parameter in tensors
@@ -90,11 +98,11 @@ class StudentModule:
         ]
         if buffers:  # they can be read
             self._remember()
-        return ChangedState(replaced, buffers, self._changed_modes())
+        return ChangedState(replaced, buffers, self._changed_modes(parts))
 
-    def _changed_modes(self) -> list[tuple[str, bool]]:
+    def _changed_modes(self, parts: list[tuple[str, nn.Module]]) -> list[tuple[str, bool]]:
         """Return the modes that the code has set; what was not there at first has none."""
-        now = {path: part.training for path, part in parts_of(self.module) if path in self._modes}
+        now = {path: part.training for path, part in parts if path in self._modes}
         changed = [(path, mode) for path, mode in now.items() if mode is not self._modes[path]]
         self._modes |= now
         return [(path, mode) for path, mode in changed if isinstance(mode, bool)]
