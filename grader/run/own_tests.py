@@ -63,8 +63,9 @@ class RefusedTests(StrEnum):
     SETUP = "{name} would not be run here{where}. Call it in the tests that need it."
     MARK = "{name} has the mark {other}. The only mark that is known here is parametrize."
     NOT_AT_TOP = (
-        "{name} is not what is defined with `def {name}` at the top level of the file, outside of "
-        f"any `if`, loop or function. {_INSTEAD}"
+        "{name} is not the function that is written with `def {name}` at the top level of the "
+        "file: it stands deeper, or something such as a decorator has put another one in its "
+        f"place. {_INSTEAD}"
     )
     NOT_PLAIN = "{name} is no plain function: it must neither be async nor yield."
     CASES = "The cases of {name} don't fit the names that they are for."

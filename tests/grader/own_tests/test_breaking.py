@@ -204,6 +204,10 @@ UNUSABLE = {
     "odd marks": "def test_it(problem): pass\ntest_it.pytestmark = [7]",
     "not at the top": "if True:\n    def test_it(problem): pass\n",
     "not written with def": "exec('def test_it(problem): pass')\n",
+    "a decorator of its own": (
+        "def twice(test):\n    return lambda problem: (test(problem), test(problem))\n"
+        "@twice\ndef test_it(problem): pass\n"
+    ),
     "another function": "def one(problem): pass\ndef test_it(problem): pass\ntest_it = one\n",
     "by another name": "def one(problem): pass\nglobals()['test_it'] = one\n",
     "a coroutine": "async def test_it(problem):\n    pass\n",
