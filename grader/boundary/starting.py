@@ -30,7 +30,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from grader.errors import InternalError
+from grader.course import own_course
+from grader.errors import InternalError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -132,7 +133,10 @@ def secret_paths() -> list[str]:
     """Return what a worker must not read, wherever Python's own folders may lie."""
     # A virtual environment may lie in the course's folder, so not the whole folder is named.
     names = ("problems", "solutions", "tests", "examples", "docs", "grader", ".git")
-    return [str(ROOT / name) for name in names]
+    roots = [ROOT]
+    with suppress(UsageError):  # without a course there is nothing of one to read
+        roots.append(own_course().root)
+    return [str(root / name) for root in dict.fromkeys(roots) for name in names]
 
 
 def message_pair() -> tuple[socket.socket, socket.socket]:

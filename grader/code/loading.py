@@ -10,8 +10,8 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 
 from grader.code.compiled import compiled
-from grader.code.is_stub import says_stub
 from grader.code.out_of_memory import out_of_memory
+from grader.code.says_stub import says_stub
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
 from grader.result import Status

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from grader.boundary.protocol.codec import class_name
 from grader.boundary.protocol.wire import FILE, MAX_TEXT, MODULE, ErrorForm
-from grader.code.is_stub import came_after, says_stub
 from grader.code.operands import Operands, operands_of
 from grader.code.out_of_memory import out_of_memory
+from grader.code.says_stub import came_after, says_stub
 
 _META = re.compile(r"\bmeta\b|\bMeta\w+Type\b")
 # As it is, where a metaclass has a property of this name.
