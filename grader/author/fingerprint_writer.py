@@ -114,8 +114,8 @@ def _instrument_sha256(problem: Problem) -> str:
         return ""
     paths = _imported([problem.probe_file, Path(asking.__file__)], problem)
     # In an order that is the same wherever the course and the grader lie.
-    paths = sorted(paths, key=lambda path: (path.name, path.read_bytes()))
-    code = sha256_of({str(n): path for n, path in enumerate(paths)})
+    in_order = sorted(paths, key=lambda path: (path.name, path.read_bytes()))
+    code = sha256_of({str(n): path for n, path in enumerate(in_order)})
     values = numpy if problem.manifest.values == "numpy" else torch
     version = str(values.__version__)
     return "\n".join([code, version.partition("+")[0], *problem.entry.forbidden])
