@@ -390,7 +390,9 @@ def doctor() -> None:
 @app.command()
 def audit(
     problems: Problems = None,
-    out: Annotated[Path | None, typer.Option(help="folder for the tables as files")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for audit.csv: mistakes by tests")
+    ] = None,
     jobs: Jobs = None,
     write_fingerprints: Annotated[
         bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
@@ -430,14 +432,14 @@ def audit(
             write_records,
         )
         from grader.author.sweep import sweep_findings
-        from grader.author.tables import TABLES, crossed_table, legend, matrix, write_tables
+        from grader.author.tables import TABLE, crossed_table, legend, matrix, write_table
         from grader.grade.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
         course = this_course()
         selected = course.select(problems or [])
         if out is not None:
-            require_writable(out, (), TABLES)
+            require_writable(out, (), (TABLE,))
         before = None if against is None else read_records(against)
         with progress_bar() as progress:
             task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
@@ -456,7 +458,7 @@ def audit(
         if equivalence:
             found.findings.extend(equivalence_findings(course, found, jobs or default_jobs()))
         if out is not None:
-            write_tables(found, selected, out)
+            write_table(found, selected, out)
         graded = (
             graded_submissions(with_, course, selected, jobs or default_jobs()) if with_ else []
         )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -17,7 +15,6 @@ from grader.author.generalisation import Generalisation
 from grader.author.running import CandidateOutcome
 from grader.course import Problem
 from grader.files import write_whole
-from grader.reports.page import render
 
 
 def matrix(audit: Audit, problem: Problem) -> Table:
@@ -75,12 +72,12 @@ def test_names(audit: Audit, problem: Problem) -> list[str]:
     return list(dict.fromkeys(test.name for test in solution.result.tests))
 
 
-TABLES = ("audit.csv", "audit.html")
-"""What the files of an audit are called."""
+TABLE = "audit.csv"
+"""What the file of an audit is called."""
 
 
-def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
-    """Write `audit.html`, and `audit.csv` with a line for each mistake and test, into `folder`."""
+def write_table(audit: Audit, problems: list[Problem], folder: Path) -> None:
+    """Write `audit.csv`, with a line for each mistake and test, into `folder`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])
@@ -89,38 +86,7 @@ def write_tables(audit: Audit, problems: list[Problem], folder: Path) -> None:
             for test in outcome.result.tests:
                 row = [problem.id, outcome.candidate.name, test.id, test.hidden, test.status]
                 writer.writerow([*row, outcome.named])
-    for name, content in zip(TABLES, (text.getvalue(), page(audit, problems)), strict=True):
-        write_whole(folder / name, content)
-
-
-def page(audit: Audit, problems: list[Problem]) -> str:
-    """Return the summary, the findings and all tables as one HTML page without other files."""
-    return render(
-        "audit.html.j2",
-        summary=audit.summary(),
-        findings=audit.findings,
-        problems=[_problem_view(audit, problem) for problem in problems],
-    )
-
-
-def _problem_view(audit: Audit, problem: Problem) -> dict[str, Any]:
-    (solution,) = audit.of(CandidateKind.SOLUTION, problem)
-    mistakes = [_mistake_view(outcome) for outcome in audit.of(CandidateKind.MISTAKE, problem)]
-    catches = Counter(name for mistake in mistakes for name in mistake["caught_by"])
-    hidden = {test.name: test.hidden for test in solution.result.tests}
-    tests = [{"name": n, "hidden": h, "catches": catches[n]} for n, h in hidden.items()]
-    return {"id": problem.id, "tests": tests, "mistakes": mistakes}
-
-
-def _mistake_view(outcome: CandidateOutcome) -> dict[str, Any]:
-    return {
-        "name": outcome.candidate.name,
-        "text": f"{outcome.text.when}. {outcome.text.look}",
-        "caught_by": {test.name for test in outcome.caught_by},
-        "points": _points(outcome),
-        "weight": str(outcome.weight),
-        "named": outcome.named,
-    }
+    write_whole(folder / TABLE, text.getvalue())
 
 
 def _points(outcome: CandidateOutcome) -> str:
