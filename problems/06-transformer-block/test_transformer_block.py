@@ -468,7 +468,7 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
         whole = batched(block_by_hand, x, held, n_head) - x
         module = make(problem, "Block", held, n_embd, n_head, dropout=rate).train()
         many = x.repeat(batch // DROPPING_CALLS, 1, 1)  # several calls, as each should draw anew
-        calls = [(many.clone(),)] * DROPPING_CALLS
+        calls = [(many.clone(),) for _ in range(DROPPING_CALLS)]
         several = answers(module, calls, seeds=range(DROPPING_CALLS))
         output = torch.cat([check_form(each, many, call) for each in several])
         many = x.expand_as(output)
@@ -924,7 +924,7 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
 @torch.no_grad()
 def check_counts_vary(mlp, x):
     """Require that an MLP(4, dropout=0.5) in training doesn't always drop as many of 8 entries."""
-    outputs = answers(mlp, [(x.clone(),)] * 30, seeds=range(30))
+    outputs = answers(mlp, [(x.clone(),) for _ in range(30)], seeds=range(30))
     call = f"{named('MLP', 4, dropout=0.5)}(x) in training, under torch.no_grad()"
     counts = {int((check_form(output, x, call).abs() < 1e-9).sum()) for output in outputs}
     message = (
