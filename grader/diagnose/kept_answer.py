@@ -15,6 +15,9 @@ _RELATIVE, _ABSOLUTE = 2e-4, 2e-5
 DIGITS = 6
 """Of each number that is kept."""
 
+EDGE = "edge: "
+"""How questions begin that are about what is extreme or beside the numbers."""
+
 RETURNED = "returned-"
 """How the name begins of what came back and is no tensor of a size to keep."""
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from grader.diagnose.answers import Answer, alike, same
 from grader.diagnose.evidence import Certainty, Evidence, Source
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.diagnose.kept_answer import EDGE
 from grader.diagnose.probe import Answers, owner
-from grader.diagnose.unknown_answers import EDGE
 from grader.result import ALTERNATIVE, WrongAnswers
 from grader.text import listed
 

@@ -12,15 +12,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from grader.diagnose.kept_answer import Answer, same
+from grader.diagnose.kept_answer import EDGE, Answer, same
 from grader.result import ProblemResult, Status, SubmissionResult, WrongAnswers
 
 _MOST_EDGES = 0.8
 
 _STOPS = "!"
-
-EDGE = "edge: "
-"""How questions begin that are about what is extreme or beside the numbers."""
 
 
 @dataclass(frozen=True)

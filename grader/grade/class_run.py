@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.diagnose.edits import REFERENCE, right_files
+from grader.diagnose.unknown_answers import groups
 from grader.files import locked, sha256_of, write_whole
 from grader.grade.cluster import grade_on_cluster
 from grader.grade.outcome import assemble
@@ -22,7 +23,7 @@ from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
 from grader.reports.class_table import RunSummary
-from grader.reports.dashboard import ClassFacts, dashboard
+from grader.reports.dashboard import ClassFacts, NamelessMistake, dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.gradescope_json import results_json
@@ -292,7 +293,7 @@ class _Keeper:
         shown, problems, optional = self.shown(), self.problems(), self.optional()
         identical = identical_files(shown, self._sources, self._own_files())
         write_student_pages(shown, self._sources, self._out / STUDENT_PAGES, identical)
-        about = ClassFacts(run.news, self.sections(), run.absent)
+        about = ClassFacts(run.news, self.sections(), run.absent, _nameless(shown))
         others = [id for ids in optional.values() for id in ids]
         pages = {
             _INDEX: dashboard(shown, problems, identical, optional, about),
@@ -324,3 +325,11 @@ class _Keeper:
         files = {p.relative_to(reports).as_posix(): p for p in reports.rglob("*.*")}
         made_by = {name: path for name, path in files.items() if path.suffix in _SOURCES}
         return f"{self._policy} {sha256_of(made_by)}"
+
+
+def _nameless(results: Iterable[SubmissionResult]) -> list[NamelessMistake]:
+    valid = [result for result in results if result.status != Status.INTERNAL]
+    return [
+        NamelessMistake(each.problem, each.name, each.owners, each.failed, each.submissions)
+        for each in groups(valid)
+    ]

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median
+from typing import NamedTuple
 
-from grader.diagnose.unknown_answers import groups
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
 from grader.reports.mistake_table import mistakes_made
@@ -85,6 +85,24 @@ class ProblemRow:
         return mean(self.shares) if self.shares else 0.0
 
 
+class NamelessMistake(NamedTuple):
+    """A mistake that has no name yet.
+
+    Attributes:
+        problem: the problem's id.
+        name: what commands call it.
+        owners: the functions and classes in which it shows.
+        failed: the titles of the tests that it always fails.
+        submissions: the names of the submissions that have it.
+    """
+
+    problem: str
+    name: str
+    owners: Sequence[str]
+    failed: Sequence[str]
+    submissions: Sequence[str]
+
+
 @dataclass(frozen=True)
 class ClassFacts:
     """What is known of a class beside its results.
@@ -93,11 +111,13 @@ class ClassFacts:
         news: what is new since the last run.
         sections: of everybody, by the name of the submission.
         absent: who is on the roster and has handed in nothing.
+        nameless: the mistakes without a name.
     """
 
     news: News = field(default_factory=News)
     sections: Mapping[str, str] = field(default_factory=dict)
     absent: Sequence[str] = ()
+    nameless: Sequence[NamelessMistake] = ()
 
 
 def dashboard(
@@ -131,7 +151,7 @@ def dashboard(
         cells=_cells,
         seconds=_seconds,
         remarks=class_remarks(results),
-        unknown=[(group, [who[name] for name in group.submissions]) for group in groups(valid)],
+        nameless=[(each, [who[name] for name in each.submissions]) for each in facts.nameless],
         mistakes=mistakes_made(valid),
         own_tests=tests_by_students(valid),
         identical=identical,

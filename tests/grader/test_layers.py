@@ -18,7 +18,7 @@ UNDER = {
     "boundary": {"code"},
     "intake": set[str](),
     "gradebook": set[str](),
-    "reports": {"diagnose/unknown_answers"},
+    "reports": set[str](),
     "grade": {"code", "diagnose", "run", "boundary", "intake", "gradebook", "reports"},
     "student": {"code", "diagnose", "run"},
     "author": {"code", "diagnose", "run", "boundary", "intake", "reports", "grade"},
@@ -42,15 +42,17 @@ WORKERS_SIDE |= {f"code/{name}" for name in ("returned", "tensors", "no_torch")}
 
 def imported(path: Path) -> set[str]:
     """The modules of the package that a file imports, anywhere in it, as paths without `.py`."""
-    found = set()
+    return {place for name in names_imported(path) if (place := place_of(name))}
+
+
+def names_imported(path: Path) -> set[str]:
+    """What a file imports, anywhere in it."""
+    found = set[str]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        found |= {place for name in names if (place := place_of(name))}
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
@@ -131,11 +133,19 @@ def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
     assert not outside, f"a worker would load {', '.join(sorted(outside))}"
 
 
-@pytest.mark.slow
+def test_the_boundary_knows_nothing_of_pytest() -> None:
+    for module in (module for module in MODULES if room(module) == "boundary"):
+        first = {name.partition(".")[0] for name in names_imported(PACKAGE / module)}
+        assert not first & {"pytest", "_pytest"}, module
+
+
+def test_nothing_imports_the_commands_but_the_instructors_own() -> None:
+    for module in MODULES:
+        commands = imported(PACKAGE / module) & {"cli", "cli_instructor"}
+        assert commands <= ({"cli"} if module == "cli_instructor.py" else set()), module
+
+
 def test_the_package_uses_no_private_part_of_pytest() -> None:
     for module in MODULES:
-        tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not any(name.startswith("_pytest") for name in names), module
+        private = [n for n in names_imported(PACKAGE / module) if n.startswith("_pytest")]
+        assert not private, module

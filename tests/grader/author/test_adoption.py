@@ -14,7 +14,8 @@ from grader.author.making_edits import meaning
 from grader.course import Course
 from grader.diagnose.edits import apply, mistakes_of, right_files
 from grader.diagnose.fingerprints import Fingerprints, Text
-from grader.diagnose.unknown_answers import EDGE, groups, same_fault
+from grader.diagnose.kept_answer import EDGE
+from grader.diagnose.unknown_answers import groups, same_fault
 from grader.errors import CourseError, UsageError
 from grader.grade.class_run import grade_class
 from grader.grade.settings import Settings

@@ -97,9 +97,14 @@ def test_an_adopted_mistake_is_named_and_nobody_graded_again(
     school.grade()
     kept(school, named(fault, less))
     (group,) = groups(load_previous(school.out / "results").results.values())
+    school.grade()
+    page = school.out / "index.html"
+    assert "Mistakes without a name" in page.read_text()
+    assert f"<code>{group.name}</code>" in page.read_text()
     adopt(group, "sat_on_by_a_cat", Text("a cat sat there"), school.course, problem)
     school.grade(school.folder / "ada")  # bob is not even given
     assert school.names() == []
+    assert "Mistakes without a name" not in page.read_text()
     own = of_bob(school)
     assert own.mistakes == [["sat_on_by_a_cat"]]
     assert own.diagnoses[0].endswith("looks as if a cat sat there.")
