@@ -192,12 +192,12 @@ def reset(
 ) -> None:
     """Put a problem's stub back; what you wrote is kept beside it."""
     with faults():
-        from grader.student.reset import is_stub, put_stub_back, require_stub
+        from grader.student.reset import put_stub_back, require_stub
 
         course = this_course()
         chosen = course.select([problem])[0]
         require_stub(course, chosen)
-        if is_stub(chosen):
+        if chosen.stub.is_file() and not chosen.is_begun:
             print_text(f"The problem.py of {chosen.id} is the stub already.")
             return
         if not yes:

@@ -20,6 +20,7 @@ from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import ForkedWorkers, SpawnedWorkers, Workers
 from grader.boundary.starting import BoundaryError
 from grader.code.tensors import torch
+from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.result import Isolation
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ class Boundary:
         self,
         level: Isolation = Isolation.SANDBOX,
         *,
-        call_seconds: float = 10.0,
+        call_seconds: float = TIMEOUT_SECONDS,
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
         capture: bool = False,

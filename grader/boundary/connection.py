@@ -24,8 +24,8 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.spawn import WorkerEnding, WorkerProcess
 from grader.boundary.starting import BoundaryError
-from grader.code.stopwatch import Limit, Stopwatch
 from grader.code.tensors import Tensor
+from grader.code.time_limit import NO_END, Limit, Stopwatch
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
 
@@ -59,7 +59,7 @@ class WorkerFailure(CannotLoad):
 class SubmissionBudget:
     """How long a submission's calls may take, and the reading of what comes back.
 
-    Time for which the worker only waited for a processor doesn't count; see `code.stopwatch`.
+    Time for which the worker only waited for a processor doesn't count; see `code.time_limit`.
 
     Args:
         call_seconds: seconds that one call may take.
@@ -167,7 +167,7 @@ class Connection:
                 self._charge(time.monotonic() - started)  # while the worker is there to be measured
         except TimeoutError:
             self.close()
-            raise WorkerFailure(Status.TIMEOUT, "Your code did not come to an end.") from None
+            raise WorkerFailure(Status.TIMEOUT, NO_END) from None
         except (Closed, ConnectionError):
             raise _failure(self._end(_GRACE_SECONDS)) from None
         except (ProtocolError, MemoryError):

@@ -1,100 +1,125 @@
-"""Ends code that runs for too long, in the process that it shares with the tests."""
+"""How long code may run, without the time in which other programs had the processors.
+
+A mark must not depend on what else a machine has to do, so a clock on the wall is no judge of slow
+code. Linux tells of each thread how long it ran and how long it waited, ready to run, for a
+processor. What is charged is all time but that waiting. Processor time alone would let a program
+sleep for ever, and would charge torch's threads, which wait for each other in loops, one by one.
+
+Who holds code to a limit: at home `grader.code.interrupt`, which raises an exception in it; in
+grading `grader.boundary.connection`, which ends the worker when a call takes too long.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import signal
-import sys
+import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-
-from pytest_timeout import is_debugging  # type: ignore[import-untyped]
-
-from grader.code.stopwatch import Limit, Stopwatch
+from contextlib import suppress
 
 TIMEOUT_SECONDS = 10.0
-"""How long one test may run. The slowest one takes less than a second."""
+"""How long one test may run at home, and one call in grading. The slowest takes less than one."""
 
 NO_END = "Your code did not come to an end."
-"""What the student reads of it."""
+"""What the student reads of code that was ended."""
+
+WALL_FACTOR = 20
+"""How many times as long as it may a thing can take by the clock on the wall, on any machine."""
+
+_NANOSECONDS = 1e9
+_SHORTEST_WAIT = 0.05
+
+_Threads = dict[str, tuple[float, float]]
 
 
-class DoesNotEnd(BaseException):  # not an Exception: student code may catch those and go on
-    """Code ran for longer than it may."""
-
-    def __str__(self) -> str:
-        return NO_END
-
-
-def time_limit(seconds: float, stopwatch: Stopwatch | None = None) -> AbstractContextManager[None]:
-    """Return a context in which DoesNotEnd is raised once it has run for so many seconds.
+class Stopwatch:
+    """Measures a process from now on.
 
     Args:
-        seconds: how long it may run.
-        stopwatch: one that was started just now, which saves to start another.
-
-    Time in which the code only waited for a processor doesn't count (`code.stopwatch`), where the
-    system tells it.
-
-    In the main thread an alarm of the operating system does that. Where there is none, as on
-    Windows and in other threads, a second thread does, and it reaches only what runs Python: code
-    that waits in C ends the wait first. Nobody is hurried who looks at their code in a debugger.
+        process: its id; None for the process that asks. If it is another one, the time for which
+            this thread here waits for a processor isn't charged either.
     """
-    limit = Limit(seconds, stopwatch or Stopwatch())
-    if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
-        return _alarm(limit)
-    return _second_thread(limit)
+
+    def __init__(self, process: int | None = None) -> None:
+        self._folder = f"/proc/{process or os.getpid()}/task"
+        own = f"/proc/{os.getpid()}/task/{threading.get_native_id()}/schedstat"
+        self._observer = None if process is None else own
+        self.restart()
+
+    def restart(self) -> None:
+        """Measure from now on."""
+        self._start, self._observed = self._read(), self._observer_waited()
+
+    def seconds(self, wall: float) -> float:
+        """Return how much of `wall` seconds since the start is charged.
+
+        That is all but what the threads waited for a processor, and no less than the longest of
+        them ran. Where the system doesn't tell that, or the process is gone, it is all.
+        """
+        now = self._read() if self._start else {}
+        if not now:
+            return wall
+        longest, waited = 0.0, self._observer_waited() - self._observed
+        for thread, (ran, waits) in now.items():
+            ran_before, waits_before = self._start.get(thread, (0.0, 0.0))
+            longest = max(longest, ran - ran_before)
+            waited += waits - waits_before
+        return min(wall, max(longest, wall - waited))
+
+    def _read(self) -> _Threads:
+        """Return for each thread the seconds that it ran and waited; nothing if nobody tells."""
+        found: _Threads = {}
+        with suppress(OSError):
+            for thread in os.listdir(self._folder):
+                with suppress(OSError):  # it may have ended just now
+                    found[thread] = _ran_and_waited(f"{self._folder}/{thread}/schedstat")
+        return found
+
+    def _observer_waited(self) -> float:
+        with suppress(OSError):
+            return _ran_and_waited(self._observer)[1] if self._observer else 0.0
+        return 0.0
 
 
-if sys.platform != "win32":
-
-    @contextmanager
-    def _alarm(limit: Limit) -> Iterator[None]:
-        def ring(*_: object) -> None:
-            __tracebackhide__ = True
-            try:
-                signal.setitimer(signal.ITIMER_REAL, limit.left())
-            except TimeoutError:
-                if not is_debugging():
-                    raise DoesNotEnd from None
-
-        handler_before = signal.signal(signal.SIGALRM, ring)
-        left_before, interval = signal.setitimer(signal.ITIMER_REAL, limit.left())
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, handler_before or signal.SIG_DFL)
-            if left_before:  # an alarm that somebody else had set
-                left = left_before - (time.monotonic() - start)
-                signal.setitimer(signal.ITIMER_REAL, max(left, 0.001), interval)
-
-
-@contextmanager
-def _second_thread(limit: Limit) -> Iterator[None]:
-    thread, trace, ended = threading.get_ident(), sys.gettrace(), threading.Event()
-
-    def watch() -> None:
-        try:
-            while not ended.wait(limit.left()):
-                pass
-        except TimeoutError:
-            if not is_debugging(trace):
-                _raise_in(thread, DoesNotEnd)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+def _ran_and_waited(path: str) -> tuple[float, float]:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        yield
+        ran, waited, _ = os.read(descriptor, 100).split()
     finally:
-        ended.set()
-        watcher.join()  # what it may still have raised comes up here at the latest
+        os.close(descriptor)
+    return int(ran) / _NANOSECONDS, int(waited) / _NANOSECONDS
 
 
-def _raise_in(thread: int, exception: type[BaseException]) -> None:
-    """Have a thread raise an exception at its next step."""
-    what = ctypes.py_object(exception)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+class Limit:
+    """How long something may go on: by a stopwatch, and far behind by the clock on the wall.
+
+    Args:
+        seconds: how long by the stopwatch.
+        stopwatch: measures it.
+        before: seconds on the wall that the stopwatch had been running when this began.
+    """
+
+    def __init__(self, seconds: float, stopwatch: Stopwatch, before: float = 0.0) -> None:
+        self._seconds = seconds
+        self._stopwatch = stopwatch
+        self._before = before
+        self._started = time.monotonic()
+        self._look_at = seconds  # it can't be used up sooner
+
+    @property
+    def wall(self) -> float:
+        """How many seconds it has taken by the clock on the wall."""
+        return time.monotonic() - self._started
+
+    def left(self) -> float:
+        """Return for how many seconds one may wait before asking again.
+
+        Raises:
+            TimeoutError: the time is used up.
+        """
+        wall = self.wall
+        if wall >= self._look_at:
+            used, most = self._stopwatch.seconds(self._before + wall), self._seconds * WALL_FACTOR
+            if used >= self._seconds or wall >= most:
+                raise TimeoutError
+            self._look_at = min(wall + max(self._seconds - used, _SHORTEST_WAIT), most)
+        return self._look_at - wall

@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy
 
+from grader.code.interrupt import DoesNotEnd
 from grader.code.tensors import Array, Tensor, dtype_name, entries, is_array, torch
-from grader.code.time_limit import DoesNotEnd
 from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]

@@ -8,9 +8,9 @@ from typing import Any
 
 from grader.code.course_modules import modules_of_course
 from grader.code.forbidden import Guard
+from grader.code.interrupt import DoesNotEnd, time_limit
 from grader.code.loading import load_module
 from grader.code.tensors import torch
-from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import Problem
 from grader.diagnose.answers import Answer, attempt
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.result import Isolation
 
 
@@ -22,7 +23,7 @@ class Settings:
     """
 
     seed: int = 0
-    call_seconds: float = 10.0
+    call_seconds: float = TIMEOUT_SECONDS
     memory_mb: int = 1024
     isolation: Isolation = Isolation.SANDBOX
     own_tests: bool = False

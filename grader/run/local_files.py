@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from grader.code.interrupt import DoesNotEnd
 from grader.code.loading import STUDENT_MODULE, judge_load, load_module, place
-from grader.code.time_limit import NO_END, DoesNotEnd
+from grader.code.time_limit import NO_END
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.result import Status

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.code.forbidden import Guard
-from grader.code.stopwatch import Stopwatch
+from grader.code.interrupt import time_limit
 from grader.code.tensors import HAS_TORCH, torch
-from grader.code.time_limit import TIMEOUT_SECONDS, time_limit
+from grader.code.time_limit import TIMEOUT_SECONDS, Stopwatch
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
 from grader.run.records import CollectedTest

@@ -31,11 +31,6 @@ def require_stub(course: Course, problem: Problem) -> None:
     )
 
 
-def is_stub(problem: Problem) -> bool:
-    """Return whether the student's file is the untouched stub."""
-    return problem.stub.is_file() and problem.stub.read_bytes() == problem.kept_stub.read_bytes()
-
-
 def put_stub_back(problem: Problem) -> Path | None:
     """Write the stub and return where the student's file is kept; None if there was no file.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.code.interrupt import DoesNotEnd, time_limit
 from grader.code.quiet import quiet
-from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import OWN_TESTS, Course, Problem
 from grader.errors import UsageError
 from grader.result import BreakResult

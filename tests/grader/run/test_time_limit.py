@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from grader.code.time_limit import DoesNotEnd, time_limit
+from grader.code.interrupt import DoesNotEnd, time_limit
 from tests.busy import busy_core
 
 
@@ -88,7 +88,7 @@ def test_nobody_is_hurried_in_a_debugger() -> None:
 
 SLOW_BUT_RIGHT = """
 import os, sys, threading, time
-from grader.code.time_limit import time_limit
+from grader.code.interrupt import time_limit
 
 os.sched_setaffinity(0, {int(sys.argv[1])})
 
