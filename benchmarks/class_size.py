@@ -31,7 +31,7 @@ from random import Random
 from boundary import copy_with_solutions, cpu_seconds, descendants, fresh_pytest
 
 from grader.course import SUBMISSION_FILE, Course, Problem, own_course
-from grader.diagnose.edits import mistakes_of, right_files
+from grader.diagnose.edits import mistakes_of
 from grader.grade.class_run import grade_class
 from grader.grade.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
@@ -86,7 +86,7 @@ def taken_in_turns(course: Course, problem: Problem) -> tuple[Iterator[bytes], I
 
     A file comes again only when all others have been taken, and then in another order.
     """
-    right = [path.read_bytes() for path in right_files(course, problem).values()]
+    right = [path.read_bytes() for path in course.right_files(problem).values()]
     wrong = [mistake.source.encode() for mistake in mistakes_of(course, problem)]
     return in_turns(right, Random(problem.id)), in_turns(wrong, Random(problem.id))
 

@@ -42,6 +42,9 @@ app = typer.Typer(
 console = Console(highlight=False)
 
 UNSOLVED = 1
+
+_WRITE_TESTS = "grader.student.write_tests"
+"""In a students' copy only where there is something to try tests on."""
 BAD_USAGE = 2
 GRADERS_FAULT = 3
 INTERRUPTED = 130
@@ -222,11 +225,14 @@ def break_(
         from grader.run.environment import require_torch
 
         require_torch()
-        from grader.student.write_tests import break_problem, own_tests_of
-
         course = this_course()
         chosen = _this_problem(course, problem, "break")
-        result = break_problem(course, chosen, tests or own_tests_of(chosen))
+        if not find_spec(_WRITE_TESTS):
+            raise UsageError(
+                "This copy of the course has nothing to try tests on. Your tests are judged when "
+                "they are graded."
+            )
+        result = import_module(_WRITE_TESTS).break_problem(course, chosen, tests)
     for text in result.lines():
         print_text(text)
     raise typer.Exit(0 if result.accepts_all else UNSOLVED)

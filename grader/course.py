@@ -25,6 +25,9 @@ COURSE_VARIABLE = "GRADER_COURSE"
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
 
+REFERENCE = "reference"
+"""What edits of right files call the reference solution; a variant goes by its file's name."""
+
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
@@ -450,6 +453,12 @@ class Course:
     def solution(self, problem: Problem) -> Path:
         """Return where the problem's reference solution is, whether or not it is there."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
+
+    def right_files(self, problem: Problem) -> dict[str, Path]:
+        """Return a problem's right files by the names that edits call them: the reference first."""
+        solution = self.solution(problem)
+        variants = sorted((solution.parent / "variants").glob("*.py"))
+        return {REFERENCE: solution} | {path.stem: path for path in variants}
 
 
 def _written_lines(source: bytes) -> list[bytes]:

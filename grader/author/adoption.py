@@ -18,7 +18,7 @@ from typing import Any
 
 from grader.author.making_edits import smallest_edit, written
 from grader.course import Course, Problem
-from grader.diagnose.edits import Edit, edits_file, parse, right_files
+from grader.diagnose.edits import Edit, edits_file, parse
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text
 from grader.diagnose.naming import kept_answers
 from grader.diagnose.probe import Answers
@@ -181,7 +181,7 @@ def _with_one_more_edit(
     course: Course, problem: Problem, name: str, text: Text, source: bytes
 ) -> str:
     """Return a problem's mistakes with one more, the file of a student's."""
-    right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
+    right = {n: p.read_text(encoding="utf-8") for n, p in course.right_files(problem).items()}
     edit = smallest_edit(Edit(name, "", text.when, text.look, ()), code_alone(source), right)
     if edit is None:
         raise UsageError("this file is a right one, or differs by less than whole lines from all")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from grader.course import Course, Problem
-from grader.diagnose.edits import REFERENCE, Edit, edits_file, mistakes_of, right_files
+from grader.course import REFERENCE, Course, Problem
+from grader.diagnose.edits import Edit, edits_file, mistakes_of
 
 
 class CandidateKind(StrEnum):
@@ -73,7 +73,7 @@ def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidat
         CourseError: a mistake's edit can't be read, or doesn't fit.
     """
     for problem in problems:
-        right = right_files(course, problem)
+        right = course.right_files(problem)
         solution = right.pop(REFERENCE)
         yield Candidate(problem, CandidateKind.STUB, problem.stub, problem.stub.read_bytes())
         yield Candidate(problem, CandidateKind.SOLUTION, solution, solution.read_bytes())

@@ -17,7 +17,7 @@ from grader.author.running import several
 from grader.code.quiet import quiet
 from grader.code.tensors import torch
 from grader.course import Course, Problem
-from grader.diagnose.edits import Edit, apply, mistakes_of, right_files
+from grader.diagnose.edits import Edit, apply, mistakes_of
 from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers, Probe, ask, load_probe
@@ -73,7 +73,7 @@ def generalise(course: Course, problems: list[Problem], jobs: int) -> Generalisa
         problems: which of its problems.
         jobs: how many right solutions to change at the same time.
     """
-    styles = [(problem, style) for problem in problems for style in right_files(course, problem)]
+    styles = [(problem, style) for problem in problems for style in course.right_files(problem)]
     with several(jobs) as each:
         found = list(each(_in_style, [course] * len(styles), styles))
     return Generalisation([crossed for of_style in found for crossed in of_style])
@@ -91,7 +91,7 @@ def _in_style(course: Course, style: tuple[Problem, str]) -> list[Crossed]:
     own = {edit.name for edit in edits if edit.base == name}
     known = Fingerprints.load(problem.fingerprints)
     left = tuple(fault for fault in known.faults if fault.name not in own)
-    path = right_files(course, problem)[name]
+    path = course.right_files(problem)[name]
     return list(_crossed(style, path, others, probe, replace(known, faults=left)))
 
 

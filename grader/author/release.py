@@ -305,8 +305,7 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
             found[path.relative_to(course.root).as_posix()] = _read(path)
     begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
-    for path in files_used(_PACKAGE, begun):
-        found[path.relative_to(_PACKAGE.parent).as_posix()] = _read(path)
+    found |= _of_the_grader(begun)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
     found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
@@ -339,14 +338,21 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def _practice(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
-    """Return what `grader break` runs a student's tests on: the core, and half of what is right."""
+    """Return `grader break` and what it runs a student's tests on: the core, half of the right."""
     from grader.run.worth_of_tests import seal, sealed_file, targets  # with torch, which takes long
 
-    return {
+    sealed = {
         sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))
         for problem in course.problems()
         if problem.part.id in parts
     }
+    return sealed | _of_the_grader([b"import grader.student.write_tests"])
+
+
+def _of_the_grader(sources: Iterable[bytes]) -> dict[str, bytes]:
+    """Return the grader's files that some sources use."""
+    used = files_used(_PACKAGE, sources)
+    return {path.relative_to(_PACKAGE.parent).as_posix(): _read(path) for path in used}
 
 
 def _comparisons(course: Course, parts: Sequence[str]) -> dict[str, bytes]:

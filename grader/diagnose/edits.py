@@ -44,8 +44,6 @@ from grader.errors import CourseError
 EDITS_FILE = "mistakes.edits"
 """The file beside a problem's reference that holds its mistakes."""
 
-REFERENCE = "reference"
-"""How the edits call the reference; a variant goes by its file's name."""
 
 _HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?( core)?")
 _FAMILY = re.compile(r"=== (\S.*) \((\w+)\)")
@@ -136,13 +134,6 @@ def edits_file(course: Course, problem: Problem) -> Path:
     return course.solution(problem).with_name(EDITS_FILE)
 
 
-def right_files(course: Course, problem: Problem) -> dict[str, Path]:
-    """Return a problem's right files, by the names that edits call them: the reference first."""
-    solution = course.solution(problem)
-    variants = sorted((solution.parent / "variants").glob("*.py"))
-    return {REFERENCE: solution} | {path.stem: path for path in variants}
-
-
 def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
     """Return a problem's mistakes in the order of their names; none where none are written down.
 
@@ -152,7 +143,7 @@ def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
     path = edits_file(course, problem)
     if not path.is_file():
         return []
-    right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
+    right = {n: p.read_text(encoding="utf-8") for n, p in course.right_files(problem).items()}
     place = path.relative_to(course.root).as_posix()
     edits = sorted(parse(path.read_text(encoding="utf-8"), place), key=lambda edit: edit.name)
     for edit in edits:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.course import Course
-from grader.diagnose.edits import REFERENCE, right_files
+from grader.course import REFERENCE, Course
 from grader.diagnose.unknown_answers import groups
 from grader.files import locked, sha256_of, write_whole
 from grader.grade.cluster import grade_on_cluster
@@ -311,7 +310,7 @@ class _Keeper:
         """Return the course's own right files of each problem, by what reports call them."""
         found: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():
-            files = right_files(self._course, problem).items()
+            files = self._course.right_files(problem).items()
             named = [(n if n == REFERENCE else f"{n}.py", p) for n, p in files if p.is_file()]
             found[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
         return found

@@ -15,7 +15,7 @@ from typing import Any
 
 from grader.code.course_modules import modules_used
 from grader.course import Course, Problem
-from grader.diagnose.edits import edits_file, parse, right_files
+from grader.diagnose.edits import edits_file, parse
 from grader.files import sha256_of
 from grader.grade.packing import MARKS_REST_ON, files_of
 from grader.grade.settings import Settings
@@ -70,7 +70,7 @@ def catalogue_sha256(course: Course, problem: Problem) -> str:
     path = edits_file(course, problem)
     edits = parse(path.read_text(encoding="utf-8"), path.name) if path.is_file() else []
     wrong = [(e.name, e.base, e.family, [(b.old, b.new) for b in e.blocks]) for e in edits]
-    right = sha256_of(right_files(course, problem))
+    right = sha256_of(course.right_files(problem))
     core, rule = sorted(e.name for e in edits if e.core), problem.manifest.own_tests
     return hashlib.sha256(f"{right} {sorted(wrong)} {core} {rule}".encode()).hexdigest()
 

@@ -16,8 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from grader.code.course_modules import modules_of_course
-from grader.course import Course, Problem
-from grader.diagnose.edits import REFERENCE, right_files
+from grader.course import REFERENCE, Course, Problem
 from grader.errors import CourseError, UsageError
 from grader.run.sealed import packed, unpacked
 
@@ -127,7 +126,7 @@ def _script_of(course: Course, problem: Problem) -> Path:
 def _written(course: Course, problem: Problem) -> Comparison:
     path = _script_of(course, problem)
     source = path.read_text(encoding="utf-8")
-    known = {name: file.read_text("utf-8") for name, file in right_files(course, problem).items()}
+    known = {name: file.read_text("utf-8") for name, file in course.right_files(problem).items()}
     found = [RightFile("", known[REFERENCE])]
     for name, when in _styles(source).items():
         if name not in known:

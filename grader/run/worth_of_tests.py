@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course import Course, Problem
-from grader.diagnose.edits import REFERENCE, Mistake, mistakes_of, right_files
+from grader.course import REFERENCE, Course, Problem
+from grader.diagnose.edits import Mistake, mistakes_of
 from grader.diagnose.fingerprints import Fault, Fingerprints
 from grader.errors import CourseError, UsageError
 from grader.result import BreakResult, total
@@ -92,7 +92,7 @@ def targets(course: Course, problem: Problem) -> list[Target]:
     """
     if not course.solution(problem).is_file():
         raise CourseError(f"there are no solutions of {problem.id} here to test")
-    right = {n: p.read_text(encoding="utf-8") for n, p in right_files(course, problem).items()}
+    right = {n: p.read_text(encoding="utf-8") for n, p in course.right_files(problem).items()}
     known = Fingerprints.load(problem.fingerprints)
     mistakes = {m.edit.name: m for m in mistakes_of(course, problem) if not m.edit.family}
     faults = {fault.name: fault for fault in known.faults if _seen_in_answers(fault)}

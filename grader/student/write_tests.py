@@ -16,22 +16,18 @@ from grader.run.worth_of_tests import NoEnd, judge_own_tests, opened, targets
 _SECONDS = 10.0
 
 
-def own_tests_of(problem: Problem) -> Path:
-    """Return where a student writes tests of a problem."""
-    return problem.folder / OWN_TESTS
-
-
-def break_problem(course: Course, problem: Problem, path: Path) -> BreakResult:
+def break_problem(course: Course, problem: Problem, path: Path | None = None) -> BreakResult:
     """Run one's own tests in this process, on all that is at hand to try them on.
 
     Args:
         course: where solutions may be; otherwise what the students' copy has is used.
         problem: which.
-        path: the file of tests.
+        path: the file of tests; by default the one in the problem's folder.
 
     Raises:
         UsageError: there are no tests, or nothing to try them on.
     """
+    path = path or problem.folder / OWN_TESTS
     if not path.is_file():
         raise UsageError(f"There is no {path}. Write tests into it, such as\n\n{_EXAMPLE}")
     tests = path.read_bytes()

@@ -325,6 +325,13 @@ def test_no_command_of_instructors_is_offered(copy: Course) -> None:
     assert not re.search(r"\b(grade|audit|release|doctor)\b", done.stdout)
 
 
+def test_without_anything_to_try_tests_on_it_says_so(copy: Course) -> None:
+    done = in_the_copy(copy, "problems/01-softmax", "-c", CHECK, "break")
+    assert done.returncode == 2, done.stderr
+    assert "nothing to try tests on" in done.stderr
+    assert not (copy.root / "grader/run/own_tests.py").exists()
+
+
 @pytest.mark.slow
 def test_the_stubs_score_nothing_and_the_next_step_is_told(
     copy: Course, warm_python: WarmPython
@@ -441,6 +448,15 @@ def test_an_update_keeps_what_a_copy_has_that_an_earlier_version_released(
     del said["extras"]  # it wrote down the files alone
     manifest.write_text(json.dumps(said), encoding="utf-8")
     assert release(of_two_parts, copy).removed == []
+
+
+def test_what_judges_tests_goes_out_with_what_it_tries_them_on(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
+    judging = tmp_path / "copy/grader/run/own_tests.py"
+    for practice in (True, False):
+        release(of_two_parts, tmp_path / "copy", practice=practice)
+        assert judging.is_file() is practice
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from grader.author.adoption import adopt_group, code_alone
 from grader.author.making_edits import meaning
 from grader.course import Course
-from grader.diagnose.edits import apply, mistakes_of, right_files
+from grader.diagnose.edits import apply, mistakes_of
 from grader.diagnose.fingerprints import Fingerprints, Text
 from grader.diagnose.kept_answer import EDGE
 from grader.diagnose.unknown_answers import groups, same_fault
@@ -130,7 +130,7 @@ def planted(tmp_path_factory) -> tuple[Course, Path, dict[str, str]]:
     folder, faults = root / "class", {}
     edits = {mistake.edit.name: mistake.edit for mistake in mistakes_of(course, problem)}
     for fault in FAULTS:
-        for style in right_files(course, problem).values():
+        for style in course.right_files(problem).values():
             with suppress(CourseError):  # most styles have other lines
                 wrong = apply(edits[fault], style.read_text(encoding="utf-8"))
                 name = f"student{len(faults):02}"

@@ -12,7 +12,7 @@ import pytest
 
 from grader.author.making_edits import written
 from grader.course import Course
-from grader.diagnose.edits import edits_file, mistakes_of, right_files
+from grader.diagnose.edits import edits_file, mistakes_of
 from grader.grade.class_run import grade_class
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
@@ -52,9 +52,9 @@ def course(tmp_path) -> Course:
     edits = [replace(each.edit, core=False) for each in mistakes_of(course, problem)][::12]
     few = "\n".join(written(edit) for edit in edits)
     edits_file(course, problem).write_text(few, encoding="utf-8")
-    names = [*right_files(course, problem)]
+    names = [*course.right_files(problem)]
     kept = {*names[::8], *(edit.base for edit in edits)}
-    for name, path in right_files(course, problem).items():
+    for name, path in course.right_files(problem).items():
         if name not in kept:
             path.unlink()
     return course

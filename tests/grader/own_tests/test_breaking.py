@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from grader.course import own_course
-from grader.diagnose.edits import mistakes_of, right_files
+from grader.diagnose.edits import mistakes_of
 from grader.errors import UsageError
 from grader.result import BreakResult
 from grader.run.own_tests import Ended, OwnTest, Unusable, as_problem, run_own_tests
@@ -303,7 +303,7 @@ def test_a_program_is_written_otherwise_and_does_the_same():
 @pytest.mark.slow
 def test_right_solutions_stay_right_when_they_are_written_otherwise():
     for problem in COURSE.problems():
-        for path in right_files(COURSE, problem).values():
+        for path in COURSE.right_files(problem).values():
             source = stripped(path.read_text(encoding="utf-8"))
             compile(shaken(source, random.Random(0)), "problem.py", "exec")
 

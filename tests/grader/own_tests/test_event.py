@@ -10,7 +10,6 @@ import pytest
 
 from grader.author.findings import wrongly_marked
 from grader.course import own_course
-from grader.diagnose.edits import right_files
 from grader.grade.own_tests_job import job_data, run_in_worker
 from grader.result import BreakResult
 from grader.run.own_tests import Ended, OwnTest, as_problem, run_own_tests
@@ -41,7 +40,7 @@ def test_a_comparison_with_torch_is_refused_by_no_right_file(tmp_path):
     path.write_text(AS_TORCH, encoding="utf-8")
     result = break_problem(COURSE, SCALED, path)
     assert result.accepts_all, result.refusals
-    less_exact = right_files(COURSE, SCALED)["log_sum_exp"]
+    less_exact = COURSE.right_files(SCALED)["log_sum_exp"]
     ended = run_own_tests(AS_TORCH.encode(), as_problem(less_exact.read_bytes()))
     assert any(test.ended is Ended.FAILED for test in ended)
     assert "log_sum_exp" not in {target.name for target in targets(COURSE, SCALED)}
@@ -49,7 +48,7 @@ def test_a_comparison_with_torch_is_refused_by_no_right_file(tmp_path):
 
 def test_the_audit_says_which_right_file_is_less_exact():
     solution = COURSE.solution(SCALED)
-    marked = right_files(COURSE, SCALED)["log_sum_exp"].read_bytes()
+    marked = COURSE.right_files(SCALED)["log_sum_exp"].read_bytes()
     silent = marked.replace(b"Less exact", b"Otherwise")
     (finding,) = wrongly_marked(solution, [("variant log_sum_exp", silent)])
     assert 'docstring should say "Less exact"' in finding
@@ -223,5 +222,5 @@ def test_what_caught_most_comes_first_and_one_failure_is_enough():
 
 def test_a_right_file_that_uses_torch_jit_can_be_loaded():
     (block,) = COURSE.select(["06"])
-    for path in right_files(COURSE, block).values():
+    for path in COURSE.right_files(block).values():
         as_problem(path.read_bytes())

@@ -6,7 +6,7 @@ import pytest
 
 from grader.author.making_edits import written
 from grader.course import Course, own_course
-from grader.diagnose.edits import Block, Edit, apply, edits_file, mistakes_of, parse, right_files
+from grader.diagnose.edits import Block, Edit, apply, edits_file, mistakes_of, parse
 from grader.errors import CourseError
 
 RIGHT = """\
@@ -195,7 +195,7 @@ def test_every_mistake_fits_and_is_written_as_it_was_read(problem) -> None:
     for mistake in mistakes:
         compile(mistake.source, mistake.edit.name, "exec")
         assert mistake.edit.look, f"{mistake.edit.name} has no nudge"
-    assert {m.edit.base for m in mistakes} <= {*right_files(course, problem)}
+    assert {m.edit.base for m in mistakes} <= {*course.right_files(problem)}
 
 
 def test_a_mistake_of_the_core_is_marked_behind_all_else() -> None:

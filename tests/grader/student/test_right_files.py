@@ -18,7 +18,6 @@ from grader.author.release import release
 from grader.code.course_modules import modules_of_course
 from grader.code.loading import load_module
 from grader.course import Course, Problem, own_course
-from grader.diagnose.edits import right_files
 from grader.diagnose.numbers import numbers
 from grader.errors import CourseError, UsageError
 from grader.result import ProblemResult, Status, TestResult
@@ -120,7 +119,7 @@ def test_the_answers_are_right_for_every_right_file(
 ) -> None:
     script = Script.load(comparison_of(COURSE, problem).script, COURSE)
     answers: dict[str, list[str]] = {}
-    for name, path in right_files(COURSE, problem).items():
+    for name, path in COURSE.right_files(problem).items():
         module = load_module(path, f"problem_of_{path.stem}")
         answers[name] = [answer(work_out) for _, work_out in script.questions(module)]
     of_reference = answers["reference"]
