@@ -51,7 +51,7 @@ INTERRUPTED = 130
 KILLED = 128  # and the signal's number
 
 # What several commands ask for
-Problems = Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")]
+SomeProblems = Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")]
 OneProblem = Annotated[str, typer.Argument(help="such as 03")]
 Seed = Annotated[int, typer.Option(help="what the tests' inputs are drawn from")]
 
@@ -95,7 +95,7 @@ def default(
 
 @app.command()
 def check(
-    problems: Problems = None,
+    problems: SomeProblems = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
     seed: Seed = 0,
 ) -> None:
@@ -255,7 +255,7 @@ def _this_problem(course: Course, name: str | None, command: str) -> Problem:
 # What went wrong
 
 
-class _Ended(BaseException):
+class _Interrupted(BaseException):
     """Somebody ends this process, or closes its terminal."""
 
     def __init__(self, number: int) -> None:
@@ -274,7 +274,7 @@ def _ended_in_good_order() -> Iterator[None]:
     def end(number: int, _: object) -> None:
         for each in caught:
             signal.signal(each, signal.SIG_IGN)  # it is ending already
-        raise _Ended(number)
+        raise _Interrupted(number)
 
     for number in caught:
         signal.signal(number, end)
@@ -296,7 +296,7 @@ def faults() -> Iterator[list[str]]:
     try:
         with _ended_in_good_order():
             yield on_early_end
-    except _Ended as ended:
+    except _Interrupted as ended:
         stop(" ".join(["Stopped.", *on_early_end]), KILLED + ended.signal)
     except KeyboardInterrupt:
         stop(" ".join(["Stopped.", *on_early_end]), INTERRUPTED)

@@ -15,8 +15,8 @@ from grader.cli import (
     BAD_USAGE,
     GRADERS_FAULT,
     OneProblem,
-    Problems,
     Seed,
+    SomeProblems,
     app,
     console,
     faults,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # What several of them ask for
 Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
-Memory = Annotated[int, typer.Option(min=64, help="MB for one submission")]
+MemoryLimit = Annotated[int, typer.Option(min=64, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
 PartOfCourse = Annotated[str | None, typer.Option(help="only this part; default: all")]
@@ -57,7 +57,7 @@ def grade(
     jobs: Jobs = None,
     seed: Seed = 0,
     timeout: Seconds = 10.0,
-    memory: Memory = 1024,
+    memory: MemoryLimit = 1024,
     isolation: KeptApart = Isolation.SANDBOX,
     feedback: Feedback = Policy.TITLES,
     fresh: Annotated[bool, typer.Option("--fresh", help="ignore previous results")] = False,
@@ -223,7 +223,7 @@ def replay(
     test: Annotated[str, typer.Argument(help="such as test_module or 03/test_module[case]")],
     out: Annotated[Path, typer.Option(help="folder of results and reports")] = Path("reports"),
     timeout: Seconds = 10.0,
-    memory: Memory = 1024,
+    memory: MemoryLimit = 1024,
     isolation: KeptApart = Isolation.SANDBOX,
 ) -> None:
     """Run one graded test again, with its seed, and show everything about it."""
@@ -389,7 +389,7 @@ def doctor() -> None:
 
 @app.command()
 def audit(
-    problems: Problems = None,
+    problems: SomeProblems = None,
     out: Annotated[
         Path | None, typer.Option(help="folder for audit.csv: mistakes by tests")
     ] = None,

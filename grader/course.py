@@ -214,7 +214,7 @@ class _Head:
     values: str = VALUES[0]
 
 
-_Table = TypeVar("_Table")
+_TomlTable = TypeVar("_TomlTable")
 
 _KINDS: Mapping[str, Any] = {
     "str": str,
@@ -233,7 +233,7 @@ def _list(data: Mapping[str, Any], name: str) -> list[Any]:
     return found
 
 
-def _read(table: type[_Table], given: Any, where: str) -> _Table:
+def _read(table: type[_TomlTable], given: Any, where: str) -> _TomlTable:
     """Return a table of the file as an object, every key of it known and of the right kind."""
     if not isinstance(given, dict):
         raise ValueError(f"{where} is no table")

@@ -115,7 +115,7 @@ def _has_docstring(node: ast.AST) -> TypeGuard[ast.Module | ast.ClassDef | ast.F
     return ast.get_docstring(node) is not None and len(node.body) > 1
 
 
-class _Line(NamedTuple):
+class _CodeLine(NamedTuple):
     """A line of code as Python writes it anew, and from where to where it stands in the file."""
 
     text: str
@@ -123,7 +123,7 @@ class _Line(NamedTuple):
     end: int
 
 
-def _code(source: str) -> list[_Line]:
+def _code(source: str) -> list[_CodeLine]:
     """Return the lines of code of a file."""
     tree = ast.parse(source)
     heads = {id(node): _end_of_head(node) for node in ast.walk(tree) if _has_place(node)}
@@ -134,13 +134,13 @@ def _code(source: str) -> list[_Line]:
             start, end = places.get(again.lineno, (node.lineno, 0))
             places[again.lineno] = min(start, node.lineno), max(end, heads[id(node)])
     lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line]
-    found: list[_Line] = []
+    found: list[_CodeLine] = []
     for place, (number, line) in enumerate(lines):
         if number not in places:  # such as `else:`, which stands between its neighbours
             following, _ = lines[place + 1]
             places[number] = (found[-1].end if found else 0) + 1, places[following][0] - 1
         start, end = places[number]
-        found.append(_Line(line, start - 1, end))
+        found.append(_CodeLine(line, start - 1, end))
     return found
 
 
@@ -178,7 +178,7 @@ def _hunks(right: str, theirs: list[str]) -> Iterator[_Hunk]:
             yield _Hunk(ours[a].start, ours[b - 1].end, tuple(theirs[c:d]))
 
 
-def _place_between(ours: list[_Line], place: int, text: str) -> int:
+def _place_between(ours: list[_CodeLine], place: int, text: str) -> int:
     """Return where to put a line: before the next line of its depth, else behind the last one."""
     if place < len(ours) and (place == 0 or _depth(ours[place].text) == _depth(text)):
         return ours[place].start

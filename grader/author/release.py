@@ -149,7 +149,7 @@ def release(
     unlisted = [id for id in problems if id not in page]
     done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
     if done.new:  # first, so that a release that is cut short can be carried on
-        _write_manifest(folder, _Manifest({}, parts, extras))
+        _write_manifest(folder, _Released({}, parts, extras))
     for path, content in files.items():
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
@@ -162,7 +162,7 @@ def release(
         elif present:
             done.kept.append(path)
     hashes = {path: _sha256(content) for path, content in files.items()}
-    _write_manifest(folder, _Manifest(hashes, parts, extras))
+    _write_manifest(folder, _Released(hashes, parts, extras))
     return done
 
 
@@ -184,7 +184,7 @@ class Extras:
 
 
 @dataclass(frozen=True)
-class _Manifest:
+class _Released:
     """What a release wrote down: the hashes of its files, which parts it has, and what else."""
 
     files: dict[str, str]
@@ -216,7 +216,7 @@ def _require_outside(folder: Path, root: Path) -> None:
         )
 
 
-def _released_before(folder: Path) -> _Manifest | None:
+def _released_before(folder: Path) -> _Released | None:
     """Return what an earlier release wrote down; None for an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder for the students' copy.")
@@ -232,12 +232,12 @@ def _released_before(folder: Path) -> _Manifest | None:
     return None
 
 
-def _read_manifest(path: Path) -> _Manifest:
+def _read_manifest(path: Path) -> _Released:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(digest) for name, digest in said["files"].items()}
         extras = Extras(**said["extras"]) if "extras" in said else _extras_of(files)
-        return _Manifest(files, tuple(map(str, said.get("parts", ()))), extras)
+        return _Released(files, tuple(map(str, said.get("parts", ()))), extras)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
 
@@ -251,7 +251,7 @@ def _extras_of(files: Iterable[str]) -> Extras:
     return Extras(practice=PRACTICE in names, notebooks=NOTEBOOK in names)
 
 
-def _write_manifest(folder: Path, manifest: _Manifest) -> None:
+def _write_manifest(folder: Path, manifest: _Released) -> None:
     extras = asdict(manifest.extras)
     said = {"schema": 1, "parts": manifest.parts, "extras": extras, "files": manifest.files}
     write_whole(folder / COPY, json.dumps(said, indent=1) + "\n")

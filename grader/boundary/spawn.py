@@ -127,7 +127,7 @@ class Workers(ABC):
         """End what serves all workers. Each worker is ended by itself."""
 
 
-_Kind = tuple[tuple[str, ...], bool]
+_WorkerKind = tuple[tuple[str, ...], bool]
 """Of workers: the functions taken away from them, and whether torch's compiler is loaded."""
 
 
@@ -163,7 +163,7 @@ class ForkedWorkers(Workers):
             prefork_server, theirs = message_pair()
             self._process = boot(_BOOT_FORK_SERVER, theirs, {})
         first = RequestChannel(prefork_server, "the prefork server")
-        self._servers: dict[_Kind, RequestChannel] = {((), False): first}
+        self._servers: dict[_WorkerKind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
         first.send(limits | paths | {"many": many, "jobs": [*jobs]})
@@ -186,7 +186,7 @@ class ForkedWorkers(Workers):
         _wait_until_ready(process, RESPONSE_SECONDS)
         return process
 
-    def _server(self, kind: _Kind) -> RequestChannel:
+    def _server(self, kind: _WorkerKind) -> RequestChannel:
         """Return the server whose workers are of a kind."""
         if kind not in self._servers:
             forbidden, compiler = kind

@@ -26,7 +26,7 @@ _SMALL = 2.0**-20
 _KINDS: tuple[type, ...] = (Tensor, bool, float, int, type(None), tuple, list)
 
 Questions = dict[str, Question]
-Run = Callable[..., Any]
+RunOnTensors = Callable[..., Any]
 
 
 def first(answer: Any) -> Any:
@@ -100,7 +100,7 @@ def loses_digits(output: Tensor, right: Tensor) -> bool:
     return 1e-9 < off < 2e-6
 
 
-def loses_steps(run: Run, *inputs: Tensor) -> bool:
+def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
     """Tell whether a step so small that only float64 sees it gets lost on the way."""
 
     def moved(size: float) -> Tensor:
@@ -174,7 +174,7 @@ def refusals(call: Callable[[Any], object], fine: Any, amounts: tuple[Any, ...])
     return torch.tensor([refusal(partial(call, amount)) for amount in amounts])
 
 
-def of_function(run: Run, given: Mapping[str, Tensor], *, large: float = 0) -> Questions:
+def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float = 0) -> Questions:
     """Return the edge questions of a function.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-Shape = tuple[int, ...]
+Sizes = tuple[int, ...]
 
 _SIZES = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 _PRODUCT = re.compile(
@@ -108,7 +108,7 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
     return ""
 
 
-def _shape(form: str) -> Shape | None:
+def _shape(form: str) -> Sizes | None:
     match = re.match(r"\(([\d, ]*)\)", form)
     return tuple(int(size) for size in re.findall(r"\d+", match[1])) if match else None
 
@@ -119,7 +119,7 @@ _LAST_SIZE_ALONE = (
 )
 
 
-def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
+def _of_sizes(a: int, b: int, shapes: list[Sizes]) -> str:
     """See whether one operand looks like another that lost a dimension."""
     meeting = [
         (one, other)
@@ -144,19 +144,19 @@ def _of_sizes(a: int, b: int, shapes: list[Shape]) -> str:
     )
 
 
-def _without_one(shape: Shape) -> Iterator[tuple[int, Shape]]:
+def _without_one(shape: Sizes) -> Iterator[tuple[int, Sizes]]:
     """Yield each dimension, counted from the end, and the shape without it."""
     for dim in range(-len(shape), 0):
         yield dim, shape[:dim] + shape[len(shape) + dim + 1 :]
 
 
-def _where_they_differ(one: Shape, other: Shape) -> Shape | None:
+def _where_they_differ(one: Sizes, other: Sizes) -> Sizes | None:
     """Return the sizes at which two shapes don't fit, as torch tells them; None if they fit."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return next(((a, b) for a, b in pairs if a != b and 1 not in (a, b)), None)
 
 
-def _of_product(shapes: list[Shape]) -> str:
+def _of_product(shapes: list[Sizes]) -> str:
     """See why two tensors can't be multiplied as matrices."""
     if len(shapes) < 2 or min(len(shapes[0]), len(shapes[1])) < 2:
         return ""

@@ -60,7 +60,7 @@ _STOPS_OUTWEIGHED = 10
 _SHARE_EXPLAINED = 0.6
 """The share of wrong answers at the edges that a fault must explain to be named for them."""
 
-Group = list[Fault]
+Alternatives = list[Fault]
 """Faults that answer alike in a part."""
 
 
@@ -75,7 +75,7 @@ class _FoundPart:
     """
 
     part: str
-    group: Group
+    group: Alternatives
     texts: tuple[Text, ...]
 
     @property
@@ -262,7 +262,7 @@ def _is_borne(given: Answers, fault: Fault, part: str, unexplained: Mapping[str,
 # Which faults fit a part
 
 
-def _fitting(part: str, given: Answers, known: Fingerprints) -> list[Group]:
+def _fitting(part: str, given: Answers, known: Fingerprints) -> list[Alternatives]:
     """Return groups of faults of one part; those of a group answer alike."""
     reference = known.reference[part]
     main = _best(
@@ -345,7 +345,7 @@ def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) ->
     return all((a.instead or a.is_lost) and a.instead == b.instead for a, b in pairs)
 
 
-def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Group:
+def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Alternatives:
     """Return the faults that have no number at all, and stop where the code does and only there.
 
     Where many stop alike, the exception itself says more than any name.
@@ -376,14 +376,16 @@ def _is_forbidden(answer: Answer) -> bool:
     return answer.instead == "ForbiddenCall"
 
 
-def _best(scored: Iterable[tuple[float, Fault]]) -> Group:
+def _best(scored: Iterable[tuple[float, Fault]]) -> Alternatives:
     """Return the faults with the highest score above 0."""
     found = [(score, fault) for score, fault in scored if score > 0]
     best = max((score for score, _ in found), default=0)
     return [fault for score, fault in found if score == best]
 
 
-def _closest_at_edges(faults: Group, part: str, given: Answers, reference: Answers) -> Group:
+def _closest_at_edges(
+    faults: Alternatives, part: str, given: Answers, reference: Answers
+) -> Alternatives:
     """Of faults with the same main answers, return those that are most like it at the edges."""
 
     def likeness(fault: Fault) -> int:
@@ -411,7 +413,7 @@ def _is_as_expected(
 
 def _edge_groups(
     part: str, given: Mapping[str, Answer], explained: Mapping[str, Answer], known: Fingerprints
-) -> list[Group]:
+) -> list[Alternatives]:
     """Return the faults that show at the edges only, for what a fault in the numbers leaves open.
 
     Args:
@@ -430,7 +432,7 @@ def _edge_groups(
         and not own.main
         and all(q in wrong and _fails_so(given[q], a) for q, a in own.edges.items())
     ]
-    groups: list[Group] = []
+    groups: list[Alternatives] = []
     while open_questions and len(groups) < 2:
         merits = [(_explained(e, given, open_questions), f, e) for f, e in candidates]
         best = max((merit for merit, _, _ in merits), default=(0, 0))
@@ -459,7 +461,7 @@ def _explained(
 
 
 def _meant_in_all(
-    fits: Mapping[str, list[Group]], wrong: Mapping[str, Answers], known: Fingerprints
+    fits: Mapping[str, list[Alternatives]], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[_FoundPart]:
     """Return what is told of each part: of the faults that answer alike, those that are meant."""
     shows = Counter(fault.name for groups in fits.values() for group in groups for fault in group)
@@ -473,7 +475,7 @@ def _meant_in_all(
     return found
 
 
-def _meant(group: Group, shows: Counter[str], wrong: Mapping[str, Answers]) -> Group:
+def _meant(group: Alternatives, shows: Counter[str], wrong: Mapping[str, Answers]) -> Alternatives:
     """Return which are meant of faults that answer alike in a part.
 
     They are those that explain the most parts, and of these those that claim the fewest of what is
@@ -571,7 +573,7 @@ def _shown(parts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(owner(part) for part in parts))
 
 
-def _different(faults: Group, known: Fingerprints) -> list[Text]:
+def _different(faults: Alternatives, known: Fingerprints) -> list[Text]:
     """Return what to tell of some faults; the same thought is told once, in its first words."""
     thoughts: dict[str, Text] = {}
     for fault in faults:

@@ -58,7 +58,7 @@ def grade_on_cluster(
         InternalError: a worker can't grade, or the connection was lost.
     """
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
-    order = _Order.of(course, settings)
+    order = _RunOfCluster.of(course, settings)
     with _connected(address) as client:
         from distributed import as_completed
 
@@ -85,7 +85,7 @@ def grade_on_cluster(
 
 
 @dataclass(frozen=True)
-class _Order:
+class _RunOfCluster:
     """What a worker needs to know besides a submission.
 
     Attributes:
@@ -100,7 +100,7 @@ class _Order:
     needed: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, course: Course, settings: Settings) -> _Order:
+    def of(cls, course: Course, settings: Settings) -> _RunOfCluster:
         root = None if course == own_course() else course.root
         return cls(root, replace(settings, many=True), _what_counts(course))
 
@@ -178,7 +178,7 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
 class _Desk:
     """Where a worker process grades: what one order asks for."""
 
-    order: _Order
+    order: _RunOfCluster
     grader: Grader
     close: Callable[[], None]
 
@@ -188,7 +188,9 @@ _desk: _Desk | None = None
 _turn = threading.Lock()
 
 
-def _grade(submission: Submission, order: _Order, seconds: float | None) -> SubmissionResult | str:
+def _grade(
+    submission: Submission, order: _RunOfCluster, seconds: float | None
+) -> SubmissionResult | str:
     """Grade one submission in a worker, all calls of whose code may take so many seconds."""
     from grader.grade.job import answer, memory_limit  # here: whoever asks does without torch
 
@@ -203,7 +205,7 @@ def _grade(submission: Submission, order: _Order, seconds: float | None) -> Subm
             return answer(submission, _desk.grader, seconds)
 
 
-def _opened(order: _Order) -> _Desk:
+def _opened(order: _RunOfCluster) -> _Desk:
     """Start a boundary and prove that this machine gives the marks that the other would give."""
     from grader.grade.job import answer, grader_for
 

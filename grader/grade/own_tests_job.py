@@ -19,13 +19,13 @@ from grader.run.own_tests import MOST_TESTS, Ended, OwnTest, RefusedTests, Unusa
 JOB = "grader.grade.own_tests_loaded:run_in_worker"
 """What a boundary calls the job."""
 
-_Line = Annotated[int, Meta(ge=0, lt=1 << 20)]
-_Name = Annotated[str, Meta(pattern=r"\A[^\W\d]\w{0,99}\Z")]
-_Text = Annotated[str, Meta(max_length=100)]
+_LineNumber = Annotated[int, Meta(ge=0, lt=1 << 20)]
+_TestName = Annotated[str, Meta(pattern=r"\A[^\W\d]\w{0,99}\Z")]
+_ShortText = Annotated[str, Meta(max_length=100)]
 
 
-_Names = list[str]
-_NAMES = msgspec.json.Decoder(tuple[_Names, _Names])
+_TestNames = list[str]
+_NAMES = msgspec.json.Decoder(tuple[_TestNames, _TestNames])
 """Made before any worker is forked: to make it takes longer than most tests."""
 
 
@@ -50,8 +50,8 @@ class Report(Struct, forbid_unknown_fields=True):
         unusable: the reason, what it is about, and a line.
     """
 
-    tests: Annotated[list[tuple[_Name, Ended, _Line]], Meta(max_length=MOST_TESTS)] = []
-    unusable: tuple[RefusedTests, _Text, _Text, _Line] | None = None
+    tests: Annotated[list[tuple[_TestName, Ended, _LineNumber]], Meta(max_length=MOST_TESTS)] = []
+    unusable: tuple[RefusedTests, _ShortText, _ShortText, _LineNumber] | None = None
 
     def found(self) -> list[OwnTest]:
         """Return how each test ended.

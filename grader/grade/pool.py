@@ -27,7 +27,7 @@ _MANY = 20
 
 
 @dataclass
-class _Job:
+class _Grading:
     process: Process
     connection: Connection
     core: int | None
@@ -117,10 +117,10 @@ class _Pool:
         start: starts another one, which stays on a core.
     """
 
-    jobs: list[_Job]
-    start: Callable[[int | None], _Job]
+    jobs: list[_Grading]
+    start: Callable[[int | None], _Grading]
 
-    def alive(self, job: _Job) -> _Job:
+    def alive(self, job: _Grading) -> _Grading:
         """Return the job, or a new one in its place if its process has ended."""
         if not job.process.is_alive():
             self.jobs[self.jobs.index(job)] = job = self.start(job.core)
@@ -129,7 +129,7 @@ class _Pool:
 
 @contextmanager
 def _pool(
-    start: Callable[[Start, int | None], _Job], isolation: Isolation, size: int
+    start: Callable[[Start, int | None], _Grading], isolation: Isolation, size: int
 ) -> Iterator[_Pool]:
     """Start processes that grade, and end them: at once if something went wrong."""
     size = max(1, size)
@@ -154,24 +154,24 @@ def _pool(
 
 def _start(
     course: Course, settings: Settings, needed: Iterable[str], start: Start, core: int | None
-) -> _Job:
+) -> _Grading:
     process, connection = start("grader.grade.job:serve", course, settings, needed, core)
-    return _Job(process, connection, core)
+    return _Grading(process, connection, core)
 
 
-def _give(job: _Job, waiting: list[Submission], seconds: float | None) -> None:
+def _give(job: _Grading, waiting: list[Submission], seconds: float | None) -> None:
     if waiting:
         job.submission = waiting.pop()
         with suppress(BrokenPipeError):  # it died; _finish tells
             job.connection.send((job.submission, seconds))
 
 
-def _ready(pool: list[_Job]) -> list[_Job]:
+def _ready(pool: list[_Grading]) -> list[_Grading]:
     busy = {job.connection: job for job in pool if job.submission}
     return [busy[connection] for connection in wait(list(busy))]  # type: ignore[index]
 
 
-def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
+def _finish(job: _Grading) -> tuple[Submission, SubmissionResult]:
     """Return the job's submission and its result, or one that says that the grader failed."""
     assert job.submission is not None
     submission, job.submission = job.submission, None
@@ -183,6 +183,6 @@ def _finish(job: _Job) -> tuple[Submission, SubmissionResult]:
     return submission, as_result(submission, found)
 
 
-def _ask(job: _Job, submission: Submission) -> SubmissionResult:
+def _ask(job: _Grading, submission: Submission) -> SubmissionResult:
     _give(job, [submission], None)
     return _finish(job)[1]

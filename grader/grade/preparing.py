@@ -26,7 +26,7 @@ from grader.intake.handed_in import Submission
 from grader.intake.optional_problems import without_skipped
 from grader.reports.class_table import RunSummary
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import Row, cell, changes, read_gradebook
+from grader.reports.gradebook_csv import GradebookRow, cell, changes, read_gradebook
 from grader.reports.news import News
 from grader.result import Provenance, SubmissionResult
 
@@ -51,7 +51,7 @@ class Prepared:
     plans: Sequence[Plan]
     absent: Sequence[SubmissionResult]
     previous: Previous
-    gradebook: dict[str, Row]
+    gradebook: dict[str, GradebookRow]
     common: dict[str, Provenance]
     missing: Sequence[str]
     told: Sequence[str]

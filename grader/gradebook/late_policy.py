@@ -46,7 +46,7 @@ _PROBLEM = re.compile(r"\d\d?(-[a-z0-9-]+)?")
 EVERY_PROBLEM = "*"
 """Stands for each of them in what is said by problem."""
 
-Value = TypeVar("Value")
+Chosen = TypeVar("Chosen")
 
 Extension = timedelta | datetime
 """So much later than the deadline, or a deadline of one's own."""
@@ -135,7 +135,7 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def _of(by_problem: Mapping[str, Value], id: str) -> Value | None:
+def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
     """Return what holds for a problem, by its number, or for all."""
     return by_problem.get(number_of(id), by_problem.get(EVERY_PROBLEM))
 

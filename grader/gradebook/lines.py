@@ -18,7 +18,7 @@ from grader.files import column_names, read_rows
 from grader.result import ProblemResult
 from grader.text import quoted
 
-Line = TypeVar("Line")
+LineOfFile = TypeVar("LineOfFile")
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
@@ -54,8 +54,8 @@ def number_of(problem: str) -> str:
 
 
 def read_lines(
-    path: Path, needed: Sequence[str], understood: Callable[[int, dict[str, str]], Line]
-) -> tuple[list[Line], list[str]]:
+    path: Path, needed: Sequence[str], understood: Callable[[int, dict[str, str]], LineOfFile]
+) -> tuple[list[LineOfFile], list[str]]:
     """Return what the lines of a file say, and a sentence about each that says nothing.
 
     Args:

@@ -15,7 +15,7 @@ from grader.text import look, quoted
 _SAID = 5
 """How many of one name a sentence lists."""
 
-Found = tuple[Submission, Path]
+Located = tuple[Submission, Path]
 """A submission, and the path that holds it."""
 
 
@@ -23,7 +23,7 @@ class Collisions:
     """All submissions of a run, each with the path that holds it."""
 
     def __init__(self) -> None:
-        self._found: list[Found] = []
+        self._found: list[Located] = []
 
     def add(self, submissions: Iterable[Submission], path: Path) -> None:
         """Take in what stands at a path."""
@@ -54,20 +54,20 @@ class Collisions:
         return told
 
 
-def _grouped(found: Sequence[Found], key: Callable[[Found], str]) -> list[list[Found]]:
+def _grouped(found: Sequence[Located], key: Callable[[Located], str]) -> list[list[Located]]:
     """Return those that have a key in common, if it is more than one."""
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[Located]] = {}
     for each in found:
         groups.setdefault(key(each), []).append(each)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _exact_first(found: Found) -> bool:
+def _exact_first(found: Located) -> bool:
     submission, _ = found
     return submission.handed_in_as != submission.identity
 
 
-def _rename(first: Found, other: Found, taken: set[str]) -> str:
+def _rename(first: Located, other: Located, taken: set[str]) -> str:
     """Give a submission another identity than the first has; return what to say of it."""
     submission, path = other
     identity = submission.identity
@@ -83,7 +83,7 @@ def _rename(first: Found, other: Found, taken: set[str]) -> str:
     )
 
 
-def _where(first: Found, other: Found) -> str:
+def _where(first: Located, other: Located) -> str:
     """Return what is different about where two submissions stand."""
     submission, path = other
     own = unicodedata.normalize("NFC", submission.handed_in_as)
@@ -100,7 +100,7 @@ def _candidates(identity: str, where: str, submission: Submission) -> Iterable[s
     return chain([plain, by_bytes], (f"{by_bytes} {number}" for number in count(2)))
 
 
-def _look_alike(found: Sequence[Found]) -> list[str]:
+def _look_alike(found: Sequence[Located]) -> list[str]:
     """Return a sentence about each name that several have, as far as one can see."""
     groups = _grouped(found, lambda each: look(each[0].full_name))
     return [_said([submission for submission, _ in group]) for group in groups]

@@ -13,7 +13,7 @@ from grader.files import write_whole
 from grader.reports.wording import adjustment_line
 from grader.result import BREAK_POINTS, ProblemResult, Status, SubmissionResult, shown, total
 
-Row = dict[str, str]
+GradebookRow = dict[str, str]
 
 # The minus of print and the wide and small forms, too, which some programs take for them.
 _FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
@@ -75,12 +75,12 @@ def write_gradebook(
     write_whole(path, text.getvalue())
 
 
-def _whose(result: SubmissionResult, member: str) -> Row:
+def _whose(result: SubmissionResult, member: str) -> GradebookRow:
     late = "late" if result.late else ""
     return {"name": cell(result.full_name), "member": cell(member), "late": late}
 
 
-def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
+def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
     row = {"submission": cell(result.submission), "status": result.status}
     if result.status == Status.INTERNAL:
         return row  # the grader's own fault is nobody's zero
@@ -92,9 +92,9 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> Row:
     return row | ({"adjustments": cell("; ".join(changed))} if changed else {})
 
 
-def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Row:
+def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> GradebookRow:
     """Return the cells of optional parts, which are empty for whoever left them out."""
-    row: Row = {}
+    row: GradebookRow = {}
     if result.status == Status.INTERNAL:
         return row
     tried = result.optional
@@ -111,7 +111,7 @@ def column_of_tests(problem: str) -> str:
     return f"break_{problem}"
 
 
-def _row_of_tests(result: SubmissionResult, problems: int) -> Row:
+def _row_of_tests(result: SubmissionResult, problems: int) -> GradebookRow:
     """Return the cells of what the tests earned that a student wrote for some of the problems."""
     if result.status == Status.INTERNAL:
         return {}
@@ -137,7 +137,7 @@ def cell(text: str) -> str:
     return f"'{plain}" if text.lstrip().startswith(_FORMULA) else plain
 
 
-def read_gradebook(path: Path) -> dict[str, Row]:
+def read_gradebook(path: Path) -> dict[str, GradebookRow]:
     """Return the rows of a gradebook by submission; none when there is no such file."""
     try:
         # As a spreadsheet may have saved it, too: with a mark at its beginning, or semicolons.
@@ -186,7 +186,7 @@ _MARKS = re.compile(r"(break_)?\d\d-.*")
 
 
 def marks_gone(
-    previous: dict[str, Row],
+    previous: dict[str, GradebookRow],
     results: Iterable[SubmissionResult],
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
@@ -217,7 +217,7 @@ def marks_gone(
 
 
 def changes(
-    previous: dict[str, Row],
+    previous: dict[str, GradebookRow],
     results: Iterable[SubmissionResult],
     known: Mapping[str, SubmissionResult] | None = None,
     pending: Collection[tuple[str, str]] = (),

@@ -55,7 +55,7 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         KeyboardInterrupt: the user ended it.
     """
     files = [str(problem.test_file) for problem in problems]
-    found = _Found()
+    found = _Collected()
     unused = [f"-pno:{name}" for name in _UNUSED]
     with modules_of_course(root), _no_other_plugins(), _printed() as printed:
         status = pytest.main([*_OPTIONS, *unused, "--rootdir", str(root), *files], [found])
@@ -82,7 +82,7 @@ def _check_nothing_unasked(tests: Mapping[pytest.Function, CollectedTest]) -> No
             raise refused(item, f"would get {name} without asking for it")
 
 
-class _Found:
+class _Collected:
     """A plugin that keeps what pytest collected, and why a file could not be collected."""
 
     def __init__(self) -> None:

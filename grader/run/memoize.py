@@ -27,7 +27,7 @@ _BESIDE = 500
 """Bytes that an answer takes beside its numbers, about."""
 
 
-class _Memory:
+class _Memoized:
     """What functions gave for which arguments, as long as there is room."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class _Memory:
             self._bytes -= freed
 
 
-_memory = _Memory()
+_memory = _Memoized()
 
 
 def memoized(function: Callable[P, R]) -> Callable[P, R]:

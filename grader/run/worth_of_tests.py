@@ -42,7 +42,7 @@ class NoEnd(Exception):  # noqa: N818  (it says how a run went)
     """The tests did not come to an end on a file, or ended the process; the text says which."""
 
 
-Run = Callable[[bytes, Sequence[str], Sequence[str]], list[OwnTest]]
+RunTests = Callable[[bytes, Sequence[str], Sequence[str]], list[OwnTest]]
 """Runs the student's tests on a file: without some of them, and others first, by their names.
 
 It may stop at a test that fails. It may raise Unusable and NoEnd.
@@ -205,9 +205,9 @@ def opened(problem: Problem) -> list[Target]:
 
 
 def judge_own_tests(
-    problem: Problem, tests: bytes, all_targets: list[Target], run: Run
+    problem: Problem, tests: bytes, all_targets: list[Target], run: RunTests
 ) -> BreakResult:
-    """Run a student's tests on targets and return how good they are.
+    """RunTests a student's tests on targets and return how good they are.
 
     They run on all right files and on the core; then, if they earn all that the core is worth, on
     the other mistakes, among which are all right files once more. Where no core is chosen, all of
@@ -254,8 +254,8 @@ class _Judged:
         self._refused: defaultdict[str, set[Target]] = defaultdict(set)
         self._without_end = 0
 
-    def take_all(self, targets: list[Target], run: Run) -> None:
-        """Run the tests on targets, as below.
+    def take_all(self, targets: list[Target], run: RunTests) -> None:
+        """RunTests the tests on targets, as below.
 
         The order is not to be told beforehand: whoever knows which file comes when needs no test.
         For the same reason there are right ones whenever there are wrong ones.
@@ -263,8 +263,8 @@ class _Judged:
         for target in random.SystemRandom().sample(targets, len(targets)):
             self.take(target, run)
 
-    def take(self, target: Target, run: Run) -> None:
-        """Run the tests on a target, and keep what came of it.
+    def take(self, target: Target, run: RunTests) -> None:
+        """RunTests the tests on a target, and keep what came of it.
 
         Raises:
             Unusable: they can't be run.

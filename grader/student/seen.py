@@ -22,7 +22,7 @@ from grader.result import ALTERNATIVE, ProblemResult
 SEEN_FILE = ".seen.json"
 """In the course's folder; git ignores it."""
 
-Names = tuple[str, ...]
+MistakeNames = tuple[str, ...]
 """The names of one diagnosis: a mistake's, or of several that answer alike."""
 
 
@@ -41,7 +41,7 @@ class Reading:
     sentences: tuple[str, ...] = ()
     nudge: str = ""
     withheld: bool = False
-    met: tuple[Names, ...] = ()
+    met: tuple[MistakeNames, ...] = ()
     more: str = ""
 
 
@@ -51,7 +51,7 @@ def named(result: ProblemResult) -> Reading:
     return Reading(tuple(result.diagnoses), met=met)
 
 
-def reading(result: ProblemResult, before: Collection[Names]) -> Reading:
+def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
     """Return what to read of the mistakes when those in `before` were seen in earlier runs.
 
     A mistake that shows in fewer parts than before answers like others in fewer, and is the same.
@@ -70,7 +70,7 @@ def reading(result: ProblemResult, before: Collection[Names]) -> Reading:
     return Reading(tuple(sentences), nudge, withheld, tuple(met), more)
 
 
-def _diagnoses(result: ProblemResult) -> list[tuple[str, Names]]:
+def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
     """Return each sentence with its names; what a test has seen itself has none."""
     padded = [*result.mistakes, *([] for _ in result.diagnoses[len(result.mistakes) :])]
     return [(text, tuple(names)) for text, names in zip(result.diagnoses, padded, strict=True)]
@@ -104,7 +104,7 @@ class SeenMistakes:
         """Tell whether a problem passed when it was tested last, and is as it was then."""
         return self._load("passed").get(problem.id) == _state(problem)
 
-    def meet(self, problem: str, mistakes: Collection[Names]) -> None:
+    def meet(self, problem: str, mistakes: Collection[MistakeNames]) -> None:
         """Remember the mistakes that a student has met in a problem."""
         seen = self._load("seen")
         known = seen.get(problem, [])

@@ -41,7 +41,7 @@ shorter, but code in C doesn't hear of them."""
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSoFar:
     """What a run has found so far.
 
     Attributes:
@@ -69,7 +69,7 @@ class Runs:
     """
 
     def __init__(
-        self, root: Path, tell: Callable[[Found], None], silence: float = SILENCE_SECONDS
+        self, root: Path, tell: Callable[[FoundSoFar], None], silence: float = SILENCE_SECONDS
     ) -> None:
         self._root, self._tell, self._silence = root, tell, silence
         self._context = _context()
@@ -128,7 +128,7 @@ class Runs:
                 trouble = "The process that ran your code has ended. Does problem.py end it?"
                 break
             if isinstance(message, ProblemResult):
-                self._tell(Found(run, message, printed, finished=True))
+                self._tell(FoundSoFar(run, message, printed, finished=True))
                 return
             if isinstance(message, str):
                 trouble = message
@@ -138,8 +138,8 @@ class Runs:
             tests.pop(test.id, None)  # one that ran before all comes again in its place
             tests[test.id] = test
             result = ProblemResult(id, tests=list(tests.values()))
-            self._tell(Found(run, result, dict(printed)))
-        self._tell(Found(run, result, printed, finished=True, trouble=trouble))
+            self._tell(FoundSoFar(run, result, dict(printed)))
+        self._tell(FoundSoFar(run, result, printed, finished=True, trouble=trouble))
 
 
 def _context() -> SpawnContext | ForkServerContext:

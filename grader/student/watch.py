@@ -31,7 +31,7 @@ from grader.student.progress import invitation, progress_table
 from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
 from grader.student.screen import Screen
 from grader.student.seen import Reading, SeenMistakes, named
-from grader.student.warm import Found, Runs
+from grader.student.warm import FoundSoFar, Runs
 from grader.text import printable
 
 _KEYS = "h hint · w why · n next · a all · q quit"
@@ -58,7 +58,7 @@ class Unwatched:
     reason: str
 
 
-Event = Saved | Key | Unwatched | Found
+Event = Saved | Key | Unwatched | FoundSoFar
 
 
 class Watch:
@@ -129,7 +129,7 @@ class Watch:
             case Saved(ids):
                 self._chosen, self._asked_why = min(ids), ""
                 self._test(sorted(ids))
-            case Found(run=run) if run == self._runs.number:
+            case FoundSoFar(run=run) if run == self._runs.number:
                 self._take(event)
             case Key(letter):
                 return self._press(letter)
@@ -175,7 +175,7 @@ class Watch:
         changed = changed_names(self._sources.get(id, ""), self._source)
         return first_tests(self._result(id), changed)
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: FoundSoFar) -> None:
         """Keep what the run has found; show its first wrong answer at once."""
         id = found.result.id
         self._printed[id] = found.printed

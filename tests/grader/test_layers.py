@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,11 +105,23 @@ def test_no_two_files_have_one_name() -> None:
     assert not twice, f"two files are called {', '.join(twice)}"
 
 
-def test_no_two_classes_have_one_name() -> None:
+def test_no_two_classes_or_types_have_one_name() -> None:
+    """A leading underscore is no difference to a reader; what is torch's goes by torch's name."""
     trees = (ast.parse((PACKAGE / module).read_text(encoding="utf-8")) for module in MODULES)
-    names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    assert not twice, f"two classes are called {', '.join(twice)}"
+    names = [name.lstrip("_") for tree in trees for name in types_named(tree)]
+    twice = {name for name in names if names.count(name) > 1 and not name.startswith("Torch")}
+    assert not twice, f"two classes or types are called {', '.join(sorted(twice))}"
+
+
+def types_named(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of a file's classes, aliases of types and type variables."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id.lstrip("_")
+            if name[0].isupper() and not name.isupper():
+                yield name
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from grader.course import Course
-from grader.student.warm import Found, Runs
+from grader.student.warm import FoundSoFar, Runs
 from grader.student.watch import Key, Watch
 
 SECONDS = 60
@@ -126,15 +126,15 @@ def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, 
 
 
 @pytest.fixture
-def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[Found]]]:
+def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[FoundSoFar]]]:
     """Runs that take two seconds of silence for a hang, and what they tell."""
-    found: Queue[Found] = Queue()
+    found: Queue[FoundSoFar] = Queue()
     runs = Runs(small_course.root, found.put, silence=2.0)
     yield runs, found
     runs.close()
 
 
-def finished(found: Queue[Found]) -> Found:
+def finished(found: Queue[FoundSoFar]) -> FoundSoFar:
     while not (event := found.get(timeout=SECONDS)).finished:
         pass
     return event
@@ -142,7 +142,9 @@ def finished(found: Queue[Found]) -> Found:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the file blocks a signal that Windows doesn't have")
-def test_a_run_that_hangs_is_ended(runs: tuple[Runs, Queue[Found]], small_course: Course) -> None:
+def test_a_run_that_hangs_is_ended(
+    runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
+) -> None:
     problem = small_course.problems()[0]
     problem.stub.write_text(DEAF, encoding="utf-8")
     runs[0].start(problem)
@@ -151,7 +153,7 @@ def test_a_run_that_hangs_is_ended(runs: tuple[Runs, Queue[Found]], small_course
 
 @pytest.mark.slow
 def test_what_runs_first_shows_at_once_and_once_more_in_its_place(
-    runs: tuple[Runs, Queue[Found]], small_course: Course
+    runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
 ) -> None:
     problem = small_course.problems()[0]
     last = "def double(x):\n    return x + x if len(x) == 1 else 3 * x\n"
@@ -169,7 +171,7 @@ def test_what_runs_first_shows_at_once_and_once_more_in_its_place(
 
 @pytest.mark.slow
 def test_a_new_run_ends_the_one_before(
-    runs: tuple[Runs, Queue[Found]], small_course: Course
+    runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
 ) -> None:
     problem = small_course.problems()[0]
     problem.stub.write_text("while True: pass\n", encoding="utf-8")

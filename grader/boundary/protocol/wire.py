@@ -71,8 +71,8 @@ FORM_NAMES = tuple(
 Index = Annotated[int, Meta(ge=0, lt=1 << 62)]
 # Of keys with the same hash there are a few among the integers of 64 bits; beyond, any number.
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-Name = Annotated[str, Meta(max_length=MAX_NAME)]
-Member = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_]{1,100}\Z")]
+ShortName = Annotated[str, Meta(max_length=MAX_NAME)]
+MemberName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_]{1,100}\Z")]
 """What a parameter, a buffer or a child of a module may be called."""
 MemberPath = Annotated[str, Meta(pattern=r"\A(?:[A-Za-z0-9_]{1,100}\.)*[A-Za-z0-9_]{1,100}\Z")]
 Shape = Annotated[list[Annotated[int, Meta(ge=0, lt=1 << 40)]], Meta(max_length=MAX_DIMENSIONS)]
@@ -146,8 +146,8 @@ class StudentsValue(Value, tag="k"):
     """
 
     plain: ListValue | TupleValue | DictValue
-    name: Name
-    fields: list[Name] = []
+    name: ShortName
+    fields: list[ShortName] = []
 
 
 class SizeValue(Value, tag="s"):
@@ -184,8 +184,8 @@ class ReferenceValue(Value, tag="h"):
     """An object that stays with the student's code; for the tests with its plain fields."""
 
     number: Index
-    name: Name = ""
-    fields: Annotated[list[tuple[Name, Plain | FloatValue]], Meta(max_length=MAX_FIELDS)] = []
+    name: ShortName = ""
+    fields: Annotated[list[tuple[ShortName, Plain | FloatValue]], Meta(max_length=MAX_FIELDS)] = []
 
 
 class OutputValue(Value, tag="out"):
@@ -204,7 +204,7 @@ class ModuleValue(Value, tag="o"):
 class OtherValue(Value, tag="x"):
     """Anything else: the name of its type, and whether it can be called."""
 
-    name: Name
+    name: ShortName
     is_callable: bool = False
 
 
@@ -245,13 +245,13 @@ class ModuleForm(Struct, forbid_unknown_fields=True):
         buffers: tensors, and whether they are persistent.
     """
 
-    name: Name
+    name: ShortName
     stock: str | None
     training: bool
-    settings: list[tuple[Name, AnyValue]]
-    parameters: list[tuple[Member, SomeTensor, bool]]
-    buffers: list[tuple[Member, SomeTensor, bool]]
-    children: list[tuple[Member, ModuleForm | None]]
+    settings: list[tuple[ShortName, AnyValue]]
+    parameters: list[tuple[MemberName, SomeTensor, bool]]
+    buffers: list[tuple[MemberName, SomeTensor, bool]]
+    children: list[tuple[MemberName, ModuleForm | None]]
 
 
 # Requests. The student's side reads them; it has no reason for doubt.
@@ -404,7 +404,7 @@ class ErrorForm(Struct, omit_defaults=True, forbid_unknown_fields=True):
     """
 
     kind: str
-    name: Name
+    name: ShortName
     text: str = ""
     line: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0
     where: str = ""
@@ -496,8 +496,8 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     stale: list[Index] = []
     state: ChangedState | None = None
     gradients: Gradients | None = None
-    names: list[Name] = []
-    tried: Annotated[list[tuple[str, Name]], Meta(max_length=MAX_ATTEMPTS)] = []
+    names: list[ShortName] = []
+    tried: Annotated[list[tuple[str, ShortName]], Meta(max_length=MAX_ATTEMPTS)] = []
     job: msgspec.Raw = _NOTHING
 
 

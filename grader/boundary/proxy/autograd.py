@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller
 
 
-_Foreseen = tuple[Tensor, Gradients, list[Tensor]]
+_SentAhead = tuple[Tensor, Gradients, list[Tensor]]
 
 
 class Backward:
@@ -37,7 +37,7 @@ class Backward:
     """
 
     def __init__(
-        self, caller: Caller, connection: Connection, graph: int, foreseen: _Foreseen | None
+        self, caller: Caller, connection: Connection, graph: int, foreseen: _SentAhead | None
     ) -> None:
         self._caller = caller
         self._connection = connection
@@ -117,7 +117,7 @@ def _checked(
     return gradient
 
 
-class _Call(torch.autograd.Function):
+class _RemoteNode(torch.autograd.Function):
     """A call in the worker as one node of this side's graph."""
 
     @staticmethod
@@ -149,5 +149,5 @@ def connect(
         return tuple(tensor.requires_grad_(torch.is_grad_enabled()) for tensor in outputs)
     # A view can't be marked as changed, and with several outputs autograd forbids it.
     backward.outputs = tuple(own(t) if t._is_view() else t for t in outputs)
-    apply: Callable[..., tuple[Tensor, ...]] = _Call.apply
+    apply: Callable[..., tuple[Tensor, ...]] = _RemoteNode.apply
     return apply(backward, *inputs)

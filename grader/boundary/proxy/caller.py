@@ -602,10 +602,10 @@ def mark(argument: Any, turn: int) -> bool:
     return bool(entries(values)[place] != before)
 
 
-_Place = tuple[int, ...]
+_EntryPlace = tuple[int, ...]
 
 
-def _place_of_smallest(numbers: Array) -> _Place | None:
+def _place_of_smallest(numbers: Array) -> _EntryPlace | None:
     usable = numpy.isfinite(numbers) & (numbers != 0)
     if not usable.any():
         usable = numpy.isfinite(numbers)  # then a zero becomes the smallest number
@@ -614,11 +614,11 @@ def _place_of_smallest(numbers: Array) -> _Place | None:
     return _place(numpy.where(usable, numpy.abs(numbers), math.inf).argmin(), numbers)
 
 
-def _place_in_turn(numbers: Array, turn: int) -> _Place | None:
+def _place_in_turn(numbers: Array, turn: int) -> _EntryPlace | None:
     return _place(turn % numbers.size, numbers) if numbers.size > 1 else None
 
 
-def _place(number: Any, numbers: Array) -> _Place:
+def _place(number: Any, numbers: Array) -> _EntryPlace:
     return tuple(int(index) for index in numpy.unravel_index(number, numbers.shape))
 
 

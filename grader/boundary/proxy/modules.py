@@ -92,7 +92,7 @@ class Twin:
         self._buffers: dict[str, Tensor] = {}
         self._settings: dict[str, list[Any]] = {}
         self._names: set[str] = set()
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Placed] = {}
         self._weights: list[tuple[str, int, Tensor]] = []
         self._sent: list[tuple[str, bool, int]] = []
         connection.keep(number, self)
@@ -167,7 +167,7 @@ class Twin:
         """Take note of where the weights lie that this request brings the worker."""
         for name, requires_grad, number in self._sent:
             place, tensor = places[number], packer.tensors[number]
-            self._known[name] = _Known(place, tensor.dtype, tensor.shape, requires_grad)
+            self._known[name] = _Placed(place, tensor.dtype, tensor.shape, requires_grad)
             self._weights.append((name, place, tensor))
 
     def take(self, response: Response, tensors: list[Tensor], root: nn.Module | None) -> list[str]:
@@ -198,7 +198,7 @@ class Twin:
         return replaced + [n for n, place, tensor in self._weights if not holds(place, tensor)]
 
 
-class _Known(NamedTuple):
+class _Placed(NamedTuple):
     """A parameter as it lies before the worker."""
 
     place: int

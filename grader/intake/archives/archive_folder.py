@@ -46,10 +46,10 @@ def read_archive(
     Raises:
         BadArchive: it can't be read as an archive, or is too large.
     """
-    return _Reading(name, file, wanted, nested, reopening).run()
+    return _OpenArchive(name, file, wanted, nested, reopening).run()
 
 
-class _Reading:
+class _OpenArchive:
     def __init__(
         self,
         name: str,

@@ -48,7 +48,7 @@ def test_a_worker_of_dasks_has_the_limit_of_memory_while_it_grades(
             return resource.getrlimit(resource.RLIMIT_DATA)
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    order = cluster._Order(None, Settings(), ())
+    order = cluster._RunOfCluster(None, Settings(), ())
     monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, Looks(), lambda: None))
     limit, _ = cluster._grade(Submission("ada", {}), order, None)
     assert 0 < limit < 1 << 40

@@ -82,7 +82,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
         return result_of(name, ProblemResult("01-doubling", tests=[doubles(Status(status))]))
 
     def start(course: Course, settings: Settings, needed, start, core: int | None):  # type: ignore[no-untyped-def]
-        return pool._Job(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
+        return pool._Grading(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pool, "_start", start)
     monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
@@ -122,7 +122,7 @@ def test_a_submission_that_needs_much_time_is_graded_last(
         return result_of(submission.name, problem)
 
     connection.answer = answer
-    start = lambda *_: pool._Job(FakeProcess(), connection, None)  # type: ignore[arg-type]  # noqa: E731
+    start = lambda *_: pool._Grading(FakeProcess(), connection, None)  # type: ignore[arg-type]  # noqa: E731
     monkeypatch.setattr(pool, "_start", start)
     monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
     monkeypatch.setattr(pool, "wait", lambda connections: connections)

@@ -17,7 +17,7 @@ from grader.result import BreakResult
 from grader.run.own_tests import Ended, OwnTest, Unusable, as_problem, run_own_tests
 from grader.run.shaking import shaken
 from grader.run.worth_of_tests import (
-    Run,
+    RunTests,
     Target,
     judge_own_tests,
     opened,
@@ -67,7 +67,7 @@ def judged(text: str) -> BreakResult:
     return judge_own_tests(SOFTMAX, tests, files, running(tests))
 
 
-def running(tests: bytes, *, stops: bool = False) -> Run:
+def running(tests: bytes, *, stops: bool = False) -> RunTests:
     """What runs tests on a file."""
 
     def run(source: bytes, without: Sequence[str], first: Sequence[str]) -> list[OwnTest]:
