@@ -1,4 +1,4 @@
-"""The likely slip behind an exception of torch's, where the forms of the tensors tell it."""
+"""What probably lies behind an exception of torch's, where the forms of the tensors tell it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _KNOWN = (
 
 
 def error_hint(text: str, forms: Mapping[str, str]) -> str:
-    """Return the likely slip behind an exception; empty when nothing tells.
+    """Return what probably lies behind an exception; empty when nothing tells.
 
     Args:
         text: the exception's text.

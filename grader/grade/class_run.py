@@ -302,8 +302,8 @@ class _Keeper:
         for name, text in pages.items():
             write_whole(self._out / name, text)
         write_whole(self._stamp(), self._views())
-        book = self._out / GRADEBOOK
-        write_gradebook(shown, self._counted(), book, optional, about.sections)
+        gradebook = self._out / GRADEBOOK
+        write_gradebook(shown, self._counted(), gradebook, optional, about.sections)
         self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
 
     def _own_files(self) -> dict[str, dict[str, bytes]]:

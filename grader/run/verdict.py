@@ -118,7 +118,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
-    """Return the forms of the tensors in the student's line, and the likely slip."""
+    """Return the forms of the tensors in the student's line, and the error hint."""
     forms = getattr(exception, "operands", None) or _operands(tb)
     told = ", ".join(f"{name} is {form}" for name, form in forms.items())
     sentence = error_hint(str(exception), forms)
