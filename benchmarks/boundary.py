@@ -62,7 +62,7 @@ def main() -> None:
     submission = reference_submission(course)
     suite = Suite(problems, course.root)
     with (
-        grader_for(course, Settings(many=True), core) as grader,
+        grader_for(course, Settings(), core) as grader,
         tempfile.TemporaryDirectory() as folder,
     ):
         solved = copy_with_solutions(course, Path(folder) / "course")

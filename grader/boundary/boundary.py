@@ -39,7 +39,6 @@ class Boundary:
         capture: whether to keep what student code prints, which is lost otherwise.
         jobs: the names of what workers can do beside calls, as `package.module:function`; see
             `run`.
-        many: whether it will serve so many files that a slower start pays.
         prefork_server: the connection to one that waits for its settings, as `TemplateProcess`
             gives it; without it a fresh interpreter is started, which takes seconds.
 
@@ -57,7 +56,6 @@ class Boundary:
         memory_mb: int = 1024,
         capture: bool = False,
         jobs: Sequence[str] = (),
-        many: bool = False,
         prefork_server: socket.socket | None = None,
     ) -> None:
         self.level = level
@@ -67,7 +65,6 @@ class Boundary:
         self._memory = memory_mb << 20
         self._capture = capture
         self._jobs = tuple(jobs)
-        self._many = many
         self._prefork_server = prefork_server
         self._workers: Workers | None = None
 
@@ -196,7 +193,6 @@ class Boundary:
         workers = ForkedWorkers(
             self._memory,
             math.ceil(self._submission_seconds),
-            many=self._many,
             jobs=self._jobs,
             prefork_server=server,
         )

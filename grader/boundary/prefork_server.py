@@ -35,7 +35,6 @@ from grader.boundary.sandbox.libc import (
     die_with,
     hide_from_debuggers,
     keep_access_times,
-    use_large_pages,
 )
 from grader.boundary.template import end, keep_only
 from grader.boundary.worker import serving
@@ -65,24 +64,22 @@ def main(channel: socket.socket) -> None:
 
     Args:
         channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
-            `secret` paths and `wanted` paths, and whether there will be `many` workers, and the
-            names of `jobs` that they can do beside calls.
+            `secret` paths and `wanted` paths, and the names of `jobs` that workers can do beside
+            calls.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     keep_access_times()
     warm()
-    server, is_worth_it = _settled(channel)
+    server = _settled(channel)
     hide_from_debuggers()
     hide_own_modules()
     _freeze()
-    if is_worth_it:
-        use_large_pages()
     server.run()
 
 
-def _settled(channel: socket.socket) -> tuple[PreforkServer, bool]:
-    """Return a server with the settings that come first, and whether there will be many workers.
+def _settled(channel: socket.socket) -> PreforkServer:
+    """Return a server with the settings that come first.
 
     Every worker is a copy of this process, with what its frames hold; so they are read here.
     """
@@ -94,8 +91,7 @@ def _settled(channel: socket.socket) -> tuple[PreforkServer, bool]:
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = may_become(pick_uid(os.getpid()), readable)
-    server = PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
-    return server, config["many"]
+    return PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
 
 
 def warm() -> None:

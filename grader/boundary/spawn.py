@@ -141,7 +141,6 @@ class ForkedWorkers(Workers):
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
         jobs: the names of what workers can do beside calls, as `package.module:function`.
-        many: whether there will be so many that a slower start pays.
         prefork_server: the connection to a first server that was started already and waits for its
             settings; without it, a fresh interpreter is started.
 
@@ -154,7 +153,6 @@ class ForkedWorkers(Workers):
         memory: int,
         cpu_seconds: int,
         *,
-        many: bool = False,
         jobs: Sequence[str] = (),
         prefork_server: socket.socket | None = None,
     ) -> None:
@@ -166,7 +164,7 @@ class ForkedWorkers(Workers):
         self._servers: dict[_WorkerKind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
-        first.send(limits | paths | {"many": many, "jobs": [*jobs]})
+        first.send(limits | paths | {"jobs": [*jobs]})
         self.processes = (self._wait_for(first)["process"],)
 
     def _wait_for(self, server: RequestChannel) -> Any:

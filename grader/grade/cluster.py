@@ -15,7 +15,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ class _RunOfCluster:
     @classmethod
     def of(cls, course: Course, settings: Settings) -> _RunOfCluster:
         root = None if course == own_course() else course.root
-        return cls(root, replace(settings, many=True), _what_counts(course))
+        return cls(root, settings, _what_counts(course))
 
 
 def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 
@@ -21,9 +21,6 @@ from grader.grade.retries import alone, first_seconds, to_retry
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.result import Isolation, SubmissionResult
-
-_MANY = 20
-"""More submissions than these are many."""
 
 
 @dataclass
@@ -63,7 +60,6 @@ def grade_all(
     waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # the last one is next
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
-    settings = replace(settings, many=len(submissions) > _MANY)
     start = partial(_start, course, settings, needed)
     with _pool(start, settings.isolation, min(jobs, len(submissions))) as pool:
         first = first_seconds(settings)

@@ -19,7 +19,6 @@ class Settings:
         memory_mb: how much memory a student's process may take beyond what torch needs.
         isolation: how student code is kept apart.
         own_tests: whether the tests that students wrote are judged, too.
-        many: whether there is so much to grade that a slower start pays; no mark depends on it.
     """
 
     seed: int = 0
@@ -27,7 +26,6 @@ class Settings:
     memory_mb: int = 1024
     isolation: Isolation = Isolation.SANDBOX
     own_tests: bool = False
-    many: bool = False
 
 
 def default_jobs() -> int:

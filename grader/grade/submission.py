@@ -47,7 +47,6 @@ def boundary_for(
         memory_mb=settings.memory_mb,
         capture=capture,
         jobs=(JOB,) if settings.own_tests else (),
-        many=settings.many,
         prefork_server=prefork_server,
     )
 

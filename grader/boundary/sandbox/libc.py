@@ -12,7 +12,6 @@ _PR_SET_NO_NEW_PRIVS = 38
 _CLONE_NEWNS = 0x20000
 _MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
 _NOATIME, _ALL_ATIME = 0x10, 0x70
-_MADV_COLLAPSE, _LARGE_PAGE = 25, 1 << 21
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -81,22 +80,6 @@ def keep_access_times() -> bool:
     everywhere = ctypes.c_int(_HERE), b"/", ctypes.c_uint(_RECURSIVE)
     has_mounts_of_its_own = _libc.unshare(_CLONE_NEWNS) == 0
     return has_mounts_of_its_own and ask(_MOUNT_SETATTR, *everywhere, *arguments) == 0
-
-
-def use_large_pages() -> None:
-    """Ask the system to hold this process's memory in large pages, where it has such.
-
-    A fork copies a table with an entry for each page, and there are some fifty thousand small ones.
-    It pays where there are many forks: nearly 200 MB are no longer shared with the parent then.
-    """
-    with open("/proc/self/maps") as maps:
-        found = [line.split() for line in maps]
-    for span, rights, _, _, inode, *_ in found:
-        if rights == "rw-p" and inode == "0":
-            start, end = (int(place, 16) for place in span.split("-"))
-            start, end = -(-start // _LARGE_PAGE) * _LARGE_PAGE, end // _LARGE_PAGE * _LARGE_PAGE
-            if start < end:
-                _libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_COLLAPSE)
 
 
 def _prctl(option: int, value: int) -> None:
