@@ -556,14 +556,20 @@ def _sentence(
     in what it calls, if that is wrong, too (`is_callers`).
     """
     first, *others = _shown(parts)
-    is_clear = len(_shown(known.reference)) == 1 or texts[0].when.startswith(f"{first} ")
-    beside = ", or in what it calls" if is_callers else ""
-    beside += f" (seen in {listed(others)}, too)" if others else ""
-    where = "It" if is_clear and not beside else f"In {first}{beside}, it"
-    looks = [text.look for text in texts]
+    text, *further = texts
+    seen = f" (seen in {listed(others)}, too)" if others else ""
+    if text.when.startswith(f"{first} "):
+        callers = ", or what it calls," if is_callers else ""
+        text = replace(text, when=f"{first}{callers}{seen}{text.when.removeprefix(first)}")
+        where = "It"
+    elif len(_shown(known.reference)) == 1 and not others and not is_callers:
+        where = "It"
+    else:
+        where = f"In {first}{', or in what it calls' if is_callers else ''}{seen}, it"
+    looks = [each.look for each in texts]
     told = [
-        f"{text.when}. {'' if text.look in looks[place + 1 :] else text.look}".strip()
-        for place, text in enumerate(texts)
+        f"{each.when}. {'' if each.look in looks[place + 1 :] else each.look}".strip()
+        for place, each in enumerate([text, *further])
     ]
     return f"{where} looks as if {ALTERNATIVE.join(told)}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -109,6 +110,9 @@ def test_a_function_is_not_named_twice_in_a_sentence() -> None:
     )
     (only,) = diagnose(found, given(DOUBLED.main))
     assert only.sentence == "It looks as if f adds a 0."
+    in_both = replace(found, faults=(Fault("loud", {"f": DOUBLED, "g": DOUBLED}),))
+    (only,) = diagnose(in_both, given(DOUBLED.main, DOUBLED.main))
+    assert only.sentence == "It looks as if f (seen in g, too) adds a 0."
 
 
 def test_two_that_answer_alike_share_a_nudge() -> None:
