@@ -199,6 +199,7 @@ def about_clipping(problem):
         edges={
             "kind": lambda: edges.kind(clipped(1.0)[1]),
             "of zeros": lambda: gradients(1.0, size=0.0),
+            "small, clipped": lambda: 100 * gradients(0.01, size=0.01),
         },
     )
 
