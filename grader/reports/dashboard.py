@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median
@@ -20,7 +20,6 @@ from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
-_SLOWEST = 10
 _BINS = 10
 
 
@@ -34,8 +33,6 @@ class TestRow:
         hidden: whether students can't see the test.
         tried: how many tried the problem with code that runs, and could be judged.
         failed: those who tried and didn't pass all cases.
-        seconds: the longest run.
-        slowest: whose it was.
     """
 
     __test__ = False
@@ -45,8 +42,6 @@ class TestRow:
     hidden: bool
     tried: int = 0
     failed: list[Person] = field(default_factory=list)
-    seconds: float = 0.0
-    slowest: Person | None = None
 
     @property
     def share(self) -> float:
@@ -149,7 +144,6 @@ def dashboard(
         facts=facts,
         term_page=TERM_PAGE,
         cells=_cells,
-        seconds=_seconds,
         remarks=class_remarks(results),
         nameless=[(each, [who[name] for name in each.submissions]) for each in facts.nameless],
         mistakes=mistakes_made(valid),
@@ -161,9 +155,6 @@ def dashboard(
         problem_rows=_problems(valid, problems, who),
         rows_of_part={id: _problems(valid, ids, who) for id, ids in optional.items()},
         tried_part=_tried(valid),
-        statuses=_statuses(results, who),
-        slow_submissions=sorted(results, key=_seconds, reverse=True)[:_SLOWEST],
-        slow_tests=sorted(tests, key=lambda t: t.seconds, reverse=True)[:_SLOWEST],
         not_confined=[who[name] for name in not_confined(results)],
         warning=NOT_CONFINED,
         **_numbers(results, valid),
@@ -203,10 +194,6 @@ def _cells(result: SubmissionResult, problems: Sequence[str], without: str = "-"
     yield from (points.get(id, without) for id in problems)
 
 
-def _seconds(result: SubmissionResult) -> float:
-    return total(test.seconds for problem in result.problems for test in problem.tests)
-
-
 def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> list[TestRow]:
     rows: dict[tuple[str, str], TestRow] = {}
     for result in results:
@@ -219,9 +206,6 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
                     row.tried += 1
                     if any(test.status is not Status.PASSED for test in cases):
                         row.failed.append(who[result.submission])
-                longest = max(test.seconds for test in cases)
-                if longest > row.seconds:
-                    row.seconds, row.slowest = longest, who[result.submission]
     return list(rows.values())
 
 
@@ -256,17 +240,3 @@ def _distribution(shares: Iterable[float]) -> list[tuple[str, int]]:
     counts = Counter(min(int(share * _BINS), _BINS - 1) for share in shares)
     width = 100 // _BINS
     return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]
-
-
-def _statuses(
-    results: Sequence[SubmissionResult], who: Mapping[str, Person]
-) -> list[tuple[str, int, list[Person]]]:
-    """Return each status of tests that occurs, how often, and with whom."""
-    tests: Counter[str] = Counter()
-    students: defaultdict[str, list[Person]] = defaultdict(list)
-    for result in results:
-        found = [test.status.value for problem in result.problems for test in problem.tests]
-        tests.update(found)
-        for status in set(found):
-            students[status].append(who[result.submission])
-    return [(s.value, tests[s.value], students[s.value]) for s in Status if tests[s.value]]
