@@ -1131,7 +1131,7 @@ def check_piece(output, expected, call):
 @pytest.mark.points(2)
 @pytest.mark.parametrize(
     ("n_layer", "n_embd", "n_head", "bias", "length"),
-    [(2, 12, 3, False, 13), (3, 10, 2, True, 13), (2, 8, 2, True, 130), (2, 12, 1, True, 300)],
+    [(2, 12, 3, False, 13), (3, 10, 2, True, 13), (2, 8, 2, True, 130), (1, 12, 1, True, 300)],
 )
 def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, length):
     """CachedGPT is right for other sizes, in one pass and in chunks, with all its gradients"""
