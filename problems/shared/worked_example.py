@@ -6,7 +6,7 @@ is slow and easy to read, and it is what your code is compared with.
 
 import math
 import operator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
@@ -307,7 +307,7 @@ def check_same_gradients(actual, expected, inputs, upstream, call, **near):
     )
 
 
-def check_like(reference, code, rng, cases, **near):
+def check_like(reference, code, rng, cases, *, may_draw=False, **near):
     """Compare answers and gradients with those of what is right, and answers without gradients.
 
     Args:
@@ -316,6 +316,7 @@ def check_like(reference, code, rng, cases, **near):
         rng: what the gradients are weighted with is drawn from it.
         cases: what to say of each call, and its arguments by name. Gradients are compared of the
             tensors that require one, and of a module's parameters.
+        may_draw: whether numbers may be drawn, as a dropout of rate 0 does in training.
         near: allowed differences, as for `check`.
     """
     cases = [*cases]
@@ -331,14 +332,14 @@ def check_like(reference, code, rng, cases, **near):
         wanted = gradients(right, learn, upstream, call)
         for name, slope in gradients(actual, mine, upstream, call).items():
             check(slope, wanted[name], f"the gradient of {call} with respect to {name}", **near)
-    check_without_gradients(code, cases, expected, **near)
+    check_without_gradients(code, cases, expected, may_draw=may_draw, **near)
 
 
 @torch.no_grad()
-def check_without_gradients(code, cases, expected, **near):
+def check_without_gradients(code, cases, expected, *, may_draw=False, **near):
     """Compare answers under torch.no_grad(), and require that arguments and chance are left."""
     given = [copied(arguments) for _, arguments in cases]
-    with nothing_left_behind(cases[0][0]):
+    with nullcontext() if may_draw else nothing_left_behind(cases[0][0]):
         found = answers(code, [as_given(code, arguments) for arguments in given])
     for (call, arguments), used, actual, right in zip(cases, given, found, expected, strict=True):
         check(actual, right, f"{call}, under torch.no_grad()", **near)
@@ -374,7 +375,7 @@ def learning(code, arguments):
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
-def check_like_in_use(right, code, rng, x, others, call, **near):
+def check_like_in_use(right, code, rng, x, others, call, *, may_draw=False, **near):
     """Compare a module with a right one in evaluation, with other weights, and when x alone learns.
 
     In evaluation without gradients is where something may be kept from call to call.
@@ -386,6 +387,7 @@ def check_like_in_use(right, code, rng, x, others, call, **near):
         x: some tokens.
         others: other weights.
         call: what to say of a call.
+        may_draw: whether numbers may be drawn in training, though not in evaluation.
         near: allowed differences, as for `check`.
     """
     moved = {"x": turned(x).requires_grad_()}
@@ -404,11 +406,14 @@ def check_like_in_use(right, code, rng, x, others, call, **near):
     check_without_gradients(code, [case], [right(back)], **near)
     for module in (right, code):
         module.train()
-    check_like(right, code, rng, [(f"{call} with other weights", {"x": x})], **near)
+    with_others = (f"{call} with other weights", {"x": x})
+    check_like(right, code, rng, [with_others], may_draw=may_draw, **near)
     for module in (right, code):
         module.requires_grad_(False)
     alone = {"x": x.clone().requires_grad_()}
-    check_like(right, code, rng, [(f"{call} where x alone learns", alone)], **near)
+    check_like(
+        right, code, rng, [(f"{call} where x alone learns", alone)], may_draw=may_draw, **near
+    )
 
 
 def of_any_size(x, weights):

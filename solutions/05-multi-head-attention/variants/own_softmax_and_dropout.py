@@ -24,7 +24,7 @@ def softmax(scores):
 
 
 def drop(x, layer):
-    if not layer.training or layer.p == 0:
+    if not layer.training:
         return x
     keep = torch.rand_like(x) >= layer.p
     return torch.where(keep, x / (1 - layer.p), 0.0)

@@ -17,7 +17,7 @@ def merge_heads(x):
 
 
 def drop(x, p, training):
-    if not training or p == 0:
+    if not training:
         return x
     return x * (torch.rand_like(x) >= p) / (1 - p)
 
