@@ -27,16 +27,15 @@ from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
-from grader.reports.junit import junit
 from grader.reports.sources import SOURCES, Sources
 from grader.reports.statistics import TERM_PAGE, term
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
 _FEEDBACK, _GRADESCOPE = "feedback", "gradescope"
-_INDEX, _JUNIT = "index.html", "junit.xml"
+_INDEX = "index.html"
 REPORT_FOLDERS = (RESULTS, _FEEDBACK, _GRADESCOPE, STUDENT_PAGES, SOURCES)
-REPORT_FILES = (_INDEX, TERM_PAGE, _JUNIT, GRADEBOOK)
+REPORT_FILES = (_INDEX, TERM_PAGE, GRADEBOOK)
 """What a run writes: whether it can is found at the start, not after hours."""
 
 _SOURCES = {".py", ".j2", ".js"}
@@ -297,7 +296,6 @@ class _Keeper:
         pages = {
             _INDEX: dashboard(shown, problems, identical, optional, about),
             TERM_PAGE: term(shown, [*problems, *others], about.sections),
-            _JUNIT: junit(shown),
         }
         for name, text in pages.items():
             write_whole(self._out / name, text)

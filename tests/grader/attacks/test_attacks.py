@@ -189,7 +189,7 @@ PLACES = [
     ROOT,
 ]
 SECRET = ("problems", "solutions", "tests", "grader", ".git")
-LEFT = ("planted_by_a_submission.pth", "kept_by_a_submission", "results.json", "junit.xml", "huge")
+LEFT = ("planted_by_a_submission.pth", "kept_by_a_submission", "results.json", "huge")
 
 
 def left_behind():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from xml.etree import ElementTree
 
 import pytest
 
@@ -12,7 +11,6 @@ from grader.reports.class_table import remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import results_json
-from grader.reports.junit import junit
 from grader.reports.wording import NOT_CONFINED
 from grader.result import Isolation, Policy, SubmissionResult
 from tests.results import result_of
@@ -20,12 +18,6 @@ from tests.results import result_of
 
 def graded(isolation: Isolation | None, name: str = "ada") -> SubmissionResult:
     return result_of(name, isolation=isolation)
-
-
-def junit_property(result: SubmissionResult) -> str:
-    found = ElementTree.fromstring(junit([result])).find(".//property[@name='isolation']")
-    assert found is not None
-    return str(found.get("value"))
 
 
 OF_STUDENTS: dict[str, Callable[[SubmissionResult], str]] = {
@@ -36,7 +28,6 @@ OF_STUDENTS: dict[str, Callable[[SubmissionResult], str]] = {
 OF_INSTRUCTORS: dict[str, Callable[[SubmissionResult], str]] = {
     "terminal": lambda result: "\n".join(remarks([result])),
     "page": lambda result: dashboard([result], ["01-doubling"]).replace("&#39;", "'"),
-    "JUnit": junit_property,
 }
 
 
@@ -53,12 +44,6 @@ def test_instructors_read_what_it_means(view: Callable[[SubmissionResult], str])
     assert NOT_CONFINED in view(graded(Isolation.PROCESS))
     assert NOT_CONFINED not in view(graded(Isolation.SANDBOX))
     assert NOT_CONFINED not in view(graded(None))
-
-
-def test_junit_says_the_level() -> None:
-    assert junit_property(graded(Isolation.SANDBOX)) == "sandbox"
-    assert junit_property(graded(Isolation.PROCESS)) == f"process. {NOT_CONFINED}"
-    assert junit_property(graded(None)) == ""
 
 
 def test_the_page_names_who_was_not_in_a_sandbox() -> None:

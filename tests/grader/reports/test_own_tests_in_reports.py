@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from xml.etree import ElementTree as Xml
 
 import pytest
 
@@ -12,7 +11,6 @@ from grader.reports.class_table import remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
-from grader.reports.junit import junit
 from grader.result import BreakResult, Policy, ProblemResult, Status, SubmissionResult, TestResult
 from tests.results import result_of
 
@@ -76,19 +74,6 @@ def of_nobody() -> SubmissionResult:
     result = of("eve")
     result.problems[0].own_tests = None
     return result
-
-
-def test_junit_says_a_line():
-    suites = Xml.fromstring(junit(CLASS))
-    said = {
-        suite.get("name"): each.get("value")
-        for suite in suites
-        for each in suite.iter("property")
-        if each.get("name") == f"break_{ID}"
-    }
-    assert said["ada"] == "11 of 10 points"
-    assert said["bob"].startswith("10 of 10 points; one right file is refused (vmapped)")
-    assert said["dan"] == "0 of 10 points; All of its tests repeat visible tests."
 
 
 def test_the_gradebook_names_what_is_open(tmp_path: Path):

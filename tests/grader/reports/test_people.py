@@ -13,7 +13,6 @@ from grader.reports.dashboard import dashboard
 from grader.reports.display_names import by_name, people
 from grader.reports.feedback import feedback, feedback_page
 from grader.reports.gradescope_json import results_json
-from grader.reports.junit import junit
 from grader.reports.remarks import MANY, class_remarks
 from grader.reports.wording import adjustment_line
 from grader.result import Adjustment, Policy, ProblemResult, Status, SubmissionResult, TestResult
@@ -47,7 +46,6 @@ def test_every_view_shows_the_real_name(name: str) -> None:
         dashboard([result], ["01-doubling"]),
         feedback(result, Policy.TITLES),
         feedback_page(result, Policy.TITLES),
-        junit([result]),
         table_text([result]),
     ]
     assert all(name in view for view in views)
