@@ -259,47 +259,6 @@ def gradescope(
 
 
 @app.command()
-def find(
-    problem: OneProblem,
-    name: Annotated[list[str], typer.Option(help="a student's name; may be repeated")],
-    out: Annotated[Path | None, typer.Option(help="folder to write the exercises to")] = None,
-    answers: Annotated[
-        Path | None, typer.Option("--check", help="folder in which the answers are, as written")
-    ] = None,
-    key: Annotated[bool, typer.Option("--key", help="say what is wrong in each")] = False,
-    word: Annotated[
-        str, typer.Option("--course", help="any word; another one deals the mistakes anew")
-    ] = "",
-) -> None:
-    """Give each student a file with one mistake, to find and to mend; check what comes back."""
-    with faults():
-        from grader.grade.bug_hunt import (
-            checked,
-            exercise_for,
-            exercises,
-            key_line,
-            known_names,
-            write_exercises,
-        )
-
-        if [out, answers, key or None].count(None) != 2:
-            raise UsageError("Say one of: --out FOLDER to write, --check FOLDER to judge, --key.")
-        course = this_course()
-        chosen = course.select([problem])[0]
-        known = exercises(course, chosen)
-        names = known_names(name)
-        dealt = {student: exercise_for(student, known, chosen, word) for student in names}
-        if out is not None:
-            print_lines(write_exercises(dealt, out, chosen))
-            print_text(f"{counted(len(dealt), 'exercise')} written to {out}.")
-        if key:
-            print_lines(key_line(student, exercise) for student, exercise in dealt.items())
-        if answers is not None:
-            for line in checked(dealt, answers, course, chosen):
-                print_text(line)
-
-
-@app.command()
 def export(
     platform: Annotated[
         str, typer.Argument(help="canvas, moodle, gradescope, github, nbgrader or csv")
