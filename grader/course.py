@@ -454,6 +454,10 @@ class Course:
         """Return where the problem's reference solution is, whether or not it is there."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
 
+    def salt(self, problem: Problem) -> Path:
+        """Return the file with the salt of the problem's random numbers; it is never released."""
+        return self.solution(problem).with_name("salt.txt")
+
     def right_files(self, problem: Problem) -> dict[str, Path]:
         """Return a problem's right files by the names that edits call them: the reference first."""
         solution = self.solution(problem)

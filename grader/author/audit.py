@@ -120,6 +120,11 @@ def run_audit(
         known = Fingerprints.load(problem.fingerprints)
         named = [diagnosed(outcome, known) for outcome in of_problem]
         found += findings(problem, named, known, fresh)
+        if not course.salt(problem).is_file():
+            found.append(
+                f"{problem.id}: {course.salt(problem)} is missing, so student code can compute "
+                "the random numbers of its tests; write 64 random hexadecimal digits into it"
+            )
     asked = sum(
         answer is None and other.problem.probe_file.is_file()
         for other, answer in zip(others, answers, strict=True)

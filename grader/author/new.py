@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
@@ -66,6 +67,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
     }
     for path, template in _files(course, problem):
         write_whole(path, _filled(template, names))
+    write_whole(course.salt(problem), secrets.token_hex(32) + "\n")
     # Last, so that a problem is in the course once all of it is there.
     text = (course.root / MANIFEST).read_text(encoding="utf-8")
     write_whole(course.root / MANIFEST, text.rstrip("\n") + "\n" + _filled("entry.toml", names))

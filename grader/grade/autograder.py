@@ -36,7 +36,7 @@ _COURSE = (
 """What of the course goes along, beside the grader and the problems: what its package is built
 from, and what all tests share."""
 
-_PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py")
+_PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py", "solutions/{id}/salt.txt")
 """What of a problem goes along: what grading it needs."""
 
 _NOT_HERE = b"# The tests of this problem are not in this autograder.\n"

@@ -54,6 +54,7 @@ def tests_sha256(course: Course, problem: Problem) -> str:
     files = {path.name: path for path in (*used, *data)}
     files |= {"probe": problem.probe_file}
     files |= {"tests": problem.test_file, "solution": course.solution(problem)}
+    files |= {"salt": course.salt(problem)}
     files_sha256 = sha256_of({name: path for name, path in files.items() if path.is_file()})
     told = f"{files_sha256} {problem.part} {problem.entry}"
     return hashlib.sha256(told.encode()).hexdigest()

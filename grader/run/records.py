@@ -6,7 +6,6 @@ That is checked here, so that they can be run without pytest as well as by it.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -38,13 +37,13 @@ class ProblemTests:
     Attributes:
         problem: whose tests they are.
         module: the file, as pytest imported it.
-        sha256: the digest of the file's text.
+        salt: what the tests' random numbers depend on beside the seed; empty in a students' copy.
         first_hidden_line: where the hidden half begins, if the file has one.
     """
 
     problem: Problem
     module: ModuleType
-    sha256: bytes
+    salt: bytes
     first_hidden_line: int | None
 
     @cached_property
@@ -161,8 +160,20 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
         known = ", ".join(sorted({*Betrayed().traces.values()}))
         forbids = f"{problem.id} forbids {error}, which is not known"
         raise CourseError(f"{MANIFEST}: {forbids}; known are {known}") from None
-    digest = hashlib.sha256(path.read_bytes()).digest()
-    return ProblemTests(problem, module, digest, problem.first_hidden_line())
+    return ProblemTests(problem, module, _salt(problem), problem.first_hidden_line())
+
+
+def _salt(problem: Problem) -> bytes:
+    """Return the salt of a problem's random numbers; a students' copy has none.
+
+    Raises:
+        CourseError: it is not written as hexadecimal digits.
+    """
+    path = Course(problem.folder.parent.parent).salt(problem)
+    try:
+        return bytes.fromhex(path.read_text(encoding="ascii")) if path.is_file() else b""
+    except ValueError:
+        raise CourseError(f"{path} should have hexadecimal digits only") from None
 
 
 def _function_key(item: pytest.Item) -> tuple[Path, str]:

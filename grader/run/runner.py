@@ -151,12 +151,12 @@ def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
 
 
 def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
-    """Return a number that the run's seed, the test and the purpose settle.
+    """Return a number that depends on the run's seed, the test, the purpose and the salt.
 
-    The test file's own text goes in too. A student's code gets to see the global random state, and
-    must not be able to work out from it which test is running or what that test has drawn.
+    Student code can read the global random state. Without the salt it cannot compute from that
+    which test is running or what the test has drawn.
     """
-    digest = hashlib.sha256(test.tests.sha256)
+    digest = hashlib.sha256(test.tests.salt)
     digest.update(f"{session.seed}/{test.id}/{purpose}".encode())
     return int.from_bytes(digest.digest()[:6], "big")
 

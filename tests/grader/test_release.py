@@ -141,6 +141,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile", *pages)):
         assert "solutions" not in text
         assert "grader grade" not in text
+    assert not [*copy.root.rglob("salt.txt")]
 
 
 def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:

@@ -239,6 +239,11 @@ def test_a_damaged_file_of_fingerprints_is_told_and_can_be_written_anew(
     assert Fingerprints.load(path).faults
 
 
+def test_a_missing_salt_is_found(audited: Course) -> None:
+    audited.salt(audited.problems()[0]).unlink()
+    assert any("salt.txt is missing" in finding for finding in audit(audited).findings)
+
+
 def test_stale_fingerprints_are_found(audited: Course) -> None:
     audit(audited)
     path = audited.root / "solutions/01-doubling/mistakes.edits"

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from grader.course import Course
-from grader.errors import CannotLoad
+from grader.errors import CannotLoad, CourseError
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
@@ -265,6 +265,33 @@ def test_draws_depend_on_the_seed_and_nothing_else(run: Run, small_course: Cours
         runs.append([x for x in seen if len(x) == 3])
     del sys.modules["seen"]
     assert runs[0] == runs[1] != runs[2]
+
+
+def _drawn(run: Run) -> list[object]:
+    """Return the numbers that the small course's tests drew."""
+    seen: list[object] = []
+    sys.modules["seen"] = seen  # type: ignore[assignment]
+    run("import sys\ndef double(x):\n    sys.modules['seen'].append(x.tolist())\n    return x + x")
+    del sys.modules["seen"]
+    return seen
+
+
+def test_draws_depend_on_the_salt_and_not_on_the_text_of_the_tests(
+    run: Run, small_course: Course
+) -> None:
+    (problem,) = small_course.problems()
+    before = _drawn(run)
+    with problem.test_file.open("a", encoding="utf-8") as file:
+        file.write("\n\n# An edit.\n")
+    assert _drawn(run) == before
+    small_course.salt(problem).write_text("00" * 32)
+    assert _drawn(run) != before
+
+
+def test_a_salt_is_written_in_hexadecimal(run: Run, small_course: Course) -> None:
+    small_course.salt(small_course.problems()[0]).write_text("salt")
+    with pytest.raises(CourseError, match="hexadecimal"):
+        run("def double(x): return 2 * x")
 
 
 @pytest.mark.slow
