@@ -28,14 +28,13 @@ from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
 from grader.reports.sources import SOURCES, Sources
-from grader.reports.statistics import TERM_PAGE, term
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
 _FEEDBACK, _GRADESCOPE = "feedback", "gradescope"
 _INDEX = "index.html"
 REPORT_FOLDERS = (RESULTS, _FEEDBACK, _GRADESCOPE, STUDENT_PAGES, SOURCES)
-REPORT_FILES = (_INDEX, TERM_PAGE, GRADEBOOK)
+REPORT_FILES = (_INDEX, GRADEBOOK)
 """What a run writes: whether it can is found at the start, not after hours."""
 
 _SOURCES = {".py", ".j2", ".js"}
@@ -292,13 +291,7 @@ class _Keeper:
         identical = identical_files(shown, self._sources, self._own_files())
         write_student_pages(shown, self._sources, self._out / STUDENT_PAGES, identical)
         about = ClassFacts(run.news, self.sections(), run.absent, _nameless(shown))
-        others = [id for ids in optional.values() for id in ids]
-        pages = {
-            _INDEX: dashboard(shown, problems, identical, optional, about),
-            TERM_PAGE: term(shown, [*problems, *others], about.sections),
-        }
-        for name, text in pages.items():
-            write_whole(self._out / name, text)
+        write_whole(self._out / _INDEX, dashboard(shown, problems, identical, optional, about))
         write_whole(self._stamp(), self._views())
         gradebook = self._out / GRADEBOOK
         write_gradebook(shown, self._counted(), gradebook, optional, about.sections)

@@ -14,10 +14,9 @@ from grader.reports.mistake_table import mistakes_made
 from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
-from grader.reports.statistics import TERM_PAGE, ran
 from grader.reports.tests_by_students import tests_by_students
 from grader.reports.wording import NOT_CONFINED, not_confined
-from grader.result import Status, SubmissionResult, shown, total
+from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 
 _AT_A_GLANCE = 3
 _BINS = 10
@@ -142,7 +141,6 @@ def dashboard(
         problems=problems,
         optional=optional,
         facts=facts,
-        term_page=TERM_PAGE,
         cells=_cells,
         remarks=class_remarks(results),
         nameless=[(each, [who[name] for name in each.submissions]) for each in facts.nameless],
@@ -198,7 +196,7 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
     rows: dict[tuple[str, str], TestRow] = {}
     for result in results:
         for problem in result.problems:
-            is_running = ran(problem)
+            is_running = _ran(problem)
             for cases in problem.with_cases:
                 key = problem.id, cases[0].name
                 row = rows.setdefault(key, TestRow(problem.id, cases[0].title, cases[0].hidden))
@@ -207,6 +205,11 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
                     if any(test.status is not Status.PASSED for test in cases):
                         row.failed.append(who[result.submission])
     return list(rows.values())
+
+
+def _ran(problem: ProblemResult) -> bool:
+    """Check whether the code was there and ran: if not, all tests end alike and mean nothing."""
+    return not problem.untouched and (problem.passed or not problem.ended_alike)
 
 
 def _problems(
