@@ -116,10 +116,8 @@ def watch(
 ) -> None:
     """Test a problem again each time you save it."""
     with faults():
-        from grader.run.environment import require_torch
         from grader.student.watch import Watch
 
-        require_torch()
         course = this_course()
         start = course.select([problem])[0] if problem else None
         Watch(course, console, start).run()
@@ -222,9 +220,6 @@ def break_(
 ) -> None:
     """Say how good the tests are that you wrote: which wrong solutions they catch."""
     with faults():
-        from grader.run.environment import require_torch
-
-        require_torch()
         course = this_course()
         chosen = _this_problem(course, problem, "break")
         if not find_spec(_WRITE_TESTS):

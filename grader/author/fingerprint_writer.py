@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy
+import torch
 
 from grader.author.adoption import adopted
 from grader.author.candidates import Candidate, CandidateKind
 from grader.author.running import CandidateOutcome
 from grader.code.course_modules import imported_names
-from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.diagnose import probe as asking
 from grader.diagnose.answers import same

@@ -13,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from grader.author.running import several
 from grader.code.quiet import quiet
-from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.diagnose.edits import Edit, apply, mistakes_of
 from grader.diagnose.fingerprints import Fingerprints, deviations

@@ -16,10 +16,11 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
+
 from grader.author.candidates import OTHERS, USUAL, Candidate, CandidateKind, Conditions
 from grader.author.weights import NotesNames, Weight, is_settled
 from grader.code.quiet import quiet
-from grader.code.tensors import torch
 from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.fingerprints import Text
 from grader.diagnose.probe import Answers, ask

@@ -22,13 +22,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from grader.author.running import several
 from grader.boundary.boundary import Boundary
 from grader.boundary.proxy.caller import RemoteProblem
 from grader.boundary.starting import BoundaryError
 from grader.code import forbidden as watching
 from grader.code.forbidden import ForbiddenCall
-from grader.code.tensors import torch
 from grader.course import Course, Problem
 from grader.files import sha256_of, write_whole
 
@@ -38,7 +39,6 @@ _REMOVAL = Path(__file__).parents[1] / "boundary" / "worker" / "removal.py"
 
 _SOURCE = _SWEPT.read_bytes()
 _GUARD = _WATCHING.read_text(encoding="utf-8")
-_GUARD = _GUARD.replace("from grader.code.tensors import torch", "import torch")
 """What watches for forbidden functions, as a worker can load it, which has nothing of ours."""
 
 _CALL_SECONDS, _ALL_SECONDS = 5.0, 900.0

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
+import torch
 
 from grader.boundary.connection import Connection, SubmissionBudget
 from grader.boundary.protocol.wire import JobRequest, Load
@@ -19,7 +20,6 @@ from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import ForkedWorkers, SpawnedWorkers, Workers
 from grader.boundary.starting import BoundaryError
-from grader.code.tensors import torch
 from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.result import Isolation
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from torch import Tensor
+
 from grader.boundary.protocol.codec import NAMES, Received, tensors_of
 from grader.boundary.protocol.wire import (
     RESPONSES_AT,
@@ -24,7 +26,6 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.spawn import WorkerEnding, WorkerProcess
 from grader.boundary.starting import BoundaryError
-from grader.code.tensors import Tensor
 from grader.code.time_limit import NO_END, Limit, Stopwatch
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status

@@ -28,6 +28,8 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
+import torch
+
 from grader.boundary.protocol.wire import Memory, Ready, send
 from grader.boundary.sandbox.confine import confine, may_become, pick_uid
 from grader.boundary.sandbox.landlock import readable_paths
@@ -42,7 +44,6 @@ from grader.boundary.worker.removal import close_roads, functions, operators, re
 from grader.boundary.worker.student_file import hide_own_modules
 from grader.code.forbidden import without_compiler
 from grader.code.kept_memory import keep_memory
-from grader.code.tensors import HAS_TORCH, torch
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
 _ROUNDING = 0.1
@@ -97,8 +98,6 @@ def _settled(channel: socket.socket) -> PreforkServer:
 def warm() -> None:
     """Do what torch does once per process: a worker would do it again, or could not any more."""
     keep_memory()
-    if not HAS_TORCH:
-        return
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore
@@ -129,8 +128,6 @@ def load_compiler() -> None:
     optimizers. A worker could not load them, as a forbidden function is in them. The same goes for
     a few more modules, which take a tenth of a second.
     """
-    if not HAS_TORCH:
-        return
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with suppress(Exception):  # as below
         from torch._subclasses.fake_tensor import FakeTensorMode

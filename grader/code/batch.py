@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import torch
+from torch import Tensor
+
 from grader.code.returned import Results
-from grader.code.tensors import Tensor, torch
 from grader.errors import Mismatch
 
 

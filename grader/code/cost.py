@@ -34,8 +34,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from grader.code.forbidden import allow_causal_masks
-from grader.code.tensors import Tensor, torch
 
 TorchFunctionMode = torch.overrides.TorchFunctionMode
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode

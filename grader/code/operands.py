@@ -9,8 +9,9 @@ from contextlib import suppress
 from types import FrameType
 
 import numpy
+from torch import Tensor
 
-from grader.code.tensors import Array, Tensor, dtype_name
+from grader.code.tensors import Array, dtype_name
 
 _MOST = 4
 _LONGEST_NAME = 40

@@ -1,43 +1,11 @@
-"""Tensors and arrays alike: what a course's values are. Here it is settled whether there is torch.
-
-A course in NumPy is graded without PyTorch, too. Whatever needs torch takes it from here: where it
-isn't installed, that is `no_torch`, which has no tensors.
-"""
+"""What a course computes with: tensors and arrays, and what both have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy
-
-if TYPE_CHECKING:
-    import torch
-else:
-    try:
-        import torch
-    except ModuleNotFoundError as missing:
-        if missing.name != "torch":  # it is there, and lacks something itself
-            raise
-        from grader.code.no_torch import torch
-
-HAS_TORCH = str(torch.__version__) != "none"
-"""Whether there are tensors at all."""
-
-__all__ = [
-    "HAS_TORCH",
-    "Array",
-    "Tensor",
-    "dtype_name",
-    "entries",
-    "is_array",
-    "is_float",
-    "nn",
-    "parameters",
-    "torch",
-]
-
-Tensor = torch.Tensor
-nn = torch.nn
+from torch import Tensor, nn
 
 Array = numpy.ndarray[Any, Any]
 

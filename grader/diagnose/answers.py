@@ -7,9 +7,11 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy
+import torch
+from torch import Tensor
 
 from grader.code.interrupt import DoesNotEnd
-from grader.code.tensors import Array, Tensor, dtype_name, entries, is_array, torch
+from grader.code.tensors import Array, dtype_name, entries, is_array
 from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]

@@ -14,8 +14,11 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, cast
 
+import torch
+from torch import Tensor, nn
+
 from grader.code.batch import Call, together
-from grader.code.tensors import Tensor, nn, parameters, torch
+from grader.code.tensors import parameters
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 from grader.errors import Mismatch

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from grader.code.course_modules import modules_of_course
 from grader.code.forbidden import Guard
 from grader.code.interrupt import DoesNotEnd, time_limit
 from grader.code.loading import load_module
-from grader.code.tensors import torch
 from grader.course import Problem
 from grader.diagnose.answers import Answer, attempt
 

@@ -16,12 +16,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.course import own_course
-from grader.errors import InternalError, UsageError
+from grader.errors import InternalError
 from grader.grade.processes import call_apart
 from grader.grade.provenance import torch_cuda, torch_version
 from grader.grade.settings import default_jobs
 from grader.result import Isolation
-from grader.run.environment import require_torch
 from grader.text import counted
 
 _NEEDED = (3, 11)
@@ -91,12 +90,6 @@ def _python() -> Finding:
 
 
 def _torch() -> Finding:
-    try:
-        require_torch()
-    except UsageError as error:
-        return Finding("PyTorch", "not installed", str(error))
-    if torch_version() == "none":
-        return Finding("PyTorch", "not installed; this course does without")
     build = f"CUDA {torch_cuda()}" if torch_cuda() else "CPU"
     # Grading doesn't use a GPU, so which build it is only matters for its size.
     return Finding("PyTorch", f"{torch_version()} ({build} build)")

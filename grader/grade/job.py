@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from grader.code.tensors import torch
+import torch
+
 from grader.course import Course
 from grader.errors import CourseError, InternalError
 from grader.grade.settings import Settings

@@ -9,7 +9,7 @@ import hashlib
 import platform
 import runpy
 from functools import cache
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +77,8 @@ def catalogue_sha256(course: Course, problem: Problem) -> str:
 
 
 def torch_version() -> str:
-    """Return what `torch.__version__` says, without loading torch, which takes seconds.
-
-    Where there is no torch, it is "none".
-    """
-    return str(_about_torch().get("__version__", "none"))
+    """Return what `torch.__version__` says, without loading torch, which takes seconds."""
+    return str(_about_torch()["__version__"])
 
 
 def torch_cuda() -> str | None:
@@ -91,10 +88,7 @@ def torch_cuda() -> str | None:
 
 @cache
 def _about_torch() -> dict[str, Any]:
-    found = find_spec("torch")
-    if found is None or found.origin is None:
-        return {}
-    return runpy.run_path(str(Path(found.origin).with_name("version.py")))
+    return runpy.run_path(str(distribution("torch").locate_file("torch/version.py")))
 
 
 def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import traceback
 
-from grader.code.tensors import torch
+import torch
+
 from grader.course import Course, Problem
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings

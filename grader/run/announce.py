@@ -1,4 +1,4 @@
-"""Says that PyTorch is being loaded, which takes seconds, or that it isn't there.
+"""Print that PyTorch is being loaded, which takes seconds.
 
 It is imported before PyTorch by what loads it for a student. Meanwhile no garbage is collected:
 among all that loading makes there is hardly any, and looking for it takes a quarter of the time of
@@ -12,12 +12,12 @@ import gc
 import sys
 
 from grader.errors import UsageError
-from grader.run.environment import require_torch
+from grader.run.environment import require_own_packages
 
 _WORDS = "Loading PyTorch ..."
 
 try:
-    require_torch()
+    require_own_packages()
 except UsageError as error:
     raise SystemExit(str(error)) from None
 
@@ -37,7 +37,7 @@ def loaded() -> None:
     From then on torch keeps to one thread: for small tensors a second one mostly waits, and on a
     busy machine it makes a run many times as long.
     """
-    from grader.code.tensors import torch
+    import torch
 
     global _LOADING, _SAID
     torch.set_num_threads(1)

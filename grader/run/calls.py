@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from torch import Tensor
+
 from grader.code.batch import Batched, Call, together
-from grader.code.tensors import Tensor
 
 
 def answers(

@@ -12,18 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy
+import torch
+from torch import Tensor, nn
 
-from grader.code.tensors import (
-    Array,
-    Tensor,
-    dtype_name,
-    entries,
-    is_array,
-    is_float,
-    nn,
-    parameters,
-    torch,
-)
+from grader.code.tensors import Array, dtype_name, entries, is_array, is_float, parameters
 from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch

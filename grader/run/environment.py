@@ -1,4 +1,4 @@
-"""What has to be there, PyTorch first, and what may stand in its way: said at the start."""
+"""Detect files that Python would load in place of a package."""
 
 from __future__ import annotations
 
@@ -6,44 +6,17 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from grader.course import own_course
-from grader.errors import CourseError, UsageError
+from grader.errors import UsageError
 
 _LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "msgspec", "filelock")
 """Packages that are loaded when a command is at work; a file of that name would end it there."""
 
-_NO_TORCH = (
-    "PyTorch is not installed. Run this once, in the course's folder:\n"
-    "  uv pip install torch --torch-backend cpu\n"
-    "That is its small build; with a GPU, leave out --torch-backend cpu."
-)
-
-
-def require_torch() -> None:
-    """Check that PyTorch is there, and that it is what Python would load by that name.
-
-    A course in NumPy does without it.
-
-    Raises:
-        UsageError: it isn't; the text says what to do.
-    """
-    require_own_packages()
-    if find_spec("torch") is None and _wants_torch():
-        raise UsageError(_NO_TORCH)
-
-
-def _wants_torch() -> bool:
-    try:
-        return own_course().manifest.values == "torch"
-    except (CourseError, UsageError):  # where there is no course, nobody wants any
-        return False
-
 
 def require_own_packages() -> None:
-    """Make sure that no file of one's own stands in the way of a package.
+    """Check that no other file is loaded in place of an installed package.
 
     Raises:
-        UsageError: one does.
+        UsageError: there is such a file.
     """
     for name in _LOADED_LATE:
         found = find_spec(name)

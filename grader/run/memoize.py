@@ -14,8 +14,10 @@ from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy
+import torch
+from torch import Tensor
 
-from grader.code.tensors import Array, Tensor, torch
+from grader.code.tensors import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")

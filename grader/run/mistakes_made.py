@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.code.tensors import torch
+import torch
+
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import ask

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import torch
+from torch import Tensor
 
-from grader.code.tensors import Array, Tensor, torch
+from grader.code.tensors import Array
 
 
 def rng_for(values: str, seed: int) -> Rng | ArrayRng:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from grader.code.forbidden import Guard
 from grader.code.interrupt import time_limit
-from grader.code.tensors import HAS_TORCH, torch
 from grader.code.time_limit import TIMEOUT_SECONDS, Stopwatch
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
@@ -163,8 +164,6 @@ def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
 
 def load_late_parts() -> None:
     """Use what torch loads only when it is used, before the first test's clock runs."""
-    if not HAS_TORCH:
-        return
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

@@ -9,10 +9,10 @@ from types import FunctionType
 from typing import Any
 
 import numpy
+from torch import Tensor
 
 from grader.code.kept_memory import keep_memory
 from grader.code.quiet import quiet
-from grader.code.tensors import Tensor
 from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.course import Problem
 from grader.errors import CourseError

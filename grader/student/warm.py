@@ -177,7 +177,8 @@ def _serve(root: Path, connection: Connection) -> None:
     """Wait for a problem's id and what to run first; send each result and then the whole."""
     import signal
 
-    from grader.code.tensors import torch
+    import torch
+
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite

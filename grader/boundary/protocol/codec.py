@@ -14,6 +14,8 @@ from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy
+import torch
+from torch import Tensor, nn
 
 from grader.boundary.protocol.wire import (
     ALIGNED,
@@ -49,7 +51,6 @@ from grader.boundary.protocol.wire import (
     Unsendable,
     memcmp,
 )
-from grader.code.tensors import Tensor, nn, torch
 
 # Tensors and arrays as bytes
 
@@ -108,8 +109,8 @@ def lies_in_memory(tensor: Tensor) -> bool:
 
 
 def as_array(tensor: Tensor) -> numpy.ndarray[Any, Any]:
-    """Return an array on the memory of a message's tensor; without torch that is one already."""
-    return tensor.numpy() if isinstance(tensor, Tensor) else numpy.ndarray.view(tensor)
+    """Return an array on the memory of a message's tensor."""
+    return tensor.numpy()
 
 
 def array_on(

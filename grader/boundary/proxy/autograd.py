@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
 from grader.boundary.connection import Connection, WorkerFailure
 from grader.boundary.protocol.codec import RequestPacker, ValueReader, own, same
 from grader.boundary.protocol.wire import (
@@ -14,7 +17,6 @@ from grader.boundary.protocol.wire import (
     Response,
     SomeTensor,
 )
-from grader.code.tensors import Tensor, torch
 from grader.result import Status
 
 if TYPE_CHECKING:

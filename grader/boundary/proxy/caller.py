@@ -18,6 +18,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy
+import torch
+from torch import Tensor
 
 from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
@@ -71,7 +73,7 @@ from grader.code.batch import Batched, Call, overwritten
 from grader.code.cost import Cost, counters, elsewhere
 from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
-from grader.code.tensors import Array, Tensor, entries, is_float, torch
+from grader.code.tensors import Array, entries, is_float
 from grader.errors import CannotLoad, Mismatch
 
 _CALLS_AT_ONCE = 100

@@ -10,6 +10,9 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+from torch import Tensor, nn
+
 from grader.boundary.connection import Connection
 from grader.boundary.protocol.codec import RequestPacker, ValueReader, same
 from grader.boundary.protocol.layers import STOCK, parts_of, tensors_in
@@ -26,7 +29,6 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.proxy.stand_ins import Subject
 from grader.code.batch import Batched, Call, one_by_one
-from grader.code.tensors import Tensor, nn, torch
 
 if TYPE_CHECKING:
     from grader.boundary.proxy.caller import Caller

@@ -6,6 +6,8 @@ import functools
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from torch import Tensor, nn
+
 from grader.boundary.connection import Connection, WorkerFailure
 from grader.boundary.protocol.codec import SENT_DTYPES
 from grader.boundary.protocol.wire import (
@@ -16,7 +18,6 @@ from grader.boundary.protocol.wire import (
     identifier,
 )
 from grader.code.batch import overwritten
-from grader.code.tensors import Tensor, nn
 from grader.errors import Mismatch
 from grader.result import Status
 

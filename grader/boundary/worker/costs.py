@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from grader.code.tensors import torch
+import torch
 
 MOST = (1 << 62) - 1
 """What is reported where a count was stopped from within, and of all that is more."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from types import MemberDescriptorType
 from typing import Any
 
+from torch import Tensor, nn
+
 from grader.boundary.protocol.codec import (
     Packer,
     RequestReader,
@@ -34,7 +36,6 @@ from grader.boundary.protocol.wire import (
     SomeTensor,
     Unsendable,
 )
-from grader.code.tensors import Tensor, nn
 
 
 class StudentModule:

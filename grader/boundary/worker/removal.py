@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Any
 
+import torch
+
 from grader.code.forbidden import (
     TORCH,
     Betrayed,
@@ -31,7 +33,6 @@ from grader.code.forbidden import (
     functions_of_torch,
     refuse,
 )
-from grader.code.tensors import torch
 
 ROADS = (
     ("_C", "_dispatch_get_computed_kernel_for_dispatch_key"),  # hands a kernel out, to be kept

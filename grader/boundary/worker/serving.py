@@ -17,6 +17,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
+import torch
+from torch import Tensor, nn
 
 from grader.boundary.protocol.codec import (
     DTYPES,
@@ -74,7 +76,6 @@ from grader.boundary.worker.student_file import (
 from grader.code.cost import counting
 from grader.code.printed import Printed
 from grader.code.returned import Results
-from grader.code.tensors import Tensor, nn, torch
 
 # Taken before a student's code can put anything else in their places.
 _is_grad_enabled = torch.is_grad_enabled
