@@ -10,7 +10,7 @@ from grader.gradebook import corrections, criteria, late_policy
 from grader.gradebook.corrections import Correction, Followed, follow, read_corrections
 from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_criteria
 from grader.gradebook.folder import GradebookFolder
-from grader.gradebook.late_policy import Extension, LatePolicy, read_late_policy
+from grader.gradebook.late_policy import NO_POLICY, Extensions, LatePolicy, read_late_policy
 from grader.gradebook.roster import Known, Matched
 from grader.gradebook.who_is_meant import People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, total
@@ -37,7 +37,7 @@ def adjusted(
     results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
     lines, remarks = read_corrections(book.path(corrections.FILE))
     by_hand, remarks_by_hand = read_criteria(book.path(criteria.FILE))
-    policy = read_late_policy(book.path(late_policy.FILE))
+    policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
     people = People(results, matched)
     messages: dict[str, None] = dict.fromkeys([*remarks, *remarks_by_hand])
     given = _GivenPoints(
@@ -112,13 +112,13 @@ def late_ones(
         UsageError: a file of the book can't be read.
     """
     results = list(results)
-    policy = read_late_policy(book.path(late_policy.FILE)) or LatePolicy()
+    policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
     extended = _extended(policy, People(results, match_roster(results, book)), {})
     return [
         (result, problem)
         for result in results
         for problem in result.problems
-        if policy.is_late(problem, extended.get(result.submission, {}))
+        if policy.is_late(problem, policy.extended(extended.get(result.submission, {})))
     ]
 
 
@@ -144,8 +144,8 @@ class _GivenPoints:
 
     corrections: Mapping[str, Sequence[Correction]]
     by_hand: Mapping[str, Sequence[ByHand]]
-    policy: LatePolicy | None
-    extensions: Mapping[str, Mapping[str, Extension]]
+    policy: LatePolicy
+    extensions: Mapping[str, Extensions]
 
     def to(self, result: SubmissionResult) -> _Own:
         """Return what is about one submission."""
@@ -155,7 +155,7 @@ class _GivenPoints:
             [*self.corrections.get(name, nothing), *common],
             self.by_hand.get(name, nothing),
             self.policy,
-            self.extensions.get(name, {}),
+            self.policy.extended(self.extensions.get(name, {})),
         )
 
 
@@ -165,8 +165,8 @@ class _Own:
 
     corrections: Sequence[Correction]
     by_hand: Sequence[ByHand]
-    policy: LatePolicy | None
-    extensions: Mapping[str, Extension]
+    policy: LatePolicy
+    extensions: Extensions
 
 
 def _adjusted(
@@ -179,7 +179,7 @@ def _adjusted(
     followed = follow(problem, concerned, messages) if concerned else Followed()
     by_hand = given_by_hand((line for line in own.by_hand if line.concerns(problem)), messages)
     found = [*followed.adjustments]
-    if own.policy is None or followed.final:
+    if followed.final:
         return replace(problem, adjustments=[*found, *by_hand]), False
     points = max(0.0, total([problem.earned, *(a.points for a in found)]))
     late = own.policy.deduction(problem, points, own.extensions)
@@ -251,11 +251,13 @@ def _why_nothing(line: Correction, meant: Iterable[SubmissionResult]) -> str:
 
 
 def _extended(
-    policy: LatePolicy | None, people: People, messages: dict[str, None]
-) -> dict[str, Mapping[str, Extension]]:
+    policy: LatePolicy, people: People, messages: dict[str, None]
+) -> dict[str, Extensions]:
     """Return extensions by the name of the submission that is meant."""
-    found: dict[str, Mapping[str, Extension]] = {}
-    for name, extensions in policy.extensions.items() if policy else ():
+    found: dict[str, Extensions] = {}
+    for name, extensions in policy.extensions.items():
+        if name == late_policy.ALL:
+            continue
         why = people.why_nobody(name)
         if why and people.is_awaited(name):
             continue  # the extension is there before the work is

@@ -1,11 +1,11 @@
-"""What lateness costs: one small file, `late.toml`; without it nothing.
+"""The late policy in `late.toml`: how many points lateness costs. Without the file it costs none.
 
     per = "day"              # or "hour": each one that has begun counts
     share = 0.1              # of the points that were reached, for each
-    grace = "15 minutes"     # so much later costs nothing
+    grace = "15 minutes"     # this much later costs nothing
     floor = 0.5              # at least this share of the points is kept
-    flagged = 0.2            # the share where a platform says only that something came late
-    zone = "Europe/Berlin"   # of deadlines without one
+    flagged = 0.2            # the share if a platform reports only that a file was late
+    zone = "Europe/Berlin"   # the course's time zone
 
     [deadlines]
     03 = 2026-11-02T23:59:00
@@ -13,9 +13,13 @@
     [extensions]
     "canvas:1004" = "2 days"
     "Ada Lovelace" = { 03 = "1 week", 04 = 2026-11-16T12:00:00 }
+    "*" = { 05 = "1 day" }   # everyone
 
-Times are compared as moments, so that a day has 24 hours in the week of a clock change too. The
-deduction is rounded to hundredths of a point, and half of one in the student's favour.
+`flagged` may differ by problem: `flagged = { 03 = 0, "*" = 0.2 }`.
+
+Days and weeks are calendar days in the course's time zone: one day after Saturday 20:00 is Sunday
+20:00, also when the clocks change. Hours and minutes are exact. The deduction is rounded to
+hundredths of a point, and half of one in the student's favour.
 """
 
 from __future__ import annotations
@@ -37,97 +41,143 @@ from grader.text import counted, quoted
 
 FILE = "late.toml"
 
-_UNITS = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
-_LENGTHS = {**_UNITS, "minute": timedelta(minutes=1), "week": timedelta(weeks=1)}
-_LENGTH = re.compile(r"(\d+) *(minute|hour|day|week)s?")
+_LENGTH = re.compile(r"(\d{1,4}) *(minute|hour|day|week)s?")
 _KEYS = {"per", "share", "grace", "floor", "flagged", "zone", "deadlines", "extensions"}
 _PROBLEM = re.compile(r"\d\d?(-[a-z0-9-]+)?")
 
-EVERY_PROBLEM = "*"
-"""Stands for each of them in what is said by problem."""
+ALL = "*"
+"""Every problem, or every person."""
 
 Chosen = TypeVar("Chosen")
 
-Extension = timedelta | datetime
-"""So much later than the deadline, or a deadline of one's own."""
+
+@dataclass(frozen=True)
+class Length:
+    """A length of time: calendar days, and exact time in addition."""
+
+    days: int = 0
+    exact: timedelta = timedelta()
+
+    def after(self, start: datetime) -> datetime:
+        """Return the moment this much later, with days as the zone of `start` counts them."""
+        if not self.days:
+            return start.astimezone(UTC) + self.exact
+        return _last(start + timedelta(days=self.days)) + self.exact
+
+    def times(self, number: int) -> Length:
+        """Return this length so many times."""
+        return Length(self.days * number, self.exact * number)
+
+
+_UNITS = {
+    "minute": Length(exact=timedelta(minutes=1)),
+    "hour": Length(exact=timedelta(hours=1)),
+    "day": Length(1),
+    "week": Length(7),
+}
+
+Extension = Length | datetime
+"""How much later than the deadline, or another deadline."""
+
+Extensions = Mapping[str, Extension]
+"""The extensions of a person by the number of the problem, or `*` for all."""
 
 
 @dataclass(frozen=True)
 class LatePolicy:
-    """What lateness costs.
+    """How many points lateness costs.
 
     Attributes:
         per: "day" or "hour".
-        share: of the points, for each of them that has begun.
+        share: of the points, for each day or hour that has begun.
         grace: how much later costs nothing.
         floor: the share of the points that is kept in any case.
-        flagged: the share where it is only known that something came late; None to take nothing.
-        deadlines: by the numbers of problems.
-        extensions: by person, then by the number of a problem, or `*` for all.
+        flagged: by problem, the share if it is only known that a file was late.
+        deadlines: by problem, each in the course's time zone.
+        extensions: by person, or `*` for everyone.
     """
 
     per: str = "day"
     share: Decimal = Decimal(0)
-    grace: timedelta = timedelta()
+    grace: Length = Length()
     floor: Decimal = Decimal(0)
-    flagged: Decimal | None = None
+    flagged: Mapping[str, Decimal] = field(default_factory=dict)
     deadlines: Mapping[str, datetime] = field(default_factory=dict)
-    extensions: Mapping[str, Mapping[str, Extension]] = field(default_factory=dict)
+    extensions: Mapping[str, Extensions] = field(default_factory=dict)
+
+    def extended(self, own: Extensions) -> Extensions:
+        """Return a person's extensions, with those of everyone where the person has none."""
+        return own if ALL in own else {**self.extensions.get(ALL, {}), **own}
 
     def deduction(
-        self, problem: ProblemResult, points: float, extended: Mapping[str, Extension]
+        self, problem: ProblemResult, points: float, extended: Extensions
     ) -> Adjustment | None:
-        """Return what lateness takes from a problem's points; None when it takes nothing.
+        """Return what lateness takes from a problem's points; None if it takes nothing.
 
         Args:
-            problem: with what is known of when it came.
-            points: what counts without lateness.
+            problem: the graded problem, with the time at which it was submitted.
+            points: the points without lateness.
             extended: the person's extensions.
         """
-        late_by = self._late_by(problem, extended)
-        if late_by is None:
+        times = self._times(problem, extended)
+        if times is None:
             share = self._flagged_share(problem, extended)
             reason = f"Handed in late; {_percent(share)}"
         else:
-            units = 0 if late_by <= self.grace else -(-late_by // _UNITS[self.per])
-            reason = f"Late by {_said(late_by)}; {_percent(self.share)} for each {self.per} begun"
-            share = self.share * units
+            share = self.share * self._units(*times)
+            late_by = _words(*_late_by(*times))
+            reason = f"Late by {late_by}; {_percent(self.share)} for each {self.per} begun"
         taken = _taken(points, min(share, 1 - self.floor))
         return Adjustment(total([-taken]), reason) if taken else None
 
-    def is_late(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> bool:
-        """Tell whether a problem came late, as far as that is known."""
-        late_by = self._late_by(problem, extended)
-        return problem.late if late_by is None else late_by > self.grace
+    def is_late(self, problem: ProblemResult, extended: Extensions) -> bool:
+        """Return whether a problem was late, as far as that is known."""
+        times = self._times(problem, extended)
+        return problem.late if times is None else self._units(*times) > 0
 
-    def is_unclear(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> bool:
-        """Tell whether something came late and nothing is taken as it isn't known how late."""
-        settled = self.flagged is not None and _of(extended, problem.id) is None
-        return problem.late and not settled and self._late_by(problem, extended) is None
+    def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
+        """Return whether a problem was late by an unknown time, and nothing is taken for it."""
+        has_share = _of(self.flagged, problem.id) is not None
+        settled = has_share and _of(extended, problem.id) is None
+        return problem.late and not settled and self._times(problem, extended) is None
 
-    def _flagged_share(self, problem: ProblemResult, extended: Mapping[str, Extension]) -> Decimal:
-        # A platform's flag knows nothing of extensions that are given here.
+    def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal:
+        # A platform's flag ignores extensions that are given here.
         if not problem.late or _of(extended, problem.id) is not None:
             return Decimal(0)
-        return self.flagged or Decimal(0)
+        return _of(self.flagged, problem.id) or Decimal(0)
 
-    def _late_by(
-        self, problem: ProblemResult, extended: Mapping[str, Extension]
-    ) -> timedelta | None:
-        """Return how late a problem came; None when that isn't known."""
-        deadline, came = _of(self.deadlines, problem.id), moment(problem.handed_in)
+    def _units(self, due: datetime, came: datetime) -> int:
+        """Return how many days or hours have begun between two moments, beyond the grace."""
+        if came <= self.grace.after(due):
+            return 0
+        unit = _UNITS[self.per]
+        number = max(0, (came - due) // timedelta(hours=unit.days * 24 or 1) - 1)
+        while unit.times(number).after(due) < came:
+            number += 1
+        return number
+
+    def _times(
+        self, problem: ProblemResult, extended: Extensions
+    ) -> tuple[datetime, datetime] | None:
+        """Return when a problem was due and when it came; None if one of them is unknown."""
+        due, came = _of(self.deadlines, problem.id), moment(problem.handed_in)
         extension = _of(extended, problem.id)
         if isinstance(extension, datetime):
-            deadline, extension = extension, None
-        if deadline is None or came is None:
+            due = extension
+        if due is None or came is None:
             return None
-        # Moments in one zone are subtracted by the clock on the wall, which changes twice a year.
-        allowed = deadline.astimezone(UTC) + (extension or timedelta())
-        return came.astimezone(UTC) - allowed
+        if isinstance(extension, Length):
+            due = extension.after(due).astimezone(due.tzinfo)
+        return due, came.astimezone(UTC)
+
+
+NO_POLICY = LatePolicy(flagged={ALL: Decimal(0)})
+"""Lateness costs nothing."""
 
 
 def moment(text: str) -> datetime | None:
-    """Return a time as a result says it; None when it says none, or none with a zone."""
+    """Return the time in a result; None if it has none, or none with a zone."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -135,9 +185,14 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
+def _last(time: datetime) -> datetime:
+    """Return the moment of a local time; the later one if the clocks show it twice or never."""
+    return max(time.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+
+
 def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
-    """Return what holds for a problem, by its number, or for all."""
-    return by_problem.get(number_of(id), by_problem.get(EVERY_PROBLEM))
+    """Return the entry of a problem, by its number, or the entry of all."""
+    return by_problem.get(number_of(id), by_problem.get(ALL))
 
 
 def _taken(points: float, share: Decimal) -> float:
@@ -146,13 +201,19 @@ def _taken(points: float, share: Decimal) -> float:
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_DOWN))
 
 
-def _said(length: timedelta) -> str:
-    """Return a length of time in words, in minutes that have begun."""
-    minutes = -(-length // timedelta(minutes=1))
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
+def _late_by(due: datetime, came: datetime) -> tuple[int, timedelta]:
+    """Return the calendar days between two moments, and the exact time in addition."""
+    days = max(0, (came - due) // timedelta(days=1) - 1)
+    while Length(days + 1).after(due) <= came:
+        days += 1
+    return days, came - Length(days).after(due)
+
+
+def _words(days: int, rest: timedelta) -> str:
+    """Return a length of time in words, with each minute that has begun."""
+    hours, minutes = divmod(-(-rest // timedelta(minutes=1)), 60)
     parts = [(days, "day"), (hours, "hour"), (minutes, "minute")]
-    return " ".join(counted(number, what) for number, what in parts if number)
+    return " ".join(counted(number, unit) for number, unit in parts if number)
 
 
 def _percent(share: Decimal) -> str:
@@ -163,10 +224,10 @@ def _percent(share: Decimal) -> str:
 
 
 def read_late_policy(path: Path) -> LatePolicy | None:
-    """Return the policy in a file; None when there is no such file.
+    """Return the policy in a file; None if there is no such file.
 
     Raises:
-        UsageError: it can't be read, or says something that isn't understood.
+        UsageError: the file cannot be read or understood.
     """
     if not path.exists():
         return None
@@ -182,11 +243,11 @@ def read_late_policy(path: Path) -> LatePolicy | None:
 def _policy(data: dict[str, Any]) -> LatePolicy:
     if unknown := sorted(data.keys() - _KEYS):
         raise ValueError(f"there is no {unknown[0]!r}; it may say {', '.join(sorted(_KEYS))}")
-    if data.get("per", "day") not in [*_UNITS]:
+    if data.get("per", "day") not in ("day", "hour"):
         raise ValueError('\'per\' is "day" or "hour"')
     if not {"share", "flagged"} & data.keys():
         raise ValueError("it says neither 'share' nor 'flagged', so lateness would cost nothing")
-    share = _share(data, "share")
+    share = _share(data.get("share", 0), "share")
     if share and not _table(data, "deadlines"):
         raise ValueError("'share' needs the problems' deadlines, under [deadlines]")
     zone = _zone(data.get("zone"))
@@ -194,26 +255,31 @@ def _policy(data: dict[str, Any]) -> LatePolicy:
         data.get("per", "day"),
         share,
         _length(data.get("grace", "0 minutes"), "grace"),
-        _share(data, "floor"),
-        _share(data, "flagged") if "flagged" in data else None,
+        _share(data.get("floor", 0), "floor"),
+        _flagged(data),
         {_problem(name): _deadline(at, zone) for name, at in _table(data, "deadlines").items()},
         {who: _extension(who, text, zone) for who, text in _table(data, "extensions").items()},
     )
 
 
-def _share(data: dict[str, Any], name: str) -> Decimal:
-    found = data.get(name, 0)
+def _flagged(data: dict[str, Any]) -> dict[str, Decimal]:
+    given = data.get("flagged", {})
+    by_problem = given if isinstance(given, dict) else {ALL: given}
+    return {_problem(name): _share(share, "flagged") for name, share in by_problem.items()}
+
+
+def _share(found: Any, name: str) -> Decimal:
     is_number = isinstance(found, int | Decimal) and not isinstance(found, bool)
     if not is_number or not Decimal(found).is_finite() or not 0 <= found <= 1:
         raise ValueError(f"{name!r} is a share from 0 to 1, such as 0.1")
     return Decimal(found)
 
 
-def _length(text: Any, name: str) -> timedelta:
+def _length(text: Any, name: str) -> Length:
     match = _LENGTH.fullmatch(text) if isinstance(text, str) else None
     if not match:
         raise ValueError(f'{name!r} is a length such as "15 minutes" or "2 days"')
-    return int(match[1]) * _LENGTHS[match[2]]
+    return _UNITS[match[2]].times(int(match[1]))
 
 
 def _zone(name: Any) -> tzinfo | None:
@@ -233,7 +299,7 @@ def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _problem(name: str) -> str:
-    if name == EVERY_PROBLEM:
+    if name == ALL:
         return name
     if not _PROBLEM.fullmatch(name):
         raise ValueError(f"{quoted(name)} is no problem; write its number, such as 03")
@@ -243,14 +309,16 @@ def _problem(name: str) -> str:
 def _deadline(at: Any, zone: tzinfo | None) -> datetime:
     if not isinstance(at, datetime):
         raise ValueError(f"{quoted(str(at))} is no deadline; write 2026-11-02T23:59:00")
-    if at.tzinfo is None and zone is None:
+    if at.tzinfo is not None:
+        return at if zone is None else at.astimezone(zone)
+    if zone is None:
         raise ValueError(f"the deadline {at} has no zone; say which under 'zone'")
-    # An hour that the clock shows twice counts as the second one, in the students' favour.
-    return at if at.tzinfo else at.replace(tzinfo=zone, fold=1)
+    # In favour of the students, an hour that the clocks show twice is the second one.
+    return _last(at.replace(tzinfo=zone)).astimezone(zone)
 
 
-def _extension(who: str, given: Any, zone: tzinfo | None) -> dict[str, Extension]:
-    by_problem = given if isinstance(given, dict) else {EVERY_PROBLEM: given}
+def _extension(who: str, given: Any, zone: tzinfo | None) -> Extensions:
+    by_problem = given if isinstance(given, dict) else {ALL: given}
     return {
         _problem(name): _deadline(value, zone)
         if isinstance(value, datetime)

@@ -41,9 +41,8 @@ def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
         ("2026-10-24T12:00:00+02:00", 0),
         ("2026-10-24T10:00:00Z", 0),
         ("2026-10-24T12:00:00.000001+02:00", 2),
-        ("2026-10-25T10:59:59Z", 4),  # 24 hours later, it was 11 o'clock: the clocks had changed
-        ("2026-10-25T11:00:00+01:00", 2),
-        ("2026-10-25T11:00:01+01:00", 4),
+        ("2026-10-25T11:00:00Z", 2),  # noon on the next day, 25 hours later: the clocks changed
+        ("2026-10-25T12:00:01+01:00", 4),
         ("2026-12-24T11:00:01+01:00", 20),
         ("2026-10-26 02:00:00+00:00", 4),
     ],
@@ -103,7 +102,8 @@ def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
     ("extension", "expected"),
     [
         ('"2 days"', 0),
-        ('"23 hours"', 2),
+        ('"1 day"', 2),
+        ('"24 hours"', 2),
         ('{ 03 = "1 week" }', 0),
         ('{ 04 = "1 week" }', 4),
         ("2026-10-25T23:00:00", 0),
@@ -111,10 +111,63 @@ def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
     ],
 )
 def test_a_student_may_have_an_extension(extension: str, expected: float, folder: Path) -> None:
-    late = "2026-10-25T11:30:00+01:00"
+    late = "2026-10-25T12:30:00+01:00"
     policy = f"{DAILY}[extensions]\nada = {extension}\n"
     results = [handed_in(late), handed_in(late, name="bob")]
     assert taken(folder, policy, *results) == [expected, 4]
+
+
+@pytest.mark.parametrize(
+    ("zone", "deadline", "extension", "in_time", "late"),
+    [
+        ("America/New_York", "2017-11-04T20:00:00", "1 day", "2017-11-06T01:00Z", "01:00:01Z"),
+        ("America/New_York", "2017-11-04T20:00:00", "24 hours", "2017-11-06T00:00Z", "00:00:01Z"),
+        ("America/New_York", "2018-03-10T20:00:00", "1 week", "2018-03-18T00:00Z", "00:00:01Z"),
+        # The hour that the clocks skip: half past two on that day counts as half past three.
+        ("Europe/Berlin", "2026-03-28T02:30:00", "1 day", "2026-03-29T01:30Z", "01:30:01Z"),
+        # The hour that they show twice: the second one counts.
+        ("Europe/Berlin", "2026-10-24T02:30:00", "1 day", "2026-10-25T01:30Z", "01:30:01Z"),
+        ("Europe/Berlin", "2026-10-24T00:30:00Z", "1 day", "2026-10-25T01:30Z", "01:30:01Z"),
+    ],
+)
+def test_a_day_is_a_calendar_day_when_the_clocks_change(
+    zone: str, deadline: str, extension: str, in_time: str, late: str, folder: Path
+) -> None:
+    policy = (
+        f'per = "hour"\nshare = 0.1\nzone = "{zone}"\n[deadlines]\n03 = {deadline}\n'
+        f'[extensions]\nada = "{extension}"\n'
+    )
+    too_late = f"{in_time[:11]}{late}"
+    assert taken(folder, policy, handed_in(in_time), handed_in(too_late)) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("extensions", "expected"),
+    [
+        ('"*" = "2 days"', [0, 0]),
+        ('"*" = { 03 = "2 days" }', [0, 0]),
+        ('"*" = { 04 = "2 days" }', [4, 4]),
+        ('"*" = "1 day"\nada = "2 days"', [0, 2]),
+        ('"*" = { 03 = "2 days" }\nada = "1 day"', [2, 0]),
+        ('"*" = { 03 = "2 days" }\nada = { 04 = "1 day" }', [0, 0]),
+    ],
+)
+def test_everyone_may_have_an_extension(
+    extensions: str, expected: list[float], folder: Path
+) -> None:
+    late = "2026-10-25T12:30:00+01:00"
+    policy = f"{DAILY}[extensions]\n{extensions}\n"
+    assert taken(folder, policy, handed_in(late), handed_in(late, name="bob")) == expected
+
+
+@pytest.mark.parametrize(
+    ("flagged", "expected"),
+    [("{ 03 = 0.5 }", 10), ('{ "*" = 0.25 }', 5), ('{ 03 = 0, "*" = 0.25 }', 0), ("{ 04 = 1 }", 0)],
+)
+def test_a_flag_may_cost_another_share_in_each_problem(
+    flagged: str, expected: float, folder: Path
+) -> None:
+    assert taken(folder, f"flagged = {flagged}", handed_in(late=True)) == [expected]
 
 
 def test_a_flag_says_nothing_about_who_has_an_extension(folder: Path) -> None:
@@ -148,7 +201,7 @@ def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folde
 
 def test_it_is_said_in_words(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
-    (found,), _ = adjusted([handed_in("2026-10-25T13:05:30+01:00")], GradebookFolder(folder))
+    (found,), _ = adjusted([handed_in("2026-10-25T14:05:30+01:00")], GradebookFolder(folder))
     assert adjustment_lines(found.problems[0]) == [
         "The tests gave 20 points.",
         "-4 points: Late by 1 day 2 hours 6 minutes; 10 % for each day begun",
@@ -180,6 +233,8 @@ def test_it_is_said_in_words(folder: Path) -> None:
         ("share = 0.1", "'share' needs the problems' deadlines"),
         ('flagged = 0.1\n[extensions]\nada = "some days"', "the extension of ada"),
         ("flagged = 0.1\nfloor = 2", "'floor' is a share"),
+        ("flagged = { 03 = 2 }", "'flagged' is a share"),
+        ("flagged = { softmax = 0.1 }", "'softmax' is no problem"),
     ],
 )
 def test_what_is_not_understood_ends_the_run_before_it_begins(
