@@ -85,7 +85,7 @@ optional = true
 
 [students]
 shared = ["problems/*.py"]
-problem = ["explore.py", "probe.py", "fingerprints.json", "pictures/*.png"]
+problem = ["explore.py", "hints.md", "probe.py", "fingerprints.json", "pictures/*.png"]
 """
 
 
@@ -130,7 +130,7 @@ Difficulty: easy · Time: 5 minutes · Points: 4
 
 - The number is doubled (`test_doubles`).
 
-## Hints
+## Next step
 """
 
 TESTS = '''

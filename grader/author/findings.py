@@ -52,6 +52,7 @@ def findings(
     yield from (f"{problem.id}: {f}" for f in _about_points(mistakes, solution))
     yield from (f"{problem.id}: {f}" for f in _about_tests(tests, mistakes))
     yield from (f"{problem.id}: {f}" for f in _about_readme(problem, tests))
+    yield from (f"{problem.id}: {f}" for f in _about_hints(problem))
     yield from (f"{problem.id}: {f}" for f in leaks(problem, solution.candidate.path))
     yield from (f"{problem.id}: {f}" for f in _about_fingerprints(outcomes, kept, fresh))
 
@@ -146,9 +147,14 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
         named = set(re.findall(r"`(test_\w+)`", bullet))
         if not named or not named <= visible:
             yield f"no visible test is named for the rule: {' '.join(bullet.split())[:80]}"
+
+
+def _about_hints(problem: Problem) -> Iterator[str]:
+    """Check that each hint is for a function or class of the stub."""
+    page = problem.folder / "hints.md"
+    tasks = re.findall(r"^## (.+)$", page.read_text("utf-8"), re.M) if page.is_file() else []
     stub = problem.original.read_text(encoding="utf-8")
-    hints = readme.partition("\n## Hints\n")[2].partition("\n## ")[0]
-    for task in dict.fromkeys(re.findall(r"<summary>([^<:]+): ", hints)):
+    for task in tasks:
         name = re.escape(task.rpartition(".")[2])
         if not task.startswith("The ") and not re.search(rf"\b(def|class) {name}\b", stub):
             yield f"a hint is for '{task}', which the stub does not have"

@@ -1,4 +1,4 @@
-"""Reads the hints that a problem's README keeps folded, so that one can be shown at a time."""
+"""Read the hints of a problem from its `hints.md`, to show one level at a time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from dataclasses import dataclass
 from grader.course import Problem
 from grader.errors import CourseError, UsageError
 
-LEVELS = ("a nudge", "the idea", "a plan by shapes")
-"""How much a hint tells, by its level from 1 on."""
+HINTS_FILE = "hints.md"
+"""A page in the problem's folder: a section for each task, in it a fold for each level."""
 
-_FOLDED = re.compile(
-    r"<details>\n<summary>(?P<task>[^<:]+): (?P<level>[^<]+)</summary>\n(?P<text>.*?)\n</details>",
-    re.DOTALL,
-)
+LEVELS = ("nudge", "idea", "plan")
+"""How much a hint reveals, from level 1 on."""
+
+_SECTION = re.compile(r"^## (?P<task>.+)\n(?P<folds>(?:(?!## ).*(?:\n|\Z))*)", re.MULTILINE)
+_FOLD = re.compile(r"<summary>(?P<level>[^<]+)</summary>\n(?P<text>.*?)\n</details>", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Hint:
-    """One folded hint.
+    """One hint.
 
     Attributes:
         task: the function or the part of a class that it is about.
         level: 1 for a nudge, 2 for the idea, 3 for a plan.
-        text: in the README's Markdown.
+        text: Markdown.
     """
 
     task: str
@@ -33,20 +34,23 @@ class Hint:
 
 
 def read_hints(problem: Problem) -> list[Hint]:
-    """Return the hints of a problem in the order of its README.
+    """Return the hints of a problem in the order of its page.
 
     Raises:
-        CourseError: the README has no hints, or one of a level that isn't known.
+        CourseError: the page is missing or has no hints, or the level of a hint is unknown.
     """
-    readme = problem.folder / "README.md"
+    page = problem.folder / HINTS_FILE
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
     hints = []
-    for match in _FOLDED.finditer(readme.read_text(encoding="utf-8")):
-        if match["level"] not in LEVELS:
-            raise CourseError(f"{readme}: '{match['level']}' is not one of {', '.join(LEVELS)}")
-        level = LEVELS.index(match["level"]) + 1
-        hints.append(Hint(match["task"], level, match["text"].strip()))
+    for section in _SECTION.finditer(text):
+        for fold in _FOLD.finditer(section["folds"]):
+            level = fold["level"].lower()
+            if level not in LEVELS:
+                raise CourseError(f"{page}: '{fold['level']}' is not one of {', '.join(LEVELS)}")
+            number = LEVELS.index(level) + 1
+            hints.append(Hint(section["task"], number, fold["text"].strip()))
     if not hints:
-        raise CourseError(f"{readme} has no hints")
+        raise CourseError(f"{page} has no hints")
     return hints
 
 
@@ -60,7 +64,7 @@ def show(problem: Problem, level: int, task: str = "") -> str:
 
     Raises:
         UsageError: no task is called so.
-        CourseError: the README's hints can't be read.
+        CourseError: the hints can't be read.
     """
     hints = [hint for hint in read_hints(problem) if hint.level == level]
     chosen = [hint for hint in hints if task.lower() in hint.task.lower()]

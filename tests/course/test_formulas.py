@@ -20,7 +20,7 @@ from grader.course import own_course
 ROOT = own_course().root
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "students/**/*.md", "problems/*/README.md")
+    for pattern in ("*.md", "docs/**/*.md", "students/**/*.md", "problems/*/*.md")
     for path in ROOT.glob(pattern)
 )
 CODE = re.compile(r"^ *(```+).*?^ *\1|(`+)(?!`).+?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE)

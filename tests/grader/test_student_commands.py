@@ -22,22 +22,27 @@ from grader.student.check import check
 
 PROBLEMS = own_course().problems()
 HINTS = """
+## double
+
 <details>
-<summary>double: a nudge</summary>
+<summary>Nudge</summary>
 
 What is x + x?
+
 </details>
 
 <details>
-<summary>double: the idea</summary>
+<summary>Idea</summary>
 
 Add.
+
 </details>
 
 <details>
-<summary>double: a plan by shapes</summary>
+<summary>Plan</summary>
 
 `(n,)` and `(n,)` give `(n,)`.
+
 </details>
 """
 
@@ -48,8 +53,7 @@ def problem(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> Problem:
     monkeypatch.setattr(cli, "own_course", lambda: small_course)
     problem = small_course.problems()[0]
     problem.original.write_bytes(problem.stub.read_bytes())
-    with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
-        readme.write(HINTS)
+    (problem.folder / "hints.md").write_text(HINTS, encoding="utf-8")
     return problem
 
 
@@ -132,8 +136,8 @@ def test_hint_shows_one_level(problem: Problem) -> None:
 
 
 def test_hint_without_a_problem_is_about_where_one_stands(problem: Problem) -> None:
-    with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
-        readme.write(HINTS.replace("double: ", "halve: "))
+    two = HINTS + HINTS.replace("double", "halve")
+    (problem.folder / "hints.md").write_text(two, encoding="utf-8")
     status, output = grader("hint")
     assert status == 0
     assert output.count("What is x + x?") == 1

@@ -193,6 +193,8 @@ if __name__ == "__main__":
     print("left")
 """
 
+HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</details>\n"
+
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 @pytest.mark.slow
@@ -200,10 +202,8 @@ def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
     import pty
     import termios
 
-    readme = small_course.problems()[0].folder / "README.md"
-    folded = "<details>\n<summary>double: a nudge</summary>\n\nWhat is x + x?\n</details>\n"
-    with readme.open("a", encoding="utf-8") as file:
-        file.write(folded)
+    page = small_course.problems()[0].folder / "hints.md"
+    page.write_text(HINT, encoding="utf-8")
     script = tmp_path / "script.py"
     script.write_text(IN_TERMINAL.format(root=str(small_course.root)), encoding="utf-8")
     ours, theirs = pty.openpty()

@@ -23,7 +23,7 @@ from grader.student.watch import Key, Watch
 RIGHT = "def double(x):\n    return x + x\n"
 WRONG = "def double(x):\n    return 3 * x\n"
 INVITATION = "If you like, go on to part two, more of it: "
-HINT = "<details>\n<summary>double: a nudge</summary>\n\nWhat is x + x?\n</details>\n"
+HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</details>\n"
 
 
 @pytest.fixture
@@ -113,8 +113,7 @@ def test_a_hint_is_for_part_one_until_it_is_done(
     problems: list[Problem], two_parts: Course
 ) -> None:
     for problem in problems:
-        with (problem.folder / "README.md").open("a", encoding="utf-8") as readme:
-            readme.write(HINT)
+        (problem.folder / "hints.md").write_text(HINT, encoding="utf-8")
     tasks = [open_task(two_parts, Path("/"))]
     problems[0].stub.write_text(RIGHT, encoding="utf-8")
     tasks.append(open_task(two_parts, Path("/")))
