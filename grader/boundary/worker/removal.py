@@ -82,6 +82,9 @@ def close_roads() -> None:
             owner = getattr(owner, part, None)
         if hasattr(owner, name):
             delattr(owner, name)
+            exported = getattr(owner, "__all__", [])
+            if name in exported:  # else `from torch import *` fails
+                exported.remove(name)
 
 
 @functools.cache

@@ -116,6 +116,34 @@ def test_at_import_a_file_may_compare_itself_with_torch(opened):
     assert torch.equal(problem.f(torch.zeros(2)), torch.full((2,), 0.5))
 
 
+EXPORTED = """
+import sys
+
+def broken():
+    modules = [m for name, m in sys.modules.items() if name.partition(".")[0] == "torch"]
+    names = [(m, name) for m in modules for name in vars(m).get("__all__", ())]
+    return [f"{m.__name__}.{name}" for m, name in names if not hasattr(m, name)]
+"""
+
+
+def test_a_star_import_brings_all_that_is_left(opened):
+    problem = opened(
+        EXPORTED
+        + """
+from torch import *
+from torch.nn.functional import *
+
+def f(x): return x.exp() / x.exp().sum()
+        """,
+        ("softmax", "optim"),
+    )
+    assert torch.equal(problem.f(torch.zeros(2)), torch.full((2,), 0.5))
+    assert problem.called is None
+    here = {}
+    exec(EXPORTED, here)
+    assert set(problem.broken()) <= set(here["broken"]())  # torch's own mistakes
+
+
 OTHER_ROADS = (Path(__file__).parent / "other_roads.py").read_text(encoding="utf-8")
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")

@@ -1,0 +1,58 @@
+"""A correct file that begins with star imports keeps all points, at home and when graded."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.course import own_course
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import Suite
+from tests.catalogue import one_case_of_each
+
+pytestmark = pytest.mark.slow
+
+MODULES = (
+    *("torch", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.optim"),
+    *("torch.autograd", "math", "numpy"),
+)
+STARS = "".join(f"from {name} import *\n" for name in (*MODULES, "builtins"))
+"""The last one brings `sum`, `max` and others back, which the references use."""
+
+FUTURE = "from __future__ import annotations\n"
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    """A submission of all references, each after the star imports."""
+    for problem in own_course().problems():
+        source = own_course().solution(problem).read_text(encoding="utf-8").replace(FUTURE, "")
+        folder = tmp_path / "class/ada" / problem.id
+        folder.mkdir(parents=True)
+        (folder / "problem.py").write_text(FUTURE + STARS + source, encoding="utf-8")
+    return tmp_path / "class/ada"
+
+
+def test_all_points_when_graded(submission: Path, tmp_path: Path, lent: None) -> None:
+    out = tmp_path / "out"
+    words = ["grade", str(submission.parent), "--out", str(out), "--jobs", "1"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    with (out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    marks = {problem.id: float(row[problem.id]) for problem in own_course().problems()}
+    assert marks == {problem.id: problem.entry.points for problem in own_course().problems()}
+
+
+def test_all_tests_pass_at_home(submission: Path, course_suite: Suite) -> None:
+    files = LocalFiles(lambda problem: submission / problem.id / "problem.py")
+    session = Session(files, hidden=True)
+    course_suite.run(session, tests=one_case_of_each(course_suite))
+    tests = [test for result in session.results.values() for test in result.tests]
+    assert [test.id for test in tests if test.status != "passed"] == []
+    assert len(session.results) == len(own_course().problems())
