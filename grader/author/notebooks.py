@@ -7,6 +7,7 @@ A notebook is made of what goes out anyway: the README, the stub as a cell that 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +23,10 @@ _PLACEHOLDER = "ADDRESS"
 _GITHUB = re.compile(
     r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?/?(?:/tree/(?P<branch>\S+?))?/?"
 )
-_AFTER_TASK = re.compile(r"^## Your task\n.*?(?=^## )", re.M | re.S)
+_RULES = re.compile(r"^## Rules", re.M)
+"""The heading before which the stub is inserted."""
+
+_RELATIVE_LINK = re.compile(r"(!?)(\[[^\]]*\]\()(?!\w+:|#)([^)\s]+)")
 
 _BRANCH = "main"
 _COLAB = "https://colab.research.google.com"
@@ -128,9 +132,9 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
         url: its address.
     """
     number = folder.removeprefix("problems/")[:2]
-    readme = _with_pictures(files[f"{folder}README.md"].decode(), folder, url)
-    task = _AFTER_TASK.search(readme)
-    cut = task.end() if task else len(readme)
+    readme = _with_absolute_links(files[f"{folder}README.md"].decode(), folder, url)
+    rules = _RULES.search(readme)
+    cut = rules.start() if rules else len(readme)
     stub = files[f"{folder}{SUBMISSION_FILE}"].decode()
     badge = _badge_of_colab(url, f"{folder}{NOTEBOOK}")
     cells = [
@@ -154,16 +158,21 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
     return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _with_pictures(readme: str, folder: str, url: str) -> str:
-    """Return a README whose links lead on from a browser, too, which has the notebook alone."""
+def _with_absolute_links(readme: str, folder: str, url: str) -> str:
+    """Return a README with links that work in a browser, which has only the notebook."""
     found = _GITHUB.fullmatch(url)
     if found is None:
         return readme
     branch = found["branch"] or _BRANCH
     raw = f"https://raw.githubusercontent.com/{found['repository']}/{branch}"
     page = f"https://github.com/{found['repository']}/blob/{branch}"
-    readme = re.sub(r"(!\[[^\]]*\]\()(pictures/)", rf"\1{raw}/{folder}\2", readme)
-    return re.sub(r"(\]\()\.\./(?=\d\d-)", rf"\1{page}/problems/", readme)
+
+    def absolute(link: re.Match[str]) -> str:
+        is_picture, words, target = link.groups()
+        base = raw if is_picture else page
+        return f"{is_picture}{words}{base}/{posixpath.normpath(folder + target)}"
+
+    return _RELATIVE_LINK.sub(absolute, readme)
 
 
 def _markdown(text: str) -> dict[str, Any]:

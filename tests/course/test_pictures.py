@@ -292,10 +292,11 @@ def test_draw_all_writes_the_pictures_of_each_problem(tmp_path):
 
 
 def pictures_of(problem_id: str) -> list[Path]:
-    """Return the pictures that a problem's README shows."""
+    """Return the pictures that a problem's README and its page `more.md` show."""
     folder = ROOT / "problems" / problem_id
-    names = re.findall(r"!\[[^]]+\]\((pictures/[^)]+)\)", (folder / "README.md").read_text("utf-8"))
-    return [folder / name for name in names]
+    pages = [page for name in ("README.md", "more.md") if (page := folder / name).is_file()]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    return [folder / name for name in re.findall(r"!\[[^]]+\]\((pictures/[^)]+)\)", text)]
 
 
 @pytest.mark.parametrize("problem_id", PROBLEMS)

@@ -1,4 +1,4 @@
-"""Each problem's README has the parts that a student looks for, in the same order."""
+"""Each problem's README leads through steps: an idea, a function to write, a command."""
 
 from __future__ import annotations
 
@@ -9,53 +9,61 @@ import pytest
 
 from grader.course import Problem, own_course
 
-READMES = [problem.folder / "README.md" for problem in own_course().problems()]
-PARTS = [
-    "Start here",
-    "What you will learn",
-    "Background",
-    "A worked example",
-    "Predict, then run",
-    "Your task",
-    "Rules that the tests enforce",
-    "Hints",
-    "Common pitfalls",
-    "How to test",
-    "Concepts",
-    "Resources",
-    "Next step",
-]
+ROOT = own_course().root
+PROBLEMS = own_course().problems()
+READMES = [problem.folder / "README.md" for problem in PROBLEMS]
+READMES = [path for path in READMES if "\n## Step 1:" in path.read_text(encoding="utf-8")]
+MOST_WORDS = {"01": 1000, "02": 1100, "03": 900, "04": 1100, "05": 1300}
 
 each_readme = pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
 
 
-def part(readme: Path, title: str) -> str:
-    return readme.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+def words(text: str) -> int:
+    """Count words as `wc -w` does."""
+    return len(text.split())
+
+
+def sections(readme: Path) -> dict[str, str]:
+    """Return the text of each section by its heading."""
+    parts = re.split(r"^## (.*)\n", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 @each_readme
 def test_its_parts(readme: Path) -> None:
-    found = re.findall(r"^## (.*)$", readme.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [title for title in found if title != "Train it"] == PARTS
-
-
-FOLD = re.compile(r"<details>\n<summary>.*?</details>", re.DOTALL)
-PICTURE = re.compile(r"^!\[", re.MULTILINE)
-
-
-@each_readme
-def test_rules_are_folded(readme: Path) -> None:
-    """So that one sees the hints below them."""
-    rules = part(readme, "Rules that the tests enforce")
-    assert FOLD.search(rules)
-    assert not re.search(r"^- ", FOLD.sub("", rules), re.MULTILINE)
+    titles = [title for title in sections(readme) if title != "Train it"]
+    steps = [title for title in titles if title.startswith("Step ")]
+    assert [int(title[5]) for title in steps] == [*range(1, len(steps) + 1)]
+    assert titles == [*steps, "Predict, then run", "Rules that the tests enforce", "Next"]
 
 
 @each_readme
-def test_pictures_stand_where_their_idea_is_explained(readme: Path) -> None:
-    explained = part(readme, "Background") + part(readme, "Train it")
-    assert PICTURE.search(explained)
-    assert PICTURE.findall(readme.read_text(encoding="utf-8")) == PICTURE.findall(explained)
+def test_its_length(readme: Path) -> None:
+    text = readme.read_text(encoding="utf-8")
+    assert words(text) <= MOST_WORDS.get(readme.parent.name[:2], words(text))
+    assert words(text.partition("```bash")[0]) <= 150
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("problems/*/more.md")), ids=lambda path: path.parent.name
+)
+def test_the_length_of_more(page: Path) -> None:
+    assert words(page.read_text(encoding="utf-8")) <= 600
+    assert "](more.md)" in page.with_name("README.md").read_text(encoding="utf-8")
+
+
+@each_readme
+def test_each_step_has_a_command(readme: Path) -> None:
+    for title, text in sections(readme).items():
+        if title.startswith("Step "):
+            idea, command, _ = text.partition("```bash\nuv run pytest -k ")
+            assert command, title
+            assert "Write `" in idea, title
+
+
+@each_readme
+def test_it_shows_a_picture(readme: Path) -> None:
+    assert re.search(r"^!\[", readme.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 DRAWN = [readme for readme in READMES if readme.parent.name[:2] in ("03", "05", "06", "07", "09")]
@@ -65,7 +73,8 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 @pytest.mark.parametrize("readme", DRAWN, ids=lambda path: path.parent.name)
 def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
     """GitHub draws it. Quoted text may have any sign in it; a bare bracket would break it."""
-    (diagram,) = re.findall(r"```mermaid\n(.*?)```", part(readme, "Background"), re.DOTALL)
+    text = readme.read_text(encoding="utf-8")
+    (diagram,) = re.findall(r"```mermaid\n(.*?)```", text, re.DOTALL)
     assert diagram.startswith("flowchart TD\n")
     arrows = SHAPE.findall(diagram)
     assert sum("(" in arrow for arrow in arrows) >= len(arrows) - 5
@@ -75,7 +84,7 @@ def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
     assert {name for pair in used for name in pair if name} <= named
 
 
-@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
 def test_its_head_says_what_the_manifest_does(problem: Problem) -> None:
     """The audit compares the rest of it."""
     title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
@@ -85,26 +94,28 @@ def test_its_head_says_what_the_manifest_does(problem: Problem) -> None:
 
 
 @each_readme
-def test_start_here_has_three_steps(readme: Path) -> None:
-    assert re.findall(r"^(\d)\. ", part(readme, "Start here"), re.MULTILINE) == ["1", "2", "3"]
-
-
-@each_readme
 def test_the_prediction_is_in_numbers_and_its_answer_is_folded(readme: Path) -> None:
-    text = part(readme, "Predict, then run")
-    question, fold, answer = text.partition("<details>\n<summary>The numbers</summary>\n\n")
+    text = sections(readme)["Predict, then run"]
+    question, fold, rest = text.partition("<details>\n<summary>The numbers</summary>\n\n")
+    answer, end, run = rest.partition("\n</details>\n")
     assert "?" in question
     assert fold
+    assert end
     assert re.search(r"\d", answer)
-    assert text.rstrip().endswith("</details>")
+    assert "uv run python explore.py" in run
 
 
 @each_readme
-def test_what_a_file_may_use_is_said_in_a_line(readme: Path) -> None:
-    assert (
-        "`problem.py` is graded by itself: use Python, `torch` and `numpy`, but no other file, no "
-        "thread, no network and no `sys.path`." in part(readme, "Your task")
-    )
+def test_it_leads_to_hints_and_common_rules(readme: Path) -> None:
+    text = readme.read_text(encoding="utf-8")
+    assert "](hints.md)" in text
+    assert "](../../docs/robust.md)" in sections(readme)["Rules that the tests enforce"]
+
+
+def test_the_common_rules_fit_on_a_page() -> None:
+    page = (ROOT / "docs/robust.md").read_text(encoding="utf-8")
+    assert words(page) <= 500
+    assert "`problem.py` is graded by itself. It may use Python, `torch` and `numpy`" in page
 
 
 @each_readme

@@ -138,7 +138,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
         assert problem.fingerprints.is_file()
         assert (problem.folder / "hints.md").is_file()
     pages = [name for name in texts(copy) if name.startswith("docs/")]
-    assert len(pages) == 5
+    assert len(pages) == 6
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile", *pages)):
         assert "solutions" not in text
         assert "grader grade" not in text

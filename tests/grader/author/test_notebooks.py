@@ -77,6 +77,7 @@ def test_each_problem_has_one_of_readme_stub_and_check(copy: Course, id: str) ->
         assert heading in text
     assert "](https://colab.research.google.com/github/some-school/attention/blob/main/" in text
     assert "](pictures/" not in text  # in the browser there is no such folder
+    assert f"]({URL}/blob/main/problems/{id}/hints.md)" in text
     assert f"]({URL.replace('github.com', 'raw.githubusercontent.com')}/main/problems/{id}/" in text
 
 
