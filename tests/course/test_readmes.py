@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
-from grader.course import Problem, own_course
+from grader.course import STUB_LINE, Problem, own_course
 
 ROOT = own_course().root
 PROBLEMS = own_course().problems()
@@ -53,12 +54,14 @@ def test_the_length_of_more(page: Path) -> None:
 
 
 @each_readme
-def test_each_step_has_a_command(readme: Path) -> None:
-    for title, text in sections(readme).items():
-        if title.startswith("Step "):
-            idea, command, _ = text.partition("```bash\nuv run pytest -k ")
-            assert command, title
-            assert "Write `" in idea, title
+def test_each_step_has_a_command_and_all_of_the_stub_is_in_a_step(readme: Path) -> None:
+    steps = [text for title, text in sections(readme).items() if title.startswith("Step ")]
+    assert all("```bash\nuv run pytest -k " in text for text in steps)
+    stub = readme.with_name("problem.py").read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```", "", "".join(steps), flags=re.DOTALL)
+    named = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))}
+    to_write = [node for node in ast.parse(stub).body if STUB_LINE in ast.unparse(node)]
+    assert {node.name for node in to_write if hasattr(node, "name")} <= named
 
 
 @each_readme
@@ -97,18 +100,18 @@ def test_its_head_says_what_the_manifest_does(problem: Problem) -> None:
 def test_the_prediction_is_in_numbers_and_its_answer_is_folded(readme: Path) -> None:
     text = sections(readme)["Predict, then run"]
     question, fold, rest = text.partition("<details>\n<summary>The numbers</summary>\n\n")
-    answer, end, run = rest.partition("\n</details>\n")
+    answer, end, _ = rest.partition("\n</details>\n")
     assert "?" in question
     assert fold
     assert end
     assert re.search(r"\d", answer)
-    assert "uv run python explore.py" in run
 
 
 @each_readme
-def test_it_leads_to_hints_and_common_rules(readme: Path) -> None:
+def test_it_leads_to_hints_pictures_and_common_rules(readme: Path) -> None:
     text = readme.read_text(encoding="utf-8")
     assert "](hints.md)" in text
+    assert "uv run python explore.py" in text
     assert "](../../docs/robust.md)" in sections(readme)["Rules that the tests enforce"]
 
 

@@ -375,8 +375,9 @@ def course(tmp_path: Path) -> Course:
     root = tmp_path / "instructor"
     for name in ("problems", "students"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("LICENSE", "course.toml"):
-        shutil.copy(ROOT / name, root)
+    for name in ("LICENSE", "course.toml", "docs/robust.md"):
+        (root / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, root / name)
     return Course(root)
 
 
