@@ -479,28 +479,6 @@ def mistake(
 
 
 @app.command()
-def adopt(
-    group: Annotated[str, typer.Argument(help="such as 03-7f2a10, as the class page shows it")],
-    name: Annotated[str, typer.Option(help="what to call the mistake, such as scaled_twice")],
-    say: Annotated[str, typer.Option(help='what ends the sentence "It looks as if ..."')],
-    look: Annotated[str, typer.Option(help="a nudge to what to look at")] = "",
-    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
-        "reports"
-    ),
-    file: Annotated[
-        str, typer.Option(help="take this submission's file into the catalogue as well")
-    ] = "",
-) -> None:
-    """Name a mistake that the class page shows without a name; the next run tells its students."""
-    with faults():
-        from grader.author.adoption import adopt_group
-        from grader.diagnose.fingerprints import Text
-
-        for line in adopt_group(group, name, Text(say, look), reports, this_course(), file):
-            print_text(line)
-
-
-@app.command()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
     part: Annotated[

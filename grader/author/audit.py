@@ -114,7 +114,7 @@ def run_audit(
     found: list[str] = []
     for problem in problems:
         of_problem = _of(outcomes, problem)
-        fresh = fingerprints_of(course, problem, of_problem, kept[problem])
+        fresh = fingerprints_of(problem, of_problem, kept[problem])
         if write_fingerprints:
             fresh.save(problem.fingerprints)
         known = Fingerprints.load(problem.fingerprints)

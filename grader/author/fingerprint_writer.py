@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy
 import torch
 
-from grader.author.adoption import adopted
 from grader.author.candidates import Candidate, CandidateKind
 from grader.author.running import CandidateOutcome
 from grader.code.course_modules import imported_names
-from grader.course import Course, Problem
+from grader.course import Problem
 from grader.diagnose import probe as asking
 from grader.diagnose.answers import same
 from grader.diagnose.evidence import ranked
@@ -153,12 +152,11 @@ def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
 
 
 def fingerprints_of(
-    course: Course, problem: Problem, outcomes: list[CandidateOutcome], kept: KeptAnswers
+    problem: Problem, outcomes: list[CandidateOutcome], kept: KeptAnswers
 ) -> Fingerprints:
     """Return what is kept of a problem: what the reference and all known mistakes answer.
 
     Args:
-        course: where adopted answers are.
         problem: whose fingerprints.
         outcomes: of the problem's solution, its variants and its catalogued mistakes.
         kept: what is known of them.
@@ -170,8 +168,7 @@ def fingerprints_of(
     catalogue = [kept.fault(outcome) for outcome in mistakes]
     texts = {outcome.candidate.name: outcome.text for outcome in mistakes}
     right = kept.right(o for o in outcomes if o.candidate.kind is CandidateKind.VARIANT)
-    answers_alone, their_texts = adopted(course, problem)
-    return Fingerprints(reference, (*catalogue, *answers_alone), texts | their_texts, right)
+    return Fingerprints(reference, tuple(catalogue), texts, right)
 
 
 def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:

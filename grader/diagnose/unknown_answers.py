@@ -7,17 +7,13 @@ with different faults don't share a group, and most spellings of one fault do.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from grader.diagnose.kept_answer import EDGE, Answer, same
 from grader.result import ProblemResult, Status, SubmissionResult, WrongAnswers
 
 _MOST_EDGES = 0.8
-
-_STOPS = "!"
 
 
 @dataclass(frozen=True)
@@ -28,30 +24,18 @@ class Group:
         problem: the problem's id.
         parts: the functions and classes in which their answers are wrong alike.
         submissions: the names of their results, sorted.
-        answers: by part, the wrong answers of the first of them.
         failed: the titles of the tests that all of them fail.
     """
 
     problem: str
     parts: tuple[str, ...]
     submissions: tuple[str, ...]
-    answers: Mapping[str, WrongAnswers] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
 
     @property
     def owners(self) -> list[str]:
         """The functions and classes that the parts are of."""
         return list(dict.fromkeys(part.partition(":")[0] for part in self.parts))
-
-    @property
-    def name(self) -> str:
-        """What the group is called in commands."""
-        rough = {
-            part: {question: _rough(text) for question, text in given.items()}
-            for part, given in self.answers.items()
-        }
-        digest = hashlib.sha256(json.dumps([self.problem, rough], sort_keys=True).encode())
-        return f"{self.problem[:2]}-{digest.hexdigest()[:6]}"
 
 
 def groups(results: Iterable[SubmissionResult]) -> list[Group]:
@@ -66,7 +50,9 @@ def groups(results: Iterable[SubmissionResult]) -> list[Group]:
             if problem.unknown:
                 of_problem.setdefault(problem.id, {})[result.submission] = problem
     found = [group for id, members in of_problem.items() for group in _of_problem(id, members)]
-    return sorted(found, key=lambda group: (-len(group.submissions), group.problem, group.name))
+    return sorted(
+        found, key=lambda group: (-len(group.submissions), group.problem, group.submissions)
+    )
 
 
 def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group]:
@@ -78,11 +64,9 @@ def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group
         for alike in _alike(answers):
             parts_of.setdefault(alike, []).append(part)
     for names, shared in parts_of.items():
-        first = members[names[0]]
-        answers_of_first = {part: first.unknown[part] for part in shared}
         failed = [_failed(members[name]) for name in names]
         titles = tuple(title for title in failed[0] if all(title in other for other in failed))
-        yield Group(id, tuple(shared), names, answers_of_first, titles)
+        yield Group(id, tuple(shared), names, titles)
 
 
 def _failed(problem: ProblemResult) -> list[str]:
@@ -141,10 +125,3 @@ def _same(one: str, other: str) -> bool:
     if a.instead or b.instead:
         return bool(a.instead and b.instead)
     return same(a, b, dtype=False)
-
-
-def _rough(text: str) -> str:
-    """Return an answer with numbers of two digits."""
-    if text.startswith(_STOPS):
-        return _STOPS
-    return " ".join([*text.split(" ")[1:3], *(f"{float(n):.2g}" for n in text.split(" ")[3:])])

@@ -320,6 +320,6 @@ class _Keeper:
 def _nameless(results: Iterable[SubmissionResult]) -> list[NamelessMistake]:
     valid = [result for result in results if result.status != Status.INTERNAL]
     return [
-        NamelessMistake(each.problem, each.name, each.owners, each.failed, each.submissions)
+        NamelessMistake(each.problem, each.owners, each.failed, each.submissions)
         for each in groups(valid)
     ]

@@ -1,8 +1,8 @@
 """Names mistakes that had no name before, from what is kept, when the catalogue has changed.
 
-No mark rests on it. So a mistake that was adopted asks for no test to run again: wrong answers
-without a name are kept with each problem. A sentence that was told stays as it is until the problem
-is graded again.
+No mark depends on a name, so no test runs again for a mistake that is new in the catalogue: wrong
+answers without a name are kept with each problem. A sentence that a student has read stays as it is
+until the problem is graded again.
 """
 
 from __future__ import annotations

@@ -84,14 +84,12 @@ class NamelessMistake(NamedTuple):
 
     Attributes:
         problem: the problem's id.
-        name: what commands call it.
         owners: the functions and classes in which it shows.
         failed: the titles of the tests that it always fails.
         submissions: the names of the submissions that have it.
     """
 
     problem: str
-    name: str
     owners: Sequence[str]
     failed: Sequence[str]
     submissions: Sequence[str]

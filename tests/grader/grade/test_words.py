@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from grader.author.adoption import adopt
 from grader.course import own_course
 from grader.diagnose.edits import edits_file
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text, with_deviations
 from grader.diagnose.naming import diagnose, unnamed
-from grader.diagnose.unknown_answers import groups
 from grader.grade.previous import load_previous, save_result
 from grader.grade.provenance import catalogue_sha256
 from grader.result import ProblemResult, Status
@@ -87,21 +85,19 @@ def test_a_sentence_in_other_words_regrades_nobody(school: Any, known: Fingerpri
     assert (school.out / "results/bob.json").stat().st_mtime_ns == stamp
 
 
-def test_an_adopted_mistake_is_named_and_nobody_graded_again(
-    school: Any, known: Fingerprints
-) -> None:
+def test_a_new_mistake_is_named_and_nobody_graded_again(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     fault = some_fault(known)
     less = without(known, fault)
     less.save(problem.fingerprints)
     school.grade()
     kept(school, named(fault, less))
-    (group,) = groups(load_previous(school.out / "results").results.values())
     school.grade()
     page = school.out / "index.html"
     assert "Mistakes without a name" in page.read_text()
-    assert f"<code>{group.name}</code>" in page.read_text()
-    adopt(group, "sat_on_by_a_cat", Text("a cat sat there"), school.course, problem)
+    new = replace(fault, name="sat_on_by_a_cat")
+    texts = {**less.texts, new.name: Text("a cat sat there")}
+    replace(less, faults=(*less.faults, new), texts=texts).save(problem.fingerprints)
     school.grade(school.folder / "ada")  # bob is not even given
     assert school.names() == []
     assert "Mistakes without a name" not in page.read_text()
