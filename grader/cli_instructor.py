@@ -356,15 +356,8 @@ def audit(
     write_fingerprints: Annotated[
         bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
     ] = False,
-    all_tests: Annotated[
-        bool,
-        typer.Option("--all-tests", help="also run mistakes on whose case is settled already"),
-    ] = False,
     equivalence: Annotated[
         bool, typer.Option("--equivalence", help="also run all behind the boundary and compare")
-    ] = False,
-    generalise: Annotated[
-        bool, typer.Option("--generalise", help="also name mistakes in styles that are not theirs")
     ] = False,
     record: Annotated[
         Path | None, typer.Option(help="file to write how every test ends for everybody to")
@@ -382,7 +375,6 @@ def audit(
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
         from grader.author.equivalence import equivalence_findings
-        from grader.author.generalisation import generalise as in_other_styles
         from grader.author.record import (
             differences,
             graded_submissions,
@@ -391,7 +383,7 @@ def audit(
             write_records,
         )
         from grader.author.sweep import sweep_findings
-        from grader.author.tables import TABLE, crossed_table, legend, matrix, write_table
+        from grader.author.tables import TABLE, legend, matrix, write_table
         from grader.grade.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
@@ -407,7 +399,7 @@ def audit(
                 selected,
                 jobs or default_jobs(),
                 write_fingerprints=write_fingerprints,
-                all_tests=all_tests or equivalence or any((out, record, against)),
+                all_tests=equivalence or any((out, record, against)),
                 on_outcome=lambda outcome: progress.advance(task),
             )
         swept = sweep_findings(
@@ -425,9 +417,6 @@ def audit(
         if record is not None:
             write_records(now, record)
         changed = [] if before is None else list(differences(before, now))
-        crossed = None
-        if generalise:
-            crossed = in_other_styles(course, selected, jobs or default_jobs())
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
     print_lines(f"finding: {finding}" for finding in found.findings)
@@ -435,8 +424,6 @@ def audit(
         asked = counted(found.asked, "right or wrong file")
         console.print(f"{asked} asked anew; --write-fingerprints keeps the answers")
     console.print(found.summary())
-    if crossed is not None:
-        console.print(crossed_table(crossed), crossed.summary(), sep="\n")
     if before is not None:
         print_lines([*changed, counted(len(changed), "difference")])
     raise typer.Exit(1 if found.findings or changed else 0)

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from grader.author.audit import Audit
 from grader.author.candidates import CandidateKind
-from grader.author.generalisation import Generalisation
 from grader.author.running import CandidateOutcome
 from grader.course import Problem
 from grader.files import write_whole
@@ -50,20 +49,6 @@ def legend(audit: Audit, problem: Problem) -> str:
     """Return the numbers of the matrix's columns with the tests they stand for."""
     numbered = enumerate(test_names(audit, problem), 1)
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
-
-
-def crossed_table(found: Generalisation) -> Table:
-    """Return how many mistakes are named in other styles than theirs, a row for each style."""
-    table = Table(title="mistakes in other styles", title_justify="left", pad_edge=False, box=None)
-    table.add_column("problem", no_wrap=True)
-    table.add_column("style", no_wrap=True)
-    for heading in ("wrong", "named", "rightly"):
-        table.add_column(heading, justify="right")
-    for problem, style in dict.fromkeys((each.problem, each.style) for each in found.crossed):
-        crossed = [c for c in found.crossed if (c.problem, c.style) == (problem, style)]
-        named, right = sum(bool(c.told) for c in crossed), sum(c.is_right for c in crossed)
-        table.add_row(problem, escape(style), str(len(crossed)), str(named), str(right))
-    return table
 
 
 def test_names(audit: Audit, problem: Problem) -> list[str]:
