@@ -14,7 +14,6 @@ import typer
 from grader.cli import (
     BAD_USAGE,
     GRADERS_FAULT,
-    OneProblem,
     Seed,
     SomeProblems,
     app,
@@ -369,12 +368,16 @@ def audit(
         list[Path] | None,
         typer.Option("--with", help="for both: submissions to run too; may be repeated"),
     ] = None,
+    show: Annotated[
+        str, typer.Option(help="only print the file of this mistake of one problem")
+    ] = "",
 ) -> None:
     """Prove the course: what is right passes, what is wrong is caught and named."""
     with faults():
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
         from grader.author.equivalence import equivalence_findings
+        from grader.author.mistake import mistaken_file
         from grader.author.record import (
             differences,
             graded_submissions,
@@ -389,6 +392,9 @@ def audit(
 
         course = this_course()
         selected = course.select(problems or [])
+        if show:
+            typer.echo(mistaken_file(course, selected, show), nl=False)
+            return
         if out is not None:
             require_writable(out, (), (TABLE,))
         before = None if against is None else read_records(against)
@@ -443,26 +449,6 @@ def new(
         f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
     )
     typer.echo(f"To see that it holds: {command(f'audit {problem.id[:2]} --write-fingerprints')}")
-
-
-@app.command()
-def mistake(
-    problem: OneProblem,
-    name: Annotated[str | None, typer.Argument(help="which; default: list them")] = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="only what differs from the right file")
-    ] = False,
-) -> None:
-    """Print a known mistake as a whole file, or list those of a problem."""
-    with faults():
-        from grader.author.mistake import listed, shown
-
-        course = this_course()
-        chosen = course.select([problem])[0]
-        if name is None:
-            typer.echo("\n".join(listed(course, chosen)))
-        else:
-            typer.echo(shown(course, chosen, name, diff=diff), nl=False)
 
 
 @app.command()

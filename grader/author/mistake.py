@@ -1,42 +1,27 @@
-"""`grader mistake`: a known mistake as a whole file or a diff, or a list of them."""
+"""Show a mistake of the catalogue as a whole file."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from grader.course import Course, Problem
-from grader.diagnose.edits import Mistake, mistakes_of
+from grader.diagnose.edits import mistakes_of
 from grader.errors import UsageError
 
 
-def listed(course: Course, problem: Problem) -> Iterator[str]:
-    """Yield a line for each mistake of a problem: its name, where it comes from, what it is.
+def mistaken_file(course: Course, problems: Sequence[Problem], name: str) -> str:
+    """Return the whole file that makes a mistake.
 
     Raises:
-        CourseError: the mistakes can't be read, or don't fit.
+        UsageError: there is not exactly one problem, or it has no such mistake.
+        CourseError: the mistakes cannot be read, or do not fit.
     """
-    mistakes = [mistake.edit for mistake in mistakes_of(course, problem)]
-    width = max((len(edit.name) for edit in mistakes), default=0)
-    for edit in mistakes:
-        yield f"{edit.name:{width}}  ({edit.base}) {edit.when}"
-
-
-def shown(course: Course, problem: Problem, name: str, *, diff: bool = False) -> str:
-    """Return a mistake as a whole file, or as what it changes in a right one.
-
-    Raises:
-        UsageError: there is no such mistake.
-        CourseError: the mistakes can't be read, or don't fit.
-    """
-    found = {mistake.edit.name: mistake for mistake in mistakes_of(course, problem)}
+    if len(problems) != 1:
+        raise UsageError("Say which problem has the mistake, such as: audit 05 --show NAME")
+    found = {each.edit.name: each.source for each in mistakes_of(course, problems[0])}
     if name not in found:
         near = difflib.get_close_matches(name, found, 3)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise UsageError(f"there is no mistake '{name}' in {problem.id}{meant}")
-    return _diff(found[name]) if diff else found[name].source
-
-
-def _diff(mistake: Mistake) -> str:
-    before, after = (text.splitlines(keepends=True) for text in (mistake.right, mistake.source))
-    return "".join(difflib.unified_diff(before, after, mistake.edit.base, mistake.edit.name))
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise UsageError(f"There is no mistake '{name}' in {problems[0].id}.{meant}")
+    return found[name]

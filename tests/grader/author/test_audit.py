@@ -15,12 +15,13 @@ from grader.author import running
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import CandidateKind, candidates
 from grader.author.equivalence import equivalence_findings
+from grader.author.mistake import mistaken_file
 from grader.course import Course
 from grader.diagnose.answers import answer_of
 from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers
-from grader.errors import CourseError
+from grader.errors import CourseError, UsageError
 from tests.catalogue import write_mistakes
 from tests.processes import below, wait_until_gone
 
@@ -321,6 +322,14 @@ def test_code_is_asked_again_when_anything_has_changed_that_its_answers_hang_on(
         if change is changed_answers
         else []
     )
+
+
+def test_a_mistake_is_shown_as_a_whole_file(audited: Course) -> None:
+    assert "return 3 * x" in mistaken_file(audited, audited.problems(), "triples")
+    with pytest.raises(UsageError, match="Did you mean triples"):
+        mistaken_file(audited, audited.problems(), "tripled")
+    with pytest.raises(UsageError, match="Say which problem"):
+        mistaken_file(audited, [], "triples")
 
 
 def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
