@@ -130,12 +130,20 @@ def hint(
     ] = None,
     level: Annotated[int, typer.Argument(min=1, max=3, help="how much to tell")] = 1,
     task: Annotated[str, typer.Option(help="only this function or class")] = "",
+    name: Annotated[
+        bool, typer.Option("--name", help="name the mistake that your wrong answers match")
+    ] = False,
 ) -> None:
-    """Show a problem's hints: 1 is a nudge, 2 the idea, 3 a plan."""
+    """Show a problem's hints (1 is a nudge, 2 the idea, 3 a plan), or name a mistake at once."""
     with faults():
         from grader.student import hints
 
         course = this_course()
+        if name:
+            from grader.student.name_mistake import name_mistake
+
+            print_text(name_mistake(course, _these_problems(course, problem)))
+            return
         if problem is None:
             from grader.student.position import open_task
 
@@ -153,20 +161,6 @@ def hint(
     if level < len(hints.LEVELS):
         only = f" --task {shlex.quote(task)}" if task else ""
         print_text(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}{only}")
-
-
-@app.command()
-def why(
-    problem: Annotated[
-        str | None, typer.Argument(help="such as 03; default: where you are")
-    ] = None,
-) -> None:
-    """Say which mistake a wrong answer looks like, at once."""
-    with faults():
-        from grader.student.why import why as told_why
-
-        course = this_course()
-        print_text(told_why(course, _these_problems(course, problem)))
 
 
 @app.command()

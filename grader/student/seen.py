@@ -66,7 +66,7 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
         else:
             continue
         met += [mistake] if mistake else []
-    more = f"The name: uv run grader why {result.id[:2]}" if withheld else ""
+    more = f"The name: uv run grader hint {result.id[:2]} --name" if withheld else ""
     return Reading(tuple(sentences), nudge, withheld, tuple(met), more)
 
 

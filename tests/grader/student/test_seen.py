@@ -124,10 +124,10 @@ def test_pytest_names_a_mistake_in_a_later_run(
     first = student_pytest(TRIPLED).text
     assert NAME not in first
     assert LOOK in first
-    assert "The name: uv run grader why 01" in first
+    assert "The name: uv run grader hint 01 --name" in first
     second = student_pytest(TRIPLED).text
     assert NAME in second
-    assert "grader why" not in second
+    assert "--name" not in second
 
 
 def test_a_course_can_name_at_once(known: Course, student_pytest: StudentPytest) -> None:
@@ -162,13 +162,13 @@ def test_why_names_at_once(
     known: Course, grader: Callable[..., str], student_pytest: StudentPytest
 ) -> None:
     (problem,) = known.problems()
-    assert "There is no wrong answer here. 01-doubling: Next: double" in grader("why")
+    assert "There is no wrong answer here. 01-doubling: Next: double" in grader("hint", "--name")
     problem.stub.write_text(TRIPLED, encoding="utf-8")
-    assert NAME in grader("why")
-    assert NAME in grader("why", "01")
+    assert NAME in grader("hint", "--name")
+    assert NAME in grader("hint", "01", "--name")
     assert NAME in student_pytest(TRIPLED).text  # it was seen
     problem.stub.write_text("def double(x): return 5 * x - 7", encoding="utf-8")
-    assert "What comes back fits no known mistake." in grader("why")
+    assert "The wrong answers match no known mistake." in grader("hint", "--name")
 
 
 def test_check_names_nothing(known: Course, grader: Callable[..., str]) -> None:

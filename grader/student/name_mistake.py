@@ -1,4 +1,4 @@
-"""`grader why`: names the mistake in a problem at once."""
+"""`grader hint --name`: name the mistake in a problem at once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grader.student.position import newly_tested
 from grader.student.report import WIDTH, next_step, trouble
 from grader.student.seen import SeenMistakes, named
 
-_NO_NAME = "What comes back fits no known mistake.\n\n"
+_NO_NAME = "The wrong answers match no known mistake.\n\n"
 
 
-def why(course: Course, problems: Sequence[Problem]) -> str:
-    """Return what is known of the first problem that has a wrong answer, with the mistake's name.
+def name_mistake(course: Course, problems: Sequence[Problem]) -> str:
+    """Return the message about the first problem with a wrong answer, and the mistake's name.
 
     Args:
         course: the student's copy.
