@@ -392,12 +392,9 @@ def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
     assert watched == {"triples": False, "squares": False, "uses_softmax": True}
 
 
-# Without torch, which takes longest to load: it is about processes only.
 BUSY = """
 import signal
-import sys
 import time
-sys.modules["torch"] = None
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     from grader.author.running import several
