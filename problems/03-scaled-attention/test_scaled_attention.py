@@ -227,7 +227,7 @@ def test_attention_lets_gradients_through(problem, rng):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.parametrize("d_k", [64, 256, 1024])
+@pytest.mark.parametrize("d_k", [64, 256, 512, 1024])
 def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
     """With the scale, long vectors get a gradient that would vanish without it"""
     q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]])
