@@ -126,7 +126,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
-        "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "course.toml", "docs", "grader",
+        "CHANGELOG.md", "LICENSE", "README.md", "course.toml", "docs", "grader",
         "problems", "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
@@ -139,7 +139,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
         assert (problem.folder / "hints.md").is_file()
     pages = [name for name in texts(copy) if name.startswith("docs/")]
     assert len(pages) == 6
-    for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", "Makefile", *pages)):
+    for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", *pages)):
         assert "solutions" not in text
         assert "grader grade" not in text
     assert not [*copy.root.rglob("salt.txt")]
