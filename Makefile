@@ -68,14 +68,6 @@ audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes los
 figures: $(OWN_UV) ## draw the pictures of the problems anew
 	$(RUN) python problems/shared/pictures.py
 
-.PHONY: bench
-bench: $(OWN_UV) ## measure what the boundary costs
-	$(RUN) python benchmarks/boundary.py $(ARGS)
-
-.PHONY: bench-start
-bench-start: $(OWN_UV) ## measure what a start costs
-	$(RUN) python benchmarks/start.py $(ARGS)
-
 .PHONY: lint
 lint: $(OWN_UV) ## look at style and types
 	$(RUN) ruff check

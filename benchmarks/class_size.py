@@ -18,17 +18,18 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-
-from boundary import copy_with_solutions, cpu_seconds, descendants, fresh_pytest
 
 from grader.course import SUBMISSION_FILE, Course, Problem, own_course
 from grader.diagnose.edits import mistakes_of
@@ -161,6 +162,30 @@ def trusted() -> list[int]:
     return [os.getpid(), *pool]
 
 
+def cpu_seconds() -> float:
+    """Return the CPU time of this process, of those that ended, and of those that live."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    living = sum(map(_ticks, descendants())) / os.sysconf("SC_CLK_TCK")
+    return time.process_time() + ended.ru_utime + ended.ru_stime + living
+
+
+def _ticks(process: str) -> int:
+    """Return user and system time of a process, and of its own children that ended."""
+    with suppress(OSError):  # it has ended meanwhile
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(field) for field in fields[11:15])
+    return 0
+
+
+def descendants(process: str = "self") -> Iterator[str]:
+    """Yield the ids of the processes that live and that this one started, or they did."""
+    with suppress(OSError):  # it has ended meanwhile
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                yield child
+                yield from descendants(child)
+
+
 def resident_mb(process: int) -> float:
     """Return the memory of a process that is in use."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
@@ -189,6 +214,28 @@ def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
     for problem in problems:
         assert fresh_pytest(root, [problem]) in (0, 1), "pytest did not run the tests"
     return Spent(time.monotonic() - started, cpu_seconds() - cpu)
+
+
+def fresh_pytest(root: Path, problems: list[Problem]) -> int:
+    """Run all tests of some problems on what is in the course at `root`; return the exit status."""
+    folders = [f"problems/{problem.id}" for problem in problems]
+    command = [sys.executable, "-m", "pytest", "-q", "--hidden", *folders]
+    # With one thread, as the others: more would spend CPU time on waiting for each other.
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command, cwd=root, env=environment, check=False, stdout=subprocess.DEVNULL
+    ).returncode
+
+
+def copy_with_solutions(course: Course, root: Path) -> Path:
+    """Copy the course into `root`, with each solution in the place of the stub."""
+    for name in ("problems", "solutions"):
+        shutil.copytree(course.root / name, root / name)
+    for name in ("pyproject.toml", "course.toml"):
+        shutil.copy(course.root / name, root)
+    for problem in course.problems():
+        shutil.copy(course.solution(problem), root / problem.stub.relative_to(course.root))
+    return root
 
 
 # What came out

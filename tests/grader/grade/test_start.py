@@ -1,6 +1,6 @@
 """A start loads torch once, however many processes it has; the command itself does without.
 
-Loading torch is most of what a start costs, so this is counted; `benchmarks/start.py` measures.
+Loading torch is most of the cost of a start, so the test counts the loads.
 """
 
 from __future__ import annotations
