@@ -309,17 +309,6 @@ def test_the_dev_container_takes_the_cpu_build(copy: Course) -> None:
     assert config["hostRequirements"]["storage"] == "32gb"
 
 
-@pytest.mark.slow
-def test_without_pytorch_a_sentence_says_what_to_do(copy: Course) -> None:
-    for command in ([CHECK], [CHECK, "watch"], ["import pytest; pytest.main()"]):
-        code = "import importlib.util as u; u.find_spec = lambda name: None\n" + command[0]
-        done = in_the_copy(copy, "problems/01-softmax", "-c", code, *command[1:])
-        assert done.returncode, command
-        assert "PyTorch is not installed. Run this once" in done.stdout + done.stderr
-        assert "\n  uv pip install torch --torch-backend cpu\n" in done.stdout + done.stderr
-        assert "Traceback" not in done.stderr
-
-
 def test_no_command_of_instructors_is_offered(copy: Course) -> None:
     done = in_the_copy(copy, "problems", "-c", CHECK, "--help")
     assert done.returncode == 0, done.stderr
