@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.result import Isolation, ProblemResult, Status, SubmissionResult, TestResult
+from grader.gradebook.export.page_text import page_text
+from grader.reports.feedback import feedback_page
+from grader.result import Isolation, Policy, ProblemResult, Status, SubmissionResult, TestResult
 
 
 def doubles(status: Status = Status.PASSED, message: str = "") -> TestResult:
@@ -21,3 +23,8 @@ def result_of(
     """Return a result of some problems; without any, of the small course's with full marks."""
     found = [*problems] or [ProblemResult("01-doubling", "abc", [doubles()])]
     return SubmissionResult(name, 0, isolation, "", found, **more)
+
+
+def feedback_text(result: SubmissionResult, policy: Policy) -> str:
+    """Return the text of the page that a student may read."""
+    return page_text(feedback_page(result, policy))

@@ -23,7 +23,7 @@ from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
 from grader.reports.class_table import RunSummary
 from grader.reports.dashboard import ClassFacts, NamelessMistake, dashboard
-from grader.reports.feedback import feedback, feedback_page
+from grader.reports.feedback import feedback_page
 from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
@@ -245,7 +245,6 @@ class _Keeper:
     def _save(self, result: SubmissionResult) -> None:
         """Write what students see, then the result: where it is, the others are too."""
         name, shown = result.submission, result.without_skipped()
-        write_whole(self._out / _FEEDBACK / f"{name}.md", feedback(shown, self._policy))
         write_whole(self._out / _FEEDBACK / f"{name}.html", feedback_page(shown, self._policy))
         for_gradescope = self._out / _GRADESCOPE / f"{name}.json"
         if result.status == Status.INTERNAL:

@@ -24,7 +24,7 @@ from grader.text import quoted
 SUGGESTED = "names-suggested.csv"
 """Lines for `names.csv` that may be right."""
 
-_VIEWS = (".md", ".html", ".json")
+_VIEWS = (".html", ".json")
 
 
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:

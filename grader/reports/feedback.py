@@ -1,15 +1,12 @@
-"""What one student may read of a graded submission: as data, as Markdown and as a page."""
+"""What one student may read of a graded submission: as data and as a page."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from grader.reports.page import render
 from grader.reports.wording import adjustment_lines, for_students, total_lines
-from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, shown, total
-from grader.text import line, plain
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, total
 
 # What a hidden test says under `titles`. Nothing here comes from the student's code, which saw the
 # hidden inputs and could have put them into a message.
@@ -131,76 +128,8 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
     )
 
 
-# As Markdown
-
-
-def feedback(result: SubmissionResult, policy: Policy) -> str:
-    """Return the Markdown text of what the student may read.
-
-    Args:
-        result: everything that is known.
-        policy: what to show of hidden tests.
-    """
-    lines = [f"# {_text(line(result.shown_name))}", ""]
-    for points in total_lines(result):
-        lines += [points, ""]
-    for note in result.notes:
-        lines += [_text(note), ""]
-    for section in sections(result, policy):
-        lines += [*_problem(section), ""]
-    if for_students(result):
-        lines += [_text(for_students(result)), ""]
-    return "\n".join(lines)
-
-
-def _problem(section: Section) -> Iterator[str]:
-    yield f"## {_text(section.id)}: {shown(section.points)} of {shown(section.max)} points"
-    yield ""
-    for sentence in section.sentences:
-        yield from [_text(sentence), ""]
-    if section.absent:  # which the sentences say; a hundred lines would say it no better
-        return
-    for each in section.visible:
-        yield from _item(each)
-    if section.hidden_max:
-        points, most = shown(section.hidden_points), shown(section.hidden_max)
-        yield from ["", f"Hidden tests: {points} of {most} points"]
-        if section.hidden:
-            yield ""
-    for each in section.hidden:
-        yield from _item(each)
-
-
-def _item(test: FeedbackLine) -> Iterator[str]:
-    yield f"- {_text(test.title)}: {test.outcome}"
-    if test.message:
-        yield from ["", *_code(test.message), ""]
-
-
-def _code(text: str) -> list[str]:
-    """Return text as an indented code block, in which Markdown knows no signs."""
-    return [f"      {row}" for row in plain(text).splitlines()]
-
-
-def _text(text: str) -> str:
-    """Return text with everything that Markdown or HTML would take for a sign escaped.
-
-    Addresses would become links, and GitHub tells those whose name follows an @.
-    """
-    escaped = re.sub(r"([\\`*_{}\[\]<>#|!&~])", r"\\\1", plain(text))
-    escaped = re.sub(r"(?i)(\b(?:https?|ftp)):|\b(www)\.", _unlinked, escaped)
-    return escaped.replace("@", "@\N{COMBINING GRAPHEME JOINER}")  # which nobody sees
-
-
-def _unlinked(found: re.Match[str]) -> str:
-    return f"{found[0][:-1]}\\{found[0][-1]}"
-
-
-# As a page
-
-
 def feedback_page(result: SubmissionResult, policy: Policy) -> str:
-    """Return the same as an HTML page that stands by itself.
+    """Return the HTML page that the student may read.
 
     Args:
         result: everything that is known.

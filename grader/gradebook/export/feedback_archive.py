@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.errors import UsageError
 from grader.gradebook.export.filling import whose
+from grader.gradebook.export.page_text import page_text
 from grader.gradebook.export.sheet import SheetPerson
 
 PAGE = "feedback.html"
@@ -81,10 +82,10 @@ def for_canvas(rows: Rows, folder: Path, download: Path) -> Pack:
             )
             continue
         name = max(usable, key=lambda name: (_kind(name) == "text", _numbers(name)[1]))
-        kind = "md" if _kind(name) == "text" else "html"
-        page = _read(folder / f"{submission}.{kind}", person, pack)
+        page = _read(folder / f"{submission}.html", person, pack)
         if page is not None:
-            pack.files[name] = page if kind == "md" else _zipped({PAGE: page})
+            text = page_text(page.decode()).encode()
+            pack.files[name] = text if _kind(name) == "text" else _zipped({PAGE: page})
     return pack
 
 

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from grader.intake.handed_in import StudentFile, Submission
-from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import Policy
+from tests.results import feedback_text
 
 pytestmark = [
     pytest.mark.slow,
@@ -103,10 +103,10 @@ def test_what_was_seen_stays_with_the_instructor(graded, grade, inputs, tmp_path
     secret = inputs | (beginnings(hidden.message) - beginnings(visible))
     if told:
         assert beginnings(hidden.message) & secret, "the instructor reads nothing of it either"
-        assert any(digits in plain(feedback(result, Policy.FULL)) for digits in secret)
+        assert any(digits in plain(feedback_text(result, Policy.FULL)) for digits in secret)
     write_gradebook([result], ["01-doubling"], tmp_path / "gradebook.csv")
     gradebook = (tmp_path / "gradebook.csv").read_text()
-    for text in [gradebook, *(feedback(result, policy) for policy in SHY)]:
+    for text in [gradebook, *(feedback_text(result, policy) for policy in SHY)]:
         assert not [digits for digits in secret if digits in plain(text)]
         assert not [line for line in hidden_lines(grade.course) if line in text]
 

@@ -143,13 +143,13 @@ def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
     changed = {p.relative_to(school.out).as_posix() for p in after if before[p] != after[p]}
     # The instructor's pages compare each student with the class.
     changed = {name for name in changed if not name.startswith("instructor/")}
-    own = {"results/eve.json", "feedback/eve.md", "feedback/eve.html", "gradescope/eve.json"}
+    own = {"results/eve.json", "feedback/eve.html", "gradescope/eve.json"}
     assert changed == {"gradebook.csv", "index.html", *own}
 
 
 def test_another_policy_renews_what_students_see(school: Any) -> None:
     school.grade()
-    path = school.out / "feedback/ada.md"
+    path = school.out / "feedback/ada.html"
     path.write_text("old")
     school.grade()
     assert path.read_text() == "old"

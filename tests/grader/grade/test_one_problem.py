@@ -46,7 +46,7 @@ def test_only_the_given_problem_is_entered(term: Any) -> None:
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
     assert rows(term) == {"ada": ("", "0", "0", "4"), "bob": ("", "4", "4", "4")}
     assert run.problems == [OTHER]
-    assert "01-doubling" not in (term.out / "feedback/ada.md").read_text()
+    assert "01-doubling" not in (term.out / "feedback/ada.html").read_text()
     assert "01-doubling" not in (term.out / "index.html").read_text()
     assert "01-doubling" not in (term.out / "gradescope/ada.json").read_text()
     assert grade_second(term).graded == 0
@@ -80,7 +80,7 @@ def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
     assert (run.news.missing, run.news.of_one_problem) == (["bob"], True)
     eve = {"eve": ("4", "0", "4", "8")}
     assert rows(term) == eve | {"ada": ("4", "0", "4", "8"), "bob": ("0", "", "0", "4")}
-    path = term.out / "feedback/bob.md"
+    path = term.out / "feedback/bob.html"
     path.write_text("old")
     grade_second(term, policy=Policy.FULL)
     assert path.read_text() != "old"

@@ -324,6 +324,6 @@ def test_other_files_among_the_results_are_no_results(school: Any) -> None:
 def test_damaged_marks_of_how_views_were_made_are_made_anew(school: Any) -> None:
     school.grade()
     (school.out / ".views").write_bytes(b"\xff")
-    (school.out / "feedback/ada.md").write_text("old")
+    (school.out / "feedback/ada.html").write_text("old")
     school.grade()
-    assert (school.out / "feedback/ada.md").read_text() != "old"
+    assert (school.out / "feedback/ada.html").read_text() != "old"

@@ -59,7 +59,7 @@ def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) ->
     (row,) = term.rows("member").values()
     assert (row["name"], row["01-doubling"], row[OTHER]) == ("bea", "4", "4")
     assert len(list((term.out / "results").iterdir())) == 1
-    assert len(list((term.out / "feedback").iterdir())) == 2
+    assert len(list((term.out / "feedback").iterdir())) == 1
 
 
 def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> No
     bea = next(result for result in run.results if result.identity == "moodle:9")
     assert [problem.points for problem in bea.problems] == [0, 4]
     assert len(list((term.out / "results").glob("*.json"))) == 3
-    assert len(list((term.out / "feedback").glob("*.md"))) == 3
+    assert len(list((term.out / "feedback").glob("*.html"))) == 3
 
 
 def moodle(folder: Path, term: Any, names: str) -> Path:

@@ -26,9 +26,8 @@ def saved(folder: Path) -> Callable[..., Path]:
         (folder / "feedback").mkdir(exist_ok=True)
         for each in results:
             save_result(each, folder / "results")
-            for ending in ("md", "html"):
-                page = folder / f"feedback/{each.submission}.{ending}"
-                page.write_text(f"{ending} for {each.submission}", encoding="utf-8")
+            page = folder / f"feedback/{each.submission}.html"
+            page.write_text(f"<p>Feedback for {each.submission}</p>", encoding="utf-8")
         return folder
 
     return save

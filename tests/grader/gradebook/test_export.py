@@ -610,7 +610,7 @@ def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, save
             # As Moodle reads it: the number is the second of the parts between underscores.
             who, id, kind, plugin, rest = name.partition("/")[0].split("_", 4)
             assert (kind, plugin, rest) == ("assignsubmission", "file", "")
-            assert archive.read(name).decode() == f"html for s-{id}"
+            assert archive.read(name).decode() == f"<p>Feedback for s-{id}</p>"
             assert who
         assert "Anna Maria de la Cruz_1014_assignsubmission_file_/feedback.html" in (
             archive.namelist()
@@ -653,9 +653,9 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:
         late = "lovelaceada_LATE_1001_520_problem-1.py"
         assert archive.namelist() == ["_1003_503_hw_2.zip", late]
-        assert archive.read(late) == b"md for s-1001"
+        assert archive.read(late) == b"Feedback for s-1001\n"
         with zipfile.ZipFile(io.BytesIO(archive.read("_1003_503_hw_2.zip"))) as inner:
-            assert inner.read("feedback.html") == b"html for s-1003"
+            assert inner.read("feedback.html") == b"<p>Feedback for s-1003</p>"
 
 
 # Two parts

@@ -9,7 +9,7 @@ import pytest
 
 from grader.reports.class_table import remarks
 from grader.reports.dashboard import dashboard
-from grader.reports.feedback import feedback, feedback_page
+from grader.reports.feedback import feedback_page
 from grader.reports.gradescope_json import results_json
 from grader.reports.wording import NOT_CONFINED
 from grader.result import Isolation, Policy, SubmissionResult
@@ -21,7 +21,6 @@ def graded(isolation: Isolation | None, name: str = "ada") -> SubmissionResult:
 
 
 OF_STUDENTS: dict[str, Callable[[SubmissionResult], str]] = {
-    "feedback": lambda result: feedback(result, Policy.TITLES),
     "feedback page": lambda result: feedback_page(result, Policy.TITLES),
     "Gradescope": lambda result: json.loads(results_json(result, Policy.TITLES))["output"],
 }

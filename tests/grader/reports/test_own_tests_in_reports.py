@@ -9,10 +9,9 @@ import pytest
 
 from grader.reports.class_table import remarks
 from grader.reports.dashboard import dashboard
-from grader.reports.feedback import feedback
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import BreakResult, Policy, ProblemResult, Status, SubmissionResult, TestResult
-from tests.results import result_of
+from tests.results import feedback_text, result_of
 
 ID = "01-softmax"
 
@@ -94,7 +93,7 @@ def test_it_comes_back_from_a_file(result):
 
 
 def test_a_student_reads_no_name_of_a_file():
-    told = feedback(CLASS[1], Policy.TITLES)
+    told = feedback_text(CLASS[1], Policy.TITLES)
     assert "vmapped" not in told
     assert "Somebody will look" in told
     assert "10 of 10 for the core" in told

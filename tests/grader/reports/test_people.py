@@ -11,7 +11,7 @@ from grader.code.loading import judge_load, load_module
 from grader.reports.class_table import class_table, remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.display_names import by_name, people
-from grader.reports.feedback import feedback, feedback_page
+from grader.reports.feedback import feedback_page
 from grader.reports.gradescope_json import results_json
 from grader.reports.remarks import MANY, class_remarks
 from grader.reports.wording import adjustment_line
@@ -44,7 +44,6 @@ def test_every_view_shows_the_real_name(name: str) -> None:
     result = graded("__-1004", name)
     views = [
         dashboard([result], ["01-doubling"]),
-        feedback(result, Policy.TITLES),
         feedback_page(result, Policy.TITLES),
         table_text([result]),
     ]
@@ -135,7 +134,6 @@ def test_an_adjustment_in_words(adjustment: Adjustment, told: str) -> None:
 def test_every_view_says_what_changed_a_mark() -> None:
     result = graded("ada", points=2.5)
     for view in (
-        feedback(result, Policy.POINTS),
         feedback_page(result, Policy.POINTS),
         results_json(result, Policy.POINTS),
     ):

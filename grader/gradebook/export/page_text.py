@@ -1,0 +1,63 @@
+"""The text of a page of feedback, for platforms that show only text."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+_BLOCKS = {"h1", "h2", "p", "li", "pre"}
+_UNSEEN = {"style", "script", "title"}
+
+
+def page_text(page: str) -> str:
+    """Return a page as text: a paragraph for each block, and messages indented.
+
+    Args:
+        page: the HTML page.
+    """
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return "\n\n".join(reader.blocks) + "\n"
+
+
+class _Reader(HTMLParser):
+    """Collect the text of each block of a page.
+
+    Attributes:
+        blocks: the texts so far; a message that was shown as it is keeps its lines.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[str] = []
+        self._open: list[str] = []
+        self._text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        """Start a block, or skip what a reader does not see."""
+        if tag in _BLOCKS:
+            self._end_block()
+        if tag in _BLOCKS | _UNSEEN:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a block."""
+        if tag in self._open:
+            self._end_block()
+            while self._open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        """Collect text."""
+        if self._open and self._open[-1] not in _UNSEEN:
+            self._text += data
+
+    def _end_block(self) -> None:
+        text, self._text = self._text, ""
+        if self._open and self._open[-1] == "pre":
+            text = "\n".join(f"    {line}" for line in text.splitlines())
+        else:
+            text = " ".join(text.split())
+            text = f"- {text}" if text and self._open[-1:] == ["li"] else text
+        if text.strip():
+            self.blocks.append(text)
