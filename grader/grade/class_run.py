@@ -25,15 +25,14 @@ from grader.reports.class_table import RunSummary
 from grader.reports.dashboard import ClassFacts, NamelessMistake, dashboard
 from grader.reports.feedback import feedback_page
 from grader.reports.gradebook_csv import write_gradebook
-from grader.reports.gradescope_json import results_json
 from grader.reports.identical import identical_files
 from grader.reports.sources import SOURCES, Sources
 from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
-_FEEDBACK, _GRADESCOPE = "feedback", "gradescope"
+_FEEDBACK = "feedback"
 _INDEX = "index.html"
-REPORT_FOLDERS = (RESULTS, _FEEDBACK, _GRADESCOPE, STUDENT_PAGES, SOURCES)
+REPORT_FOLDERS = (RESULTS, _FEEDBACK, STUDENT_PAGES, SOURCES)
 REPORT_FILES = (_INDEX, GRADEBOOK)
 """What a run writes: whether it can is found at the start, not after hours."""
 
@@ -246,11 +245,6 @@ class _Keeper:
         """Write what students see, then the result: where it is, the others are too."""
         name, shown = result.submission, result.without_skipped()
         write_whole(self._out / _FEEDBACK / f"{name}.html", feedback_page(shown, self._policy))
-        for_gradescope = self._out / _GRADESCOPE / f"{name}.json"
-        if result.status == Status.INTERNAL:
-            for_gradescope.unlink(missing_ok=True)
-        else:
-            write_whole(for_gradescope, results_json(shown, self._policy))
         save_result(result, self._out / RESULTS)
 
     def keep_sources(self, submissions: Iterable[Submission]) -> None:

@@ -24,8 +24,6 @@ from grader.text import quoted
 SUGGESTED = "names-suggested.csv"
 """Lines for `names.csv` that may be right."""
 
-_VIEWS = (".html", ".json")
-
 
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
     """Return submissions under the real names that the roster has for them."""
@@ -171,8 +169,7 @@ def _remove_views(name: str, out: Path) -> None:
     """Remove what is shown of a submission that is no row any more."""
     for folder in out.iterdir():
         if folder.is_dir() and folder.name != RESULTS:
-            for ending in _VIEWS:
-                (folder / f"{name}{ending}").unlink(missing_ok=True)
+            (folder / f"{name}.html").unlink(missing_ok=True)
 
 
 def suggest(

@@ -48,7 +48,6 @@ def test_only_the_given_problem_is_entered(term: Any) -> None:
     assert run.problems == [OTHER]
     assert "01-doubling" not in (term.out / "feedback/ada.html").read_text()
     assert "01-doubling" not in (term.out / "index.html").read_text()
-    assert "01-doubling" not in (term.out / "gradescope/ada.json").read_text()
     assert grade_second(term).graded == 0
 
 

@@ -12,7 +12,8 @@ from grader.course import Course, own_course
 from grader.errors import UsageError
 from grader.intake.submissions import find_submissions
 from grader.reports.class_table import class_table, optional_table
-from grader.result import ProblemResult, Status, SubmissionResult
+from grader.reports.gradescope_json import results_json
+from grader.result import Policy, ProblemResult, Status, SubmissionResult
 from tests.results import doubles, result_of
 
 SIX, SEVEN = "06-doubling", "07-doubling"
@@ -201,8 +202,8 @@ def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None
 def test_the_score_on_gradescope_is_that_of_part_one(long_school: Any) -> None:
     long_school.hand_in("ada", long_school.wrong)
     long_school.hand_in("ada", long_school.right, SIX)
-    long_school.grade()
-    data = json.loads((long_school.out / "gradescope/ada.json").read_text())
+    ada, _ = long_school.grade().results
+    data = json.loads(results_json(ada, Policy.TITLES))
     assert data["score"] == 0
     assert "Part two: 4 of 4 points" in data["output"]
     assert [test["score"] for test in data["tests"]] == [0, 4]
