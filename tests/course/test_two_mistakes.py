@@ -18,26 +18,22 @@ from grader.run.local_files import LocalFiles
 @pytest.mark.parametrize(
     ("number", "one", "other", "told"),
     [
-        # What it is made of, and what is computed with that.
-        ("02", "weights_transposed", "made_query_bias_never", {"made_query_bias_never"}),
-        (
-            "02",
-            "made_key_bias_always",
-            "nested_query_at_the_end",
-            {"made_key_bias_always", "nested_query_at_the_end"},
-        ),
-        # Which tensor is which, and what is made of them.
+        # The layers that exist, and the result computed with them.
+        ("02", "weights_transposed", "made_bias_never", {"made_bias_never"}),
         (
             "02",
             "softmax_largest",
-            "extra_projection_without_bias",
-            {"extra_projection_without_bias"},
+            "made_value_bias_always",
+            {"softmax_largest", "made_value_bias_always"},
         ),
-        ("03", "roles_kvq", "extra_bias_of_one", {"extra_bias_of_one"}),
-        ("04", "corner_last_rows", "roles_qvk", {"corner_last_rows"}),
-        ("05", "roles_qkq", "heads_one_with_its_width", {"heads_one_with_its_width"}),
-        # Which dropouts there are, and when they drop.
-        ("05", "rates_opposite", "dropout_in_evaluation_only", {"rates_opposite"}),
+        # The dropouts that exist, and the heads.
+        ("05", "rates_opposite", "heads_first_keys", {"rates_opposite", "heads_first_keys"}),
+        (
+            "05",
+            "rates_no_resid",
+            "heads_one_with_its_width",
+            {"rates_no_resid", "heads_one_with_its_width"},
+        ),
     ],
 )
 def test_what_one_part_alone_shows_is_told(
