@@ -464,9 +464,12 @@ def release(
             "--break/--no-break", help="with the core of mistakes, to try tests of one's own on"
         ),
     ] = None,
-    compare: Annotated[
+    solutions: Annotated[
         bool | None,
-        typer.Option(help="with right files in other styles, for whoever has solved a problem"),
+        typer.Option(
+            help="add solutions/, for self-learners or after the deadline; default: as a previous "
+            "copy, not in a new one"
+        ),
     ] = None,
     notebooks: Annotated[bool | None, typer.Option(help="with a notebook for each problem")] = None,
     url: Annotated[
@@ -475,7 +478,7 @@ def release(
 ) -> None:
     """Write the students' copy of the course, or bring one up to date.
 
-    An update keeps what the copy has. A new one has all parts, and lets students compare.
+    An update keeps what the copy has. A new one has all parts and no solutions.
     """
     with faults():
         from grader.author.release import release as write_release
@@ -488,7 +491,7 @@ def release(
             folder,
             parts,
             practice=practice,
-            compare=compare,
+            solutions=solutions,
             notebooks=notebooks,
             url=url,
         )

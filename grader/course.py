@@ -22,6 +22,9 @@ MANIFEST = "course.toml"
 COURSE_VARIABLE = "GRADER_COURSE"
 """The environment variable by which `--course` reaches the processes that a command starts."""
 
+COPY = ".release.json"
+"""The file in a students' copy that lists the files it was released with."""
+
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
 
@@ -373,7 +376,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Course:
-    """The folder that holds `problems/` and, at the instructor's, `solutions/`.
+    """The folder that holds `problems/` and, except in most students' copies, `solutions/`.
 
     Attributes:
         root: the folder.
@@ -412,7 +415,7 @@ class Course:
         for problem in problems:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
-        if (self.root / "solutions").is_dir():  # elsewhere another folder is a student's work
+        if self.has_solutions and not self.is_copy:  # there another folder is a student's work
             for folder in filter(is_problem_folder, sorted((self.root / "problems").glob("*"))):
                 manifest.entry(folder.name)
         return problems
@@ -449,6 +452,16 @@ class Course:
             found = "fits more than one problem" if matches else "is not a problem"
             raise UsageError(f"'{name}' {found}; there are: {', '.join(p.id for p in problems)}")
         return matches[0]
+
+    @property
+    def has_solutions(self) -> bool:
+        """Whether the folder `solutions/` exists."""
+        return (self.root / "solutions").is_dir()
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this is a students' copy that `release` wrote."""
+        return (self.root / COPY).is_file()
 
     def solution(self, problem: Problem) -> Path:
         """Return where the problem's reference solution is, whether or not it is there."""

@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from grader.author.documents import beginning_with, without_part, without_tables
 from grader.author.notebooks import FRONT_PAGE, notebooks_of, with_address
 from grader.code.course_modules import modules_used
 from grader.course import (
+    COPY,
     HIDDEN_MARKER,
     MANIFEST,
     NOTEBOOK,
@@ -32,14 +33,13 @@ from grader.course import (
     Course,
     Problem,
 )
+from grader.diagnose.edits import edits_file
 from grader.errors import CourseError, UsageError
 from grader.files import keep, write_whole, writing
 from grader.grade.packing import files_used
+from grader.run.comparison import comparison_file
 from grader.run.sealed import PRACTICE
 from grader.text import counted
-
-COPY = ".release.json"
-"""Says of a folder that it is a released copy, and which files it was released with."""
 
 _OF_THE_COURSE = {
     "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
@@ -51,6 +51,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 _NEEDED = (FRONT_PAGE, "pyproject.toml")
 """What a course's `students/` has to have; whatever else is in it goes out as well."""
+
+_PACKS = (".compare.bin", ".practice.bin")
+"""Files with packed solutions that earlier versions released."""
+
+_HISTORY = (
+    "The copy no longer has these solutions, but its git history keeps them. To hand out a copy "
+    "without them, release it into a new folder with a new repository."
+)
 
 _TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""
@@ -91,6 +99,8 @@ class Release:
         lines += [f"kept, as it was changed there: {path}" for path in self.beside]
         lines += [f"removed: {path}" for path in self.removed]
         lines += [f"left alone, as it was changed there: {path}" for path in self.kept]
+        if any(_is_solution(path) for path in self.removed):
+            lines.append(_HISTORY)
         done = "is up to date." if self.written or self.removed else "was up to date already."
         return "\n".join([*lines, f"The students' copy in {self.folder} {done}"])
 
@@ -101,7 +111,7 @@ def release(
     parts: Sequence[str] = (),
     *,
     practice: bool | None = None,
-    compare: bool | None = None,
+    solutions: bool | None = None,
     notebooks: bool | None = None,
     url: str | None = None,
 ) -> Release:
@@ -116,8 +126,7 @@ def release(
         parts: which parts of the course it is to have; in a new copy all.
         practice: whether students get something to try tests of their own on; see docs/break.md.
             In a new copy they don't.
-        compare: whether students can compare a right solution with others, once theirs is right.
-            In a new copy they can.
+        solutions: whether the copy has `solutions/`. A new copy does not have it.
         notebooks: whether each problem has a notebook, too. In a new copy none has.
         url: the address that the copy will have; its front page shows it.
 
@@ -133,14 +142,14 @@ def release(
     parts = tuple(parts) or (earlier.parts if earlier else ()) or every
     asked: dict[str, Any] = {
         "practice": practice,
-        "compare": compare,
+        "solutions": solutions,
         "notebooks": notebooks,
         "url": url,
     }
     extras = earlier.extras if earlier else Extras()
     extras = replace(extras, **{name: value for name, value in asked.items() if value is not None})
-    files = contents(course, parts) | (_practice(course, parts) if extras.practice else {})
-    files |= _comparisons(course, parts) if extras.compare else {}
+    files = contents(course, parts, solutions=extras.solutions)
+    files |= _practice(course, parts) if extras.practice else {}
     made = notebooks_of(files, extras.url) if extras.notebooks else {}
     files |= made
     page = files[FRONT_PAGE].decode()
@@ -154,7 +163,7 @@ def release(
         _bring(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
         present = _hash_of(folder / path)
-        if present == before[path]:
+        if present == before[path] or (present and Path(path).name in _PACKS):
             with writing(folder / path):
                 (folder / path).unlink()
             _remove_empty(folder, path)
@@ -164,6 +173,10 @@ def release(
     hashes = {path: _sha256(content) for path, content in files.items()}
     _write_manifest(folder, _Released(hashes, parts, extras))
     return done
+
+
+def _is_solution(path: str) -> bool:
+    return Path(path).name in _PACKS or Path(path).parts[0] == "solutions"
 
 
 def _remove_empty(folder: Path, path: str) -> None:
@@ -178,7 +191,7 @@ class Extras:
     """What a copy can have beside the parts of the course; see `release`."""
 
     practice: bool = False
-    compare: bool = True
+    solutions: bool = False
     notebooks: bool = False
     url: str = ""
 
@@ -236,7 +249,10 @@ def _read_manifest(path: Path) -> _Released:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(digest) for name, digest in said["files"].items()}
-        extras = Extras(**said["extras"]) if "extras" in said else _extras_of(files)
+        extras = _extras_of(files)
+        if "extras" in said:
+            names = {field.name for field in fields(Extras)}
+            extras = Extras(**{n: value for n, value in said["extras"].items() if n in names})
         return _Released(files, tuple(map(str, said.get("parts", ()))), extras)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
@@ -269,12 +285,15 @@ def _sha256(content: bytes) -> str:
 # What goes in
 
 
-def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
+def contents(
+    course: Course, parts: Sequence[str] = (), *, solutions: bool = False
+) -> dict[str, bytes]:
     """Return all files of the students' copy: path -> content.
 
     Args:
         course: the instructor's.
         parts: the ids of those of its parts that the copy is to have; all if there is none.
+        solutions: whether the copy has `solutions/`.
 
     Raises:
         CourseError: a file of the course is missing.
@@ -298,6 +317,12 @@ def contents(course: Course, parts: Sequence[str] = ()) -> dict[str, bytes]:
         for problem in problems
         for name, content in _problem_files(problem)
     }
+    if solutions:
+        of_problems |= {
+            path.relative_to(course.root).as_posix(): _read(path)
+            for problem in problems
+            for path in _solution_files(course, problem)
+        }
     shared = _matching(course.root, manifest.students.shared)
     sources = [text for name, text in of_problems.items() if name.endswith(".py")]
     used = modules_used(sources, course.root / "problems")
@@ -355,17 +380,10 @@ def _of_the_grader(sources: Iterable[bytes]) -> dict[str, bytes]:
     return {path.relative_to(_PACKAGE.parent).as_posix(): _read(path) for path in used}
 
 
-def _comparisons(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
-    """Return what `grader compare` shows once a problem is solved."""
-    from grader.run.comparison import has_comparison, seal_comparison, sealed_comparison
-
-    return {
-        sealed_comparison(problem).relative_to(course.root).as_posix(): seal_comparison(
-            course, problem
-        )
-        for problem in course.problems()
-        if problem.part.id in parts and has_comparison(course, problem)
-    }
+def _solution_files(course: Course, problem: Problem) -> list[Path]:
+    """Return the files of a problem's solutions that can be released; the salt is never one."""
+    optional = (edits_file(course, problem), comparison_file(course, problem))
+    return [*course.right_files(problem).values(), *filter(Path.is_file, optional)]
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:

@@ -2,7 +2,7 @@
 
 `solutions/NN-name/compare.py` says of a problem which right files of `variants/` are shown, and
 when one would choose each; what is called to count its cost; and what is asked afterwards. A
-students' copy has all of it as one sealed file.
+students' copy has it only with `solutions/`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 from grader.code.course_modules import modules_of_course
 from grader.course import REFERENCE, Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.run.sealed import packed, unpacked
 
 COMPARE_FILE = "compare.py"
 """Lies beside a problem's reference solution."""
@@ -84,47 +83,23 @@ def module_of(source: str, name: str) -> ModuleType:
     return module
 
 
-def has_comparison(course: Course, problem: Problem) -> bool:
-    """Return whether the course's author has written what a problem is compared with."""
-    return _script_of(course, problem).is_file()
-
-
-def sealed_comparison(problem: Problem) -> Path:
-    """Return where a students' copy has what a problem is compared with."""
-    return problem.folder / ".compare.bin"
-
-
-def seal_comparison(course: Course, problem: Problem) -> bytes:
-    """Return all that is needed as one piece that nobody reads by accident."""
-    found = _written(course, problem)
-    return packed([found.script, [[each.name, each.source, each.when] for each in found.files]])
-
-
-def comparison_of(course: Course, problem: Problem) -> Comparison:
-    """Return what a problem is compared with, from its solutions or from a students' copy.
-
-    Raises:
-        UsageError: there is nothing.
-        CourseError: a style is named that there is not.
-    """
-    if has_comparison(course, problem):
-        return _written(course, problem)
-    try:
-        script, files = unpacked(sealed_comparison(problem))
-    except FileNotFoundError:
-        raise UsageError(
-            f"This copy of the course has nothing to compare {problem.id} with: whoever handed it "
-            "out has left that out."
-        ) from None
-    return Comparison(tuple(RightFile(*each) for each in files), script)
-
-
-def _script_of(course: Course, problem: Problem) -> Path:
+def comparison_file(course: Course, problem: Problem) -> Path:
+    """Return the path of a problem's `compare.py`, whether or not it exists."""
     return course.solution(problem).with_name(COMPARE_FILE)
 
 
-def _written(course: Course, problem: Problem) -> Comparison:
-    path = _script_of(course, problem)
+def comparison_of(course: Course, problem: Problem) -> Comparison:
+    """Return the files and the script that a solution of a problem is compared with.
+
+    Raises:
+        UsageError: the course has no solutions, or the problem has no `compare.py`.
+        CourseError: `compare.py` names a style that is not a variant.
+    """
+    path = comparison_file(course, problem)
+    if not course.has_solutions:
+        raise UsageError("This copy of the course has no solutions to compare with.")
+    if not path.is_file():
+        raise UsageError(f"The solutions of {problem.id} have no {COMPARE_FILE}.")
     source = path.read_text(encoding="utf-8")
     known = {name: file.read_text("utf-8") for name, file in course.right_files(problem).items()}
     found = [RightFile("", known[REFERENCE])]
@@ -136,10 +111,7 @@ def _written(course: Course, problem: Problem) -> Comparison:
 
 
 def _styles(script: str) -> dict[str, str]:
-    """Return the names of the styles to show, with when one would choose each.
-
-    They are read and not run: a release needs no torch.
-    """
+    """Return the names of the styles to show, with when one would choose each."""
     for node in ast.parse(script).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STYLES":
             return dict(ast.literal_eval(node.value))

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from grader.course import is_problem_folder
+from grader.course import Course, is_problem_folder
 from grader.result import Status
-from grader.run.comparison import sealed_comparison
+from grader.run.comparison import comparison_file
 from grader.run.plugin import STATUS, session_of
 from grader.run.session import Session
 from grader.student.report import WIDTH, problem_report, trouble
@@ -70,8 +70,10 @@ def pytest_terminal_summary(
 
 
 def _has_more_to_see(session: Session, id: str) -> bool:
-    """Tell whether a problem is solved, in a students' copy that has right files to compare."""
-    return session.results[id].passed and sealed_comparison(session.problems[id]).is_file()
+    """Return whether a problem is solved and the course has solutions to compare it with."""
+    problem = session.problems[id]
+    course = Course(problem.folder.parents[1])
+    return session.results[id].passed and comparison_file(course, problem).is_file()
 
 
 def _remembered(

@@ -50,7 +50,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
 
 
 def texts(course: Course) -> dict[str, str]:
-    binary = (".png", ".safetensors", ".bin")
+    binary = (".png", ".safetensors")
     files = [
         path for path in course.root.rglob("*") if path.is_file() and path.suffix not in binary
     ]
@@ -107,7 +107,8 @@ def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
             assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
 
 
-def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
+def test_the_hidden_halves_are_cut_off(copy: Course, tmp_path: Path) -> None:
+    release(own_course(), tmp_path / "solved", solutions=True)
     hidden: set[str] = set()
     for problem in own_course().problems():
         _, _, below = problem.test_file.read_text(encoding="utf-8").partition(
@@ -116,9 +117,20 @@ def test_the_hidden_halves_are_cut_off(copy: Course) -> None:
         hidden |= set(re.findall(r"^def (test_\w+)", below, re.MULTILINE))
     assert len(hidden) > 20
     names = re.compile(rf"\b({'|'.join(hidden)})\b")
-    for name, text in texts(copy).items():
+    for name, text in (texts(copy) | texts(Course(tmp_path / "solved"))).items():
         assert HIDDEN_MARKER not in text.splitlines(), name
         assert not names.search(text), name
+
+
+def test_solutions_are_released_without_what_protects_the_hidden_tests(tmp_path: Path) -> None:
+    copy = Course(release(own_course(), tmp_path / "solved", ["one"], solutions=True).folder)
+    for problem in copy.problems():
+        folder = copy.solution(problem).parent
+        assert {path.name for path in folder.iterdir()} == {
+            "problem.py", "variants", "mistakes.edits", "compare.py"
+        }  # fmt: skip
+    ids = [problem.id for problem in copy.problems()]
+    assert sorted(path.name for path in (copy.root / "solutions").iterdir()) == ids
 
 
 @pytest.mark.slow
@@ -140,7 +152,6 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     pages = [name for name in texts(copy) if name.startswith("docs/")]
     assert len(pages) == 6
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", *pages)):
-        assert "solutions" not in text
         assert "grader grade" not in text
     assert not [*copy.root.rglob("salt.txt")]
 
@@ -422,7 +433,7 @@ def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path
 @pytest.mark.slow
 def test_an_update_keeps_what_else_the_copy_has(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    release(of_two_parts, copy, notebooks=True, url="https://example.org/us/course", compare=False)
+    release(of_two_parts, copy, notebooks=True, url="https://example.org/us/course")
     again = release(of_two_parts, copy)
     assert (again.written, again.removed) == ([], [])
     assert "https://example.org/us/course" in (copy / "README.md").read_text(encoding="utf-8")
@@ -442,6 +453,36 @@ def test_an_update_keeps_what_a_copy_has_that_an_earlier_version_released(
     assert release(of_two_parts, copy).removed == []
 
 
+def test_packs_of_an_earlier_version_are_removed(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy)
+    packs = ("problems/01-doubling/.compare.bin", "problems/06-doubling/.practice.bin")
+    manifest = copy / ".release.json"
+    said = json.loads(manifest.read_text(encoding="utf-8"))
+    for pack in packs:
+        (copy / pack).write_bytes(b"packed")
+        said["files"][pack] = "the hash of another version"
+    said["extras"] |= {"compare": True}
+    manifest.write_text(json.dumps(said), encoding="utf-8")
+    done = release(of_two_parts, copy)
+    assert done.removed == [*packs]
+    assert not [*copy.rglob("*.bin")]
+    assert "but its git history keeps them" in done.summary()
+
+
+def test_solutions_can_be_added_and_removed(of_two_parts: Course, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    release(of_two_parts, copy, ["one"])
+    assert not (copy / "solutions").exists()
+    release(of_two_parts, copy, solutions=True)
+    solution = copy / "solutions/01-doubling/problem.py"
+    assert [path for path in (copy / "solutions").rglob("*") if path.is_file()] == [solution]
+    assert release(of_two_parts, copy).removed == []
+    done = release(of_two_parts, copy, solutions=False)
+    assert not (copy / "solutions").exists()
+    assert "but its git history keeps them" in done.summary()
+
+
 def test_what_judges_tests_goes_out_with_what_it_tries_them_on(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
@@ -452,11 +493,12 @@ def test_what_judges_tests_goes_out_with_what_it_tries_them_on(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("solutions", [False, True])
 def test_work_on_a_part_that_the_copy_no_longer_has_is_passed_over(
-    of_two_parts: Course, tmp_path: Path
+    of_two_parts: Course, tmp_path: Path, solutions: bool
 ) -> None:
     copy = Course(tmp_path / "copy")
-    release(of_two_parts, copy.root)
+    release(of_two_parts, copy.root, solutions=solutions)
     (copy.root / "problems/07-doubling/problem.py").write_text("# my work\n")
     release(of_two_parts, copy.root, ["one"])
     assert [problem.id for problem in copy.problems()] == ["01-doubling"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -17,11 +17,7 @@ from grader.author.release import release
 from grader.course import Course, Problem, own_course
 from grader.errors import CourseError, UsageError
 from grader.result import ProblemResult, Status, TestResult
-from grader.run.comparison import (
-    comparison_of,
-    seal_comparison,
-    sealed_comparison,
-)
+from grader.run.comparison import comparison_of
 from grader.student.right_files import answer, compare, shown_source
 from grader.student.seen import SeenMistakes
 
@@ -35,9 +31,9 @@ each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in P
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A released copy."""
+    """A released copy with solutions."""
     folder = tmp_path_factory.mktemp("for students") / "a course"
-    release(COURSE, folder)
+    release(COURSE, folder, solutions=True)
     return Course(folder)
 
 
@@ -105,7 +101,6 @@ def test_it_opens_with_the_last_visible_point(copy: Course, use: Callable[[Cours
 @each_problem
 def test_it_works_in_a_released_copy(problem: Problem, copy: Course) -> None:
     (theirs,) = copy.select([problem.id])
-    assert not (copy.root / "solutions").exists()
     solve(theirs)
     text = shown(copy, theirs)
     found = comparison_of(copy, theirs)
@@ -163,29 +158,19 @@ def test_own_code_that_stops_is_said_so() -> None:
     assert answer(stops) == "Your code stops here, which no test has asked: ValueError: no"
 
 
-def test_what_is_handed_out_is_no_solution_at_first_sight(copy: Course) -> None:
-    for problem in copy.problems():
-        sealed = sealed_comparison(problem).read_bytes()
-        for word in (b"import", b"return", b"torch", b"class", b"forward"):
-            assert word not in sealed
-
-
-@pytest.mark.slow
-def test_a_release_can_leave_it_out(tmp_path: Path, use: Callable[[Course], None]) -> None:
-    folder = tmp_path / "copy"
-    release(COURSE, folder)
-    assert list(folder.rglob(".compare.bin"))
-    release(COURSE, folder, compare=False)
-    assert not list(folder.rglob(".compare.bin"))
-    use(Course(folder))
+def test_a_copy_without_solutions_is_named(
+    small_course: Course, use: Callable[[Course], None]
+) -> None:
+    shutil.rmtree(small_course.root / "solutions")
+    use(small_course)
     status, output = grader("compare", "01")
     assert status == 2
-    assert "has nothing to compare 01-softmax with" in " ".join(output.split())
+    assert "This copy of the course has no solutions to compare with." in " ".join(output.split())
 
 
-def test_a_problem_without_a_comparison_is_released_without(small_course: Course) -> None:
+def test_a_problem_without_a_script_is_named(small_course: Course) -> None:
     (problem,) = small_course.problems()
-    with pytest.raises(UsageError, match="nothing to compare"):
+    with pytest.raises(UsageError, match=r"The solutions of 01-doubling have no compare\.py"):
         comparison_of(small_course, problem)
 
 
@@ -194,18 +179,7 @@ def test_a_style_that_there_is_not_is_named(small_course: Course) -> None:
     script = 'STYLES = {"gone": "Choose it never."}\nCALLS = ""\ncost = questions = None\n'
     small_course.solution(problem).with_name("compare.py").write_text(script)
     with pytest.raises(CourseError, match="names the style 'gone'"):
-        seal_comparison(small_course, problem)
-
-
-@pytest.mark.slow
-def test_a_damaged_file_is_named(copy: Course) -> None:
-    problem = copy.problems()[-1]
-    path = sealed_comparison(problem)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:100])
-    with pytest.raises(UsageError, match="can't be read"):
-        comparison_of(copy, problem)
-    path.write_bytes(whole)
+        comparison_of(small_course, problem)
 
 
 def test_where_one_is_counts(

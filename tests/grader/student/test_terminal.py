@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from grader.course import Course
-from grader.run.comparison import sealed_comparison
 from tests.conftest import add_problem
 from tests.warm import WarmPython
 
@@ -55,7 +54,8 @@ def test_what_opens_once_a_problem_is_solved_is_named_where_a_copy_has_it(
     told = "How others write it, and what that costs: uv run grader compare 01"
     right = "def double(x): return x + x"
     assert told not in student_pytest(right).lines
-    sealed_comparison(small_course.problems()[0]).write_bytes(b"packed")
+    (problem,) = small_course.problems()
+    small_course.solution(problem).with_name("compare.py").write_text("")
     assert told in student_pytest(right).lines
     assert told not in student_pytest("def double(x): return 3 * x").lines
 
