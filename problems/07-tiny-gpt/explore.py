@@ -1,22 +1,26 @@
 """Train your GPT until it writes, and look at what its heads look at.
 
-Run `uv run python explore.py`. It takes a minute or two on one core; Ctrl-C ends the training and
-keeps the best model so far. As long as your code isn't right, it trains the course's model and says
-so. A tenth of the text is held out: no model trains on it, so its loss shows what was understood.
+Run `uv run python explore.py`. It takes a minute or two on one core, and uses a GPU if there is
+one. Ctrl-C ends the training and keeps the best model so far. Until your code is correct, it trains
+the course's model and says so. A tenth of the text is held out: no model trains on it, so its loss
+shows what the model understood.
 
-    --mine           use your own code for all of it: softmax (01), attention (05), block (06),
-                     model (07) and training step (10), each where it is right
-    --text FILE ...  train on texts of your own, in any script, in UTF-8
+    --mine           use your code for every part: softmax (01), attention (05), block (06),
+                     model (07) and training step (10), if it is correct
+    --text alice     train on Alice in Wonderland
+    --text FILE ...  train on texts of your choice, in any script, in UTF-8
+    --resume         train the kept model of this text further
     --first 10000    read so many characters only: see a model learn by heart
     --gpt2 FILE      don't train: put a GPT-2 checkpoint (safetensors) into your GPT, and see what
                      comes next; "course" is a small one that the course has trained
-    --tokens N ...   the token numbers that GPT-2 is to go on from
+    --tokens N ...   the token numbers that GPT-2 should continue
     --name NAME      keep the model under a name (else that of the first FILE)
     --steps 300      so many steps and no more (3000)
     --minutes 0.5    so many minutes and no more
     --seed 7         draw the same random numbers again
     --no-mask        the same without the causal mask: see what the mask is for
-    --save           write the pictures to pictures/my_NAME.png, as it does without a display
+    --save           write the pictures to pictures/my_NAME.png, as it does without a display;
+                     those of earlier runs are kept
 
 The best model is kept in model.pt, or in model-NAME.pt, for problems 08 and 09. Run it cell by cell
 in VS Code or Jupyter, if you like.
@@ -42,6 +46,7 @@ from torch import nn
 
 from grader.errors import UsageError
 from shared import (
+    accelerator,
     expected_gpt,
     expected_training,
     gpt2_in_yours,
@@ -54,6 +59,7 @@ from shared import (
 options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
 options.add_argument("--mine", action="store_true", help="use your own parts throughout")
 options.add_argument("--text", nargs="+", default=[], metavar="FILE", help="texts to train on")
+options.add_argument("--resume", action="store_true", help="train the kept model further")
 options.add_argument("--first", type=int, help="how many characters to read; all if not given")
 options.add_argument("--gpt2", metavar="FILE", help="a checkpoint in GPT-2's layout")
 options.add_argument("--tokens", type=int, nargs="+", help="what GPT-2 is to go on from")
@@ -72,14 +78,17 @@ if asked.steps is not None and asked.steps < 1:
     options.error("--steps wants 1 or more")
 if asked.mine and asked.no_mask:
     options.error("--no-mask takes the mask out of the course's attention; leave out --mine")
+if asked.resume and asked.no_mask:
+    options.error("--resume trains the kept model, which has a mask; leave out --no-mask")
 if asked.first is not None and asked.first < 1:
     options.error("--first wants 1 or more")
 console = Console(highlight=False)
 plt.style.use(pictures.STYLE)
 seed = random.randrange(10_000) if asked.seed is None else asked.seed
+seed = 7 if asked.readme else seed
 torch.manual_seed(seed)
 threads = torch.get_num_threads()
-torch.set_num_threads(1)  # a model so small gains nothing from more, and others may need them
+torch.set_num_threads(1)  # on a CPU, a model so small gains nothing from more
 
 # %% A checkpoint in place of training.
 if asked.gpt2:
@@ -110,6 +119,10 @@ problem = "07-tiny-gpt"
 sizes = {"vocab_size": n_characters, "n_positions": n_positions}
 sizes |= {"n_embd": 64, "n_layer": 2, "n_head": 4}
 config = argparse.Namespace(**sizes, dropout=0.0, bias=True)
+try:
+    resumed = trained.to_resume(name, vars(config), characters) if asked.resume else None
+except UsageError as error:
+    raise SystemExit(str(error)) from None
 right = expected_gpt.TinyGPT(config).double()
 x, y = expected_gpt.get_batch(text.training, 24, 2)
 
@@ -193,7 +206,7 @@ def make_model(mask):
 def write(model, prompt, length=160):
     """Return a prompt, continued by drawing each character by its probability."""
     model.eval()
-    tokens = encode(prompt)[None]
+    tokens = encode(prompt)[None].to(device)
     for _ in range(length):
         logits, _ = model(tokens[:, -n_positions:])
         drawn = torch.distributions.Categorical(logits=logits[:, -1] / 0.8).sample()
@@ -208,13 +221,13 @@ def show(title, words):
     console.print(f"{title}\n{lines}", markup=False, soft_wrap=True)
 
 
-def train(model, text, steps):
-    """Train a model, leave it as it was at its best, and return the losses.
+def train(model, text, steps, peak=6e-3):
+    """Train a model up to a learning rate of `peak`, leave it at its best, and return the losses.
 
     Returns the loss of every step, and that of the held-out text at some of them, by step.
     """
-    reader, losses, measured = own_parts.Logits(model), [], {}
-    batches, best = text.held_out_batches(n_positions), None
+    reader, losses, measured, best = own_parts.Logits(model.to(device)), [], {}, None
+    batches = [(x.to(device), y.to(device)) for x, y in text.held_out_batches(n_positions)]
     optimizer = step_code.AdamW(reader.parameters(), betas=(0.9, 0.99))
     begun = time.monotonic()
 
@@ -225,15 +238,18 @@ def train(model, text, steps):
         if measured[len(losses)] <= min(measured.values()):
             best = copy.deepcopy(model.state_dict())
 
+    if resumed:
+        measure()
     shown = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*shown, console=console) as progress:
         task = progress.add_task("", total=steps)
         try:
             for step in range(steps):
-                # The learning rate: up to 0.006 in 50 steps, then down to a tenth of that.
-                optimizer.lr = step_code.learning_rate(step, min(50, steps // 2), steps, 6e-3, 6e-4)
-                batch = code.get_batch(text.training, n_positions, 16)
-                losses.append(step_code.train_step(reader, *batch, optimizer))
+                # The learning rate: up to the peak in 50 steps, then down to a tenth of that.
+                warmup = min(50, steps // 2)
+                optimizer.lr = step_code.learning_rate(step, warmup, steps, peak, peak / 10)
+                x, y = code.get_batch(text.training, n_positions, 16)
+                losses.append(step_code.train_step(reader, x.to(device), y.to(device), optimizer))
                 if (step + 1) % max(20, steps // 30) == 0:
                     measure()
                 now = f"step {step + 1}: loss {recent(losses):.2f}"
@@ -267,13 +283,21 @@ def recent(losses):
 bars = [expected_gpt.bigram_loss(part, n_characters) for part in (text.training, text.held_out)]
 bar, held_out_bar = bars
 started = time.monotonic()
+device, where = accelerator.choose(step_code, lambda: make_model(mask=not asked.no_mask), config)
+if where:
+    pictures.say(where)
 model = make_model(mask=not asked.no_mask)
+if resumed and is_yours and not parts:
+    model.load_state_dict(resumed.state, strict=False)
+elif resumed:
+    (parts or own_parts.Parts()).load(model, resumed.state)
 count = sum(weight.numel() for weight in model.parameters())
 print(
     f"{count:,} parameters. A model that sees one character gets a loss of {bar:.2f}, and of "
     f"{held_out_bar:.2f} on the held-out text."
 )
-losses, measured = train(model, text, asked.steps or (600 if asked.no_mask else 3000))
+steps = asked.steps or (600 if asked.no_mask else 3000)
+losses, measured = train(model, text, steps, 2e-3 if resumed else 6e-3)
 taken = time.monotonic() - started
 told = f"after {len(losses)} {'step' if len(losses) == 1 else 'steps'} and {taken:.0f} seconds"
 if not losses:
@@ -297,6 +321,7 @@ if parts:
     state, is_yours = parts.weights(model), parts["model"] is not None
 else:
     state = model.state_dict() if is_yours else model.gpt2_weights()
+state = {name: weight.cpu() for name, weight in state.items()}
 if not asked.no_mask and (asked.first is None or asked.name):
     new = trained.Trained(vars(config), state, characters, measured[best], is_yours, held_out=True)
     pictures.say(trained.keep(new, name))
@@ -315,23 +340,24 @@ elif asked.no_mask:
 
 # %% The losses, beside the bars of the bigram model.
 def draw_losses(axes, text, curves):
-    """Draw the losses of some models, and what the bigram model gets."""
+    """Draw the losses of some models, and those of the bigram model."""
     for name, (losses, measured) in curves.items():
         colour = pictures.ORANGE if "without" in name else pictures.BLUE
-        smooth = [recent(losses[: step + 1]) for step in range(len(losses))]
-        axes.plot(range(1, len(losses) + 1), losses, color=colour, alpha=0.25, linewidth=0.7)
-        axes.plot(range(1, len(losses) + 1), smooth, color=colour, label=f"{name}: training")
+        steps = range(1, len(losses) + 1)
+        smooth = [recent(losses[:step]) for step in steps]
+        axes.plot(steps, losses, color=colour, alpha=0.25, linewidth=0.7, label="each step")
+        axes.plot(steps, smooth, color=colour, label=f"{name}: training")
         axes.plot(*zip(*measured.items(), strict=True), "o:", ms=3, color=colour, label="held out")
-    for part, line in ((text.training, "--"), (text.held_out, ":")):
-        axes.axhline(
-            expected_gpt.bigram_loss(part, n_characters),
-            color=pictures.BLACK,
-            linestyle=line,
-            linewidth=1,
-            label="bigram bar" if line == "--" else "bar, held out",
-        )
+    bars = [expected_gpt.bigram_loss(each, n_characters) for each in (text.training, text.held_out)]
+    if abs(bars[0] - bars[1]) < 0.05:  # one line would hide the other
+        axes.axhline(bars[0], color=pictures.BLACK, linestyle="--", linewidth=1, label="bigram bar")
+    else:
+        for bar, line, of_text in zip(bars, ("--", ":"), ("", ", held out"), strict=True):
+            axes.axhline(
+                bar, color=pictures.BLACK, linestyle=line, linewidth=1, label=f"bigram bar{of_text}"
+            )
     axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(0, None))
-    axes.legend(ncols=2, fontsize=7)
+    axes.legend(ncols=2, fontsize=7, loc="upper right")
 
 
 curves = {"without the mask" if asked.no_mask else "with the mask": (losses, measured)}
@@ -342,10 +368,10 @@ if asked.readme:
     show("Without the mask it writes:", write(other, text.prompt, 400))
     part = {"training": text.training[:9000], "held_out": text.training[9000:10_000]}
     short = training_text.TrainingText(text.alphabet, **part, is_the_course_s=True)
-    by_heart = {"10,000 characters": train(make_model(mask=True), short, 1500)}
+    by_heart = {"9,000 characters": train(make_model(mask=True), short, 1500)}
     draw_losses(panels[0, 1], short, by_heart)
 draw_losses(panels[0, 0], text, curves)
-pictures.save(figure, "loss")
+pictures.save(figure, "loss", each=True)
 
 # %% What the heads look at.
 reader = expected_gpt.TinyGPT(config)
@@ -366,13 +392,15 @@ def favourite(table):
     return f"{where}: {shares[back]:.0%}"
 
 
-figure, panels = plt.subplots(config.n_layer, config.n_head, figsize=(8, 4.4), squeeze=False)
+figure, panels = plt.subplots(
+    config.n_layer, config.n_head, figsize=(8, 4.8), squeeze=False, sharex=True, sharey=True
+)
 for layer, row in enumerate(panels):
     for head, axes in enumerate(row):
         pictures.heatmap(axes, weights[layer, head], labels, labels)
-        axes.tick_params(labelsize=5)
-        axes.set_title(f"layer {layer}, head {head}\n{favourite(weights[layer, head])}", fontsize=8)
-pictures.save(figure, "heads")
+        axes.tick_params(labelsize=8)
+        axes.set_title(f"layer {layer}, head {head}\n{favourite(weights[layer, head])}", fontsize=9)
+pictures.save(figure, "heads", each=True)
 torch.set_num_threads(threads)
 
 # Each row is a character that looks, each column one that is looked at. Under each title stands

@@ -37,8 +37,8 @@ def shares(module):
     """Return the share that is left, scaled and not: (2, lengths)."""
     generator, found = torch.Generator().manual_seed(10), []
     for d_k in lengths:
-        q, k = (torch.randn(100, n, d_k, generator=generator) for n in (40, 16))
-        grad = torch.randn(100, 40, 16, generator=generator)
+        q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
+        grad = torch.randn(500, 40, 16, generator=generator)
         for size in (d_k**-0.5, 1.0):
             weights = (q @ k.mT * size).clamp(-80, 80).softmax(-1)
             left = module.softmax_backward(weights, grad.clone())
@@ -178,7 +178,7 @@ for (name, make), colour in zip(OPTIMIZERS.items(), colours, strict=True):
     print(f"{name}: training loss {smooth(losses)[-1]:.2f}, held-out loss {last:.2f}")
     axes.plot(range(1, steps + 1), smooth(losses), color=colour, label=f"{name}, training text")
     axes.plot(*zip(*measured.items(), strict=True), "o", ms=4, color=colour, label="held-out text")
-axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(1, None))
+axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(2.2, None))
 axes.legend(ncols=3)
 pictures.save(figure, "optimizers")
 torch.set_num_threads(threads)

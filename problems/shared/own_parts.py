@@ -419,7 +419,8 @@ def time_of_a_step(step_code: Any, model: nn.Module, config: Namespace, steps: i
     """Return how many seconds a step of training takes; the model is changed by it."""
     reader = Logits(model)
     optimizer = step_code.AdamW(reader.parameters(), lr=1e-3)
-    batch = torch.randint(config.vocab_size, (2, 16, config.n_positions))
+    device = next(model.parameters()).device
+    batch = torch.randint(config.vocab_size, (2, 16, config.n_positions)).to(device)
     step_code.train_step(reader, *batch, optimizer)
     begun = time.perf_counter()
     for _ in range(steps):

@@ -324,15 +324,16 @@ def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
         axes.text(column, row, format(weight, form), color=colour, ha="center", va="center")
 
 
-def save(figure: Figure, name: str) -> None:
-    """Show a figure; with `--save`, or where there is no display, write it and say where.
+def save(figure: Figure, name: str, *, each: bool = False) -> None:
+    """Show a figure; with `--save`, or without a display, write it and print where.
 
-    It becomes pictures/my_NAME.png beside the script; with `--readme`, for authors, the picture of
+    It becomes pictures/my_NAME.png next to the script; with `--readme`, for authors, the picture of
     the README, pictures/NAME.png.
 
     Args:
-        figure: what was drawn.
-        name: what the picture is called.
+        figure: the picture.
+        name: its name.
+        each: whether earlier pictures of this name are kept: the next one is my_NAME_2.png.
     """
     if {"--save", "--readme"}.isdisjoint(sys.argv) and plt.get_backend().lower() != "agg":
         plt.show()
@@ -341,6 +342,10 @@ def save(figure: Figure, name: str) -> None:
     name = name if "--readme" in sys.argv else f"{OWN_PICTURE}{name}"
     path = Path(sys.argv[0]).resolve().parent / "pictures" / f"{name}.png"
     path.parent.mkdir(exist_ok=True)
+    number = 2
+    while each and "--readme" not in sys.argv and path.exists():
+        path = path.with_name(f"{name}_{number}.png")
+        number += 1
     # No name of the software inside: the same figure gives the same file.
     png = io.BytesIO()
     figure.savefig(png, metadata={"Software": None})

@@ -25,7 +25,7 @@ MODEL = trained.PROBLEM
 SAMPLING = "08-sampling"
 
 _HELP = """\
-Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
+Type the beginning of a text. The model continues it; it does not answer. Ctrl-C stops it.
     T 0.5     another temperature; 0 is greedy
     k 10      top-k; k alone switches it off
     p 0.9     top-p; p alone switches it off
@@ -33,7 +33,7 @@ Type the beginning of a text, and the model goes on with it. Ctrl-C stops it.
     Enter     ends the talk"""
 
 LENGTH = 240
-"""How many tokens the model goes on for."""
+"""How many tokens the model adds."""
 _SETTING = re.compile(r"([Tkp])(?:\s*=?\s*(\d+(?:\.\d*)?|\.\d+))?")
 
 Sample = Callable[..., Tensor]
@@ -171,7 +171,7 @@ def _changed(settings: Settings, setting: re.Match[str], console: Console) -> Se
 def _write_on(
     model: Model, sample: Sample, text: str, settings: Settings, console: Console
 ) -> None:
-    """Show a text and how it goes on, character by character."""
+    """Show a text and its continuation, character by character."""
     unknown = "".join(sorted(set(text) - {*model.characters, " "}))
     if unknown:
         console.print(f"The model never saw {unknown} and reads on without.")

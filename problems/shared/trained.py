@@ -122,6 +122,28 @@ def read(name: str = "") -> Trained | None:
     return kept
 
 
+def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
+    """Return the kept model of a name, for training to continue with it.
+
+    Args:
+        name: its name; without one, that of the course's text.
+        config: the sizes that it should have, by the names of GPTConfig's fields.
+        characters: those of the text.
+
+    Raises:
+        UsageError: there is none, or it has other sizes or other characters.
+    """
+    kept = read(name)
+    if kept is None:
+        raise UsageError(f"There is no {file(name).name} yet. Train it first, without --resume.")
+    if (kept.config, kept.characters) != (config, characters):
+        raise UsageError(
+            f"{file(name).name} was trained on a text with other characters, or has other sizes. "
+            "Use --resume with the same text."
+        )
+    return kept
+
+
 def keep(new: Trained, name: str = "") -> str:
     """Keep a model unless a better one of that name is there, and return a sentence about that.
 

@@ -6,6 +6,7 @@ import importlib.util
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -20,6 +21,9 @@ MODULES = """
     traceback turtle typing urllib.parse urllib.request uuid weakref
 """
 """What is read without `--text`: the source of Python's own library, as it is on this machine."""
+
+SHIPPED = {"alice": Path(__file__).with_name("alice.txt")}
+"""Texts that come with the course, by the name that `--text` takes for them."""
 
 MOST = 3000
 """How many different characters there may be; the rarest of more become one."""
@@ -71,19 +75,24 @@ class TrainingText:
 
     @property
     def prompt(self) -> str:
-        """A beginning for the model to go on with."""
+        """The beginning of a text, for the model to continue."""
         return self._beginning("def ", 8)
 
     @property
     def line(self) -> str:
         """Some characters to look at heads with."""
-        return self._beginning("    def run(self, name):\n", 21)
+        return self._beginning("    def run(self):\n", 15)
 
     def _beginning(self, of_code: str, length: int) -> str:
+        """Return a piece of code, or of the held-out text from its first whole word on."""
         known = {*self.alphabet.characters} >= {*of_code.replace(_FOUR_SPACES, _TAB)}
         if self.is_the_course_s and known:
             return of_code
-        return self.alphabet.decode(self.held_out[:length].tolist())
+        characters = [self.alphabet.decode([token]) for token in self.held_out.tolist()]
+        pairs = enumerate(pairwise(characters[:-length]), 1)
+        words = (place for place, (a, b) in pairs if a.isspace() and not b.isspace())
+        start = next(words, 0)
+        return "".join(characters[start : start + length])
 
     def held_out_batches(self, n_positions: int, rows: int = 64) -> list[tuple[Tensor, Tensor]]:
         """Return pieces of the held-out text, spread evenly, with the tokens that come next."""
@@ -96,7 +105,8 @@ def read(files: Sequence[str | Path], n_positions: int, first: int | None = None
     """Return a text to train on.
 
     Args:
-        files: where it stands, one after another; the source of Python's library if there are none.
+        files: files, or names of texts that come with the course; the source of Python's library if
+            there are none.
         n_positions: how many tokens the model reads at once.
         first: read so many characters only.
 
@@ -123,6 +133,8 @@ def read(files: Sequence[str | Path], n_positions: int, first: int | None = None
 
 
 def _content(file: Path) -> str:
+    if not file.exists():
+        file = SHIPPED.get(str(file), file)
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

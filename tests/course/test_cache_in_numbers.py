@@ -20,7 +20,8 @@ from grader.run.rng import Rng
 from tests.catalogue import mistake_files
 
 ROOT = own_course().root
-README = (ROOT / "problems/09-kv-cache/README.md").read_text(encoding="utf-8")
+PROBLEM = ROOT / "problems/09-kv-cache"
+README = "\n".join((PROBLEM / name).read_text("utf-8") for name in ("README.md", "more.md"))
 SOLUTIONS = ROOT / "solutions/09-kv-cache"
 REFERENCE = SOLUTIONS / "problem.py"
 
@@ -34,6 +35,10 @@ def row(name: str) -> list[str]:
     return [cell.strip() for cell in line.split("|")[2:-1]]
 
 
+def digits(weights: Tensor) -> list[str]:
+    return [f"{weight:.4f}" for weight in weights.flatten().tolist()]
+
+
 def shown(output: Tensor) -> str:
     return ", ".join(f"{number:.2f}".removesuffix(".00") for number in output.flatten().tolist())
 
@@ -45,8 +50,12 @@ def attention(n_new: int, **options: Any) -> str:
 
 
 def test_the_worked_example() -> None:
-    weights = (Q[:1] @ K[:3].T).softmax(-1).flatten().tolist()
-    assert row("weight") == [f"{weight:.4f}" for weight in weights]
+    first, second = (digits((Q[:1] @ K[:count].T).softmax(-1)) for count in (3, 4))
+    assert f"the weights {', '.join(first)}, and the output" in README
+    terms = " + ".join(rf"{weight} \cdot {int(v)}" for weight, v in zip(first, V, strict=False))
+    assert f"${terms} = {attention(1)}$" in README
+    assert f"with the weights {', '.join(second[:-1])} and {second[-1]}" in README
+    assert f"and gets {attention(2).split(', ')[1]}." in README
     moved = torch.ones(2, 4, dtype=torch.bool).tril(2)
     assert row("right") == [attention(1), attention(2, attn_mask=moved)]
 

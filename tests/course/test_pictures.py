@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
 from grader.course import Course, own_course
-from shared import expected_training, pictures, trained, training_text
+from shared import accelerator, expected_training, pictures, trained, training_text
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
@@ -150,6 +151,27 @@ def test_what_the_mask_is_for_is_told_once_it_shows(explore):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("solved", [True, False])
+def test_training_continues(explore, solved):
+    file = ROOT / "solutions/07-tiny-gpt/problem.py" if solved else STUB_OF_07
+    explore("07-tiny-gpt", file, "--seed", "3")
+    first = trained.read()
+    _, words = explore("07-tiny-gpt", file, "--seed", "4", "--resume")
+    assert "The model is kept in model.pt." in words
+    assert trained.read().loss <= first.loss
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+def test_training_uses_a_gpu_if_there_is_one(explore, monkeypatch):
+    monkeypatch.setattr(accelerator, "find", lambda: torch.device("cpu:0"))
+    _, words = explore("07-tiny-gpt", STUB_OF_07)
+    assert "Training on the GPU (cpu)." in words
+    assert "The model is kept in model.pt." in words
+
+
+@pytest.mark.slow
 def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
     stopped_after(0)
     with pytest.raises(SystemExit, match="nothing is kept"):
@@ -279,6 +301,15 @@ def test_the_same_figure_gives_the_same_file(explore):
         folder, _ = explore("04-causal-masking", stub, "--save")
         files.append((folder / "pictures" / "my_causal_mask.png").read_bytes())
     assert files[0] == files[1]
+
+
+def test_pictures_of_earlier_runs_are_kept(tmp_path, monkeypatch, capsys):
+    mpl.use("agg")
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "explore.py")])
+    for _ in range(3):
+        pictures.save(plt.figure(figsize=(1, 1)), "loss", each=True)
+    drawn = sorted(path.name for path in tmp_path.glob("pictures/*"))
+    assert drawn == ["my_loss.png", "my_loss_2.png", "my_loss_3.png"]
 
 
 @pytest.mark.slow

@@ -15,9 +15,14 @@ from grader.course import own_course
 
 COURSE = own_course()
 READMES = {
-    problem.id[:2]: (problem.folder / "README.md").read_text(encoding="utf-8")
+    problem.id[:2]: "\n".join(
+        page.read_text(encoding="utf-8")
+        for name in ("README.md", "more.md")
+        if (page := problem.folder / name).is_file()
+    )
     for problem in COURSE.problems()
 }
+"""The README and the page more.md of each problem, by its number."""
 
 with modules_of_course(COURSE.root):
     from shared import worked_example
@@ -168,7 +173,7 @@ def test_parameters_of_an_attention_and_of_blocks() -> None:
         return 12 * n_embd**2 + 13 * n_embd
 
     assert f"{block(768):,} for $C = 768$" in READMES["06"]
-    assert f"{block(64):,}" in READMES["06"]
+    assert f"12 · 64² + 13 · 64 = {block(64):,}" in READMES["06"]
     gpt2 = (50257 + 1024) * 768 + 12 * block(768) + 2 * 768
     assert f"{gpt2:,}" in READMES["07"]
     assert f"{(65 + 64) * 64 + 2 * block(64) + 2 * 64:,}" in READMES["07"]
@@ -198,7 +203,7 @@ def test_gelu_and_layer_norm() -> None:
 
 def test_probabilities_at_three_temperatures() -> None:
     logits = torch.tensor([1.0, 4, 0, 2, 3])
-    for name, t in (("probability", 0.5), ("T = 1", 1), ("T = 2", 2)):
+    for name, t in (("T = 0.5", 0.5), ("T = 1", 1), ("T = 2", 2)):
         assert (
             f"| {name} | " + digits((logits / t).softmax(0)).replace(", ", " | ") in READMES["08"]
         )

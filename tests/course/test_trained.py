@@ -121,6 +121,27 @@ def test_a_model_of_other_characters_takes_the_place(folder: Path) -> None:
     assert said == "The model is kept in model-poems.pt."
 
 
+def test_training_continues_with_the_kept_model(folder: Path) -> None:
+    trained.keep(model(1.5))
+    assert trained.to_resume("", CONFIG, "abc").loss == 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "characters", "said"),
+    [
+        ("poems", CONFIG, "abc", "There is no model-poems.pt yet"),
+        ("", CONFIG, "abd", "model.pt was trained on a text with other characters"),
+        ("", CONFIG | {"n_layer": 2}, "abc", "or has other sizes"),
+    ],
+)
+def test_training_cannot_continue_with_another_model(
+    folder: Path, name: str, config: dict[str, object], characters: str, said: str
+) -> None:
+    trained.keep(model())
+    with pytest.raises(UsageError, match=said):
+        trained.to_resume(name, config, characters)
+
+
 def test_a_loss_of_held_out_text_counts_more(folder: Path) -> None:
     trained.keep(model(1.0))
     assert "is kept" in trained.keep(replace(model(2.0), held_out=True))

@@ -17,7 +17,8 @@ from grader.run.rng import Rng
 from tests.catalogue import mistake_files
 
 ROOT = own_course().root
-README = (ROOT / "problems/10-training-step/README.md").read_text(encoding="utf-8")
+PROBLEM = ROOT / "problems/10-training-step"
+README = "\n".join((PROBLEM / name).read_text("utf-8") for name in ("README.md", "more.md"))
 REFERENCE = ROOT / "solutions/10-training-step/problem.py"
 SIZES = (64, 256, 1024)
 
@@ -71,20 +72,15 @@ def test_the_worked_example(right: ModuleType) -> None:
     scores.retain_grad()
     (weights @ v).backward(grad)
     tables = {
-        "scores, divided by 2": scores,
         "weights": weights,
-        "dW = G Vᵀ": weights.grad,
+        "gradient of the weights": weights.grad,
         "gradient of the scores": scores.grad,
-        "divided by 2: dS / √d_k": scores.grad / 2,
-        "row of dQ": q.grad,
-        "row of dK": k.grad,
-        "row of dV": v.grad,
+        "gradient of Q": q.grad,
+        "gradient of K": k.grad,
+        "gradient of V": v.grad,
     }
     for name, table in tables.items():
         assert torch.allclose(torch.tensor(numbers(name)), table, atol=0.6e-4), name
-    assert torch.allclose(
-        torch.tensor(numbers("weighted sum of dW"))[:, 0], (weights * weights.grad).sum(-1)
-    )
     gradients = right.attention_backward(q.detach(), k.detach(), v.detach(), grad)
     for found, leaf in zip(gradients, (q, k, v), strict=True):
         assert torch.allclose(found, leaf.grad, atol=1e-6)
@@ -101,6 +97,21 @@ def test_the_example_of_the_loss() -> None:
     )
 
 
+def test_a_row_of_two(right: ModuleType) -> None:
+    """The formulas of the README, and its example."""
+    s = torch.tensor([0.4, -0.3], requires_grad=True, dtype=torch.float64)
+    w, g = s.softmax(-1), torch.tensor([2.0, -1.0], dtype=torch.float64)
+    (first,) = torch.autograd.grad(w[0], s, retain_graph=True)
+    (second,) = torch.autograd.grad(w[1], s, retain_graph=True)
+    assert first[0].item() == pytest.approx(w.prod().item())
+    assert second[0].item() == pytest.approx(-w.prod().item())
+    (grad,) = torch.autograd.grad(w, s, g)
+    assert grad[0].item() == pytest.approx((w.prod() * (g[0] - g[1])).item())
+    found = right.softmax_backward(torch.tensor([0.75, 0.25]), torch.tensor([1.0, 0]))
+    assert found.tolist() == pytest.approx([0.1875, -0.1875])
+    assert "that is 0.1875, and -0.1875 for $s_2$" in README
+
+
 def test_the_example_of_adamw_and_the_prediction(right: ModuleType) -> None:
     p = torch.nn.Parameter(torch.tensor([1.0, 1, 2]))
     p.grad = torch.tensor([4.0, -0.001, 0])
@@ -110,6 +121,25 @@ def test_the_example_of_adamw_and_the_prediction(right: ModuleType) -> None:
     found = right.softmax_backward(torch.tensor([0.99, 0.01]), torch.tensor([1.0, 0]))
     assert found.tolist() == pytest.approx([0.0099, -0.0099])
     assert "0.0099 and -0.0099" in README
+
+
+def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -> None:
+    """With eps = 0 exactly; it is near 1 for steady gradients, and small for alternating ones."""
+    assert "The fraction doesn't depend on the scale of the gradients" in README
+
+    def moved(gradients: list[float]) -> float:
+        p = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+        optimizer = torch.optim.AdamW([p], lr=1.0, eps=0.0, weight_decay=0.0)
+        for gradient in gradients:
+            before = p.item()
+            p.grad = torch.full_like(p, gradient)
+            optimizer.step()
+        return p.item() - before
+
+    drawn = torch.randn(50, generator=torch.Generator().manual_seed(0)).tolist()
+    assert moved(drawn) == pytest.approx(moved([10 * each for each in drawn]), rel=1e-9)
+    assert moved([0.3] * 50) == pytest.approx(-1)
+    assert abs(moved([0.3, -0.3] * 25)) < 0.2
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])

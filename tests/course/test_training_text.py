@@ -26,6 +26,24 @@ def test_any_script_comes_back_as_it_was(tmp_path: Path, line: str) -> None:
     assert len(text.alphabet.encode(text.prompt)) == 8
 
 
+@pytest.mark.parametrize(
+    ("ending", "prompt"),
+    [("nd so on, said the Cat\n", "so on, s"), ("春眠不覚暁処処聞啼鳥", "春眠不覚暁処処聞")],
+)
+def test_a_prompt_starts_at_a_word(tmp_path: Path, ending: str, prompt: str) -> None:
+    text = training_text.read([file(tmp_path, "." * 9 * len(ending) + ending)], n_positions=1)
+    assert text.prompt == prompt
+
+
+def test_a_text_comes_with_the_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = training_text.read(["alice"], n_positions=64)
+    assert not text.is_the_course_s
+    assert "Alice" in text.alphabet.decode(text.training.tolist())
+    monkeypatch.chdir(tmp_path)
+    file(tmp_path, "mine" * 30, "alice")
+    assert training_text.read(["alice"], n_positions=4).alphabet.characters == "eimn"
+
+
 def test_several_files_are_one_text(tmp_path: Path) -> None:
     files = [file(tmp_path, "ab" * 30, "1.txt"), file(tmp_path, "cd" * 30, "2.txt")]
     text = training_text.read(files, n_positions=4)

@@ -1,0 +1,45 @@
+"""Where a model trains: on a GPU, if there is one and the code works there."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from shared import own_parts
+
+CPU = torch.device("cpu")
+
+
+def find() -> torch.device:
+    """Return the GPU (CUDA, or MPS on a Mac), or the CPU if there is none."""
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return found or CPU
+
+
+def choose(
+    step_code: Any, make_model: Callable[[], nn.Module], config: Namespace
+) -> tuple[torch.device, str]:
+    """Return where to train, and a sentence about it; it is empty without a GPU.
+
+    A GPU is used only if one step of training works there.
+
+    Args:
+        step_code: a module with AdamW and train_step.
+        make_model: makes a new model on the CPU.
+        config: the sizes of the model.
+    """
+    device = find()
+    if device == CPU:
+        return CPU, ""
+    try:
+        own_parts.time_of_a_step(step_code, make_model().to(device), config, steps=1)
+    except Exception as error:
+        return CPU, (
+            f"Training on the CPU. On the GPU ({device.type}) the code stops with "
+            f"{type(error).__name__}: {error} Does it make tensors without device=x.device?"
+        )
+    return device, f"Training on the GPU ({device.type})."

@@ -1,0 +1,39 @@
+"""A GPU is used if there is one, and if the code works there."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+import torch
+
+from shared import accelerator, expected_training
+from shared.expected_gpt import TinyGPT
+
+SIZES = {"vocab_size": 3, "n_positions": 4, "n_embd": 4, "n_layer": 1, "n_head": 2}
+CONFIG = Namespace(**SIZES, dropout=0.0, bias=True)
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, device: str) -> tuple[torch.device, str]:
+    monkeypatch.setattr(accelerator, "find", lambda: torch.device(device))
+    return accelerator.choose(expected_training, lambda: TinyGPT(CONFIG), CONFIG)
+
+
+def test_without_a_gpu_it_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    assert accelerator.find() == torch.device("cpu")
+    assert chosen(monkeypatch, "cpu") == (torch.device("cpu"), "")
+
+
+def test_a_gpu_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first CPU by its number is another device than `cpu`, and works without a GPU."""
+    device, said = chosen(monkeypatch, "cpu:0")
+    assert device == torch.device("cpu:0")
+    assert said == "Training on the GPU (cpu)."
+
+
+def test_code_that_stops_on_the_gpu_trains_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, said = chosen(monkeypatch, "meta")
+    assert device == torch.device("cpu")
+    assert said.startswith("Training on the CPU. On the GPU (meta) the code stops with ")
+    assert "device=x.device" in said
