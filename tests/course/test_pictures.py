@@ -109,7 +109,7 @@ def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, a
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave away what takes longest, where it isn't about the pictures."""
-    monkeypatch.setattr(pictures, "save", lambda figure, name: None)
+    monkeypatch.setattr(pictures, "save", lambda figure, name, **options: None)
 
 
 @pytest.fixture
