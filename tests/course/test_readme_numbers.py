@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 
 import pytest
@@ -178,6 +179,21 @@ def test_parameters_of_an_attention_and_of_blocks() -> None:
     assert f"{gpt2:,}" in READMES["07"]
     assert f"{(65 + 64) * 64 + 2 * block(64) + 2 * 64:,}" in READMES["07"]
     assert f"{50257 * 768 / 1e6:.1f} million fewer parameters" in READMES["07"]
+
+
+def test_losses_of_07() -> None:
+    told = READMES["07"]
+    logits = torch.tensor([2.0, 1, 0])
+    assert f"give the probabilities {digits(logits.softmax(0))}." in told
+    first, _, last = digits(-logits.log_softmax(0)).split(", ")
+    assert rf"the loss is $-\ln 0.6652 = {first}$; if it is token 2, {last}." in told
+    mean = -logits.log_softmax(0)[[0, 2]].mean()
+    assert f"The mean of both is {mean:.4f}." in told
+    first, _, last = digits(-logits.softmax(0).log_softmax(0)).split(", ")
+    assert f"the losses would be {first} and {last}." in told
+    assert f"ln 65 = {math.log(65):.2f}." in told
+    assert f"ln 97 = {math.log(97):.2f} " in told
+    assert f"= {0.6 * math.log(2):.4f}$$" in told
 
 
 # 06 and 08: gelu, norm, cuts

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from grader.course import STUB_LINE, Problem, own_course
 
@@ -15,6 +16,7 @@ PROBLEMS = own_course().problems()
 READMES = [problem.folder / "README.md" for problem in PROBLEMS]
 READMES = [path for path in READMES if "\n## Step 1:" in path.read_text(encoding="utf-8")]
 MOST_WORDS = {"01": 1000, "02": 1100, "03": 900, "04": 1100, "05": 1300}
+MOST_WORDS |= {"06": 1200, "07": 1500, "08": 1000, "09": 1300, "10": 1600}
 
 each_readme = pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
 
@@ -62,6 +64,20 @@ def test_each_step_has_a_command_and_all_of_the_stub_is_in_a_step(readme: Path) 
     named = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))}
     to_write = [node for node in ast.parse(stub).body if STUB_LINE in ast.unparse(node)]
     assert {node.name for node in to_write if hasattr(node, "name")} <= named
+
+
+@each_readme
+def test_the_command_of_a_step_runs_some_of_the_visible_tests(readme: Path) -> None:
+    """Pytest also looks for the words in the name of the file: `-k block` runs all tests of 06."""
+    (file,) = readme.parent.glob("test_*.py")
+    visible = file.read_text(encoding="utf-8").partition("\n# --- hidden tests ---\n")[0]
+    names = re.findall(r"^def (test_\w+)", visible, re.MULTILINE)
+    for typed in re.findall(
+        r"^uv run pytest -k (\S+|\".*\")$", readme.read_text("utf-8"), re.MULTILINE
+    ):
+        words = Expression.compile(typed.strip('"'))
+        ran = [name for name in names if words.evaluate(lambda w, n=name: w in n or w in file.name)]
+        assert 0 < len(ran) < 0.4 * len(names), typed
 
 
 @each_readme
