@@ -23,7 +23,11 @@ MODULES = """
 """What is read without `--text`: the source of Python's own library, as it is on this machine."""
 
 SHIPPED = {"alice": Path(__file__).with_name("alice.txt")}
-"""Texts that come with the course, by the name that `--text` takes for them."""
+"""Texts that come with the course, by their names for `--text`.
+
+alice: chapters 1 to 7 of Alice's Adventures in Wonderland by Lewis Carroll (1865), which is in the
+public domain.
+"""
 
 MOST = 3000
 """How many different characters there may be; the rarest of more become one."""
