@@ -259,9 +259,7 @@ def gradescope(
 
 @app.command()
 def export(
-    platform: Annotated[
-        str, typer.Argument(help="canvas, moodle, gradescope, github, nbgrader or csv")
-    ],
+    platform: Annotated[str, typer.Argument(help="canvas, moodle, gradescope or csv")],
     file: Annotated[Path, typer.Argument(help="the platform's own file, as it was downloaded")],
     reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
         "reports"

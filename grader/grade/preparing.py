@@ -18,7 +18,7 @@ from grader.grade.previous import (
     require_same_course,
 )
 from grader.grade.provenance import common_provenance
-from grader.grade.same_person import as_groups, as_in_names_file, merge, suggest
+from grader.grade.same_person import as_in_names_file, merge, suggest
 from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Matched
@@ -162,11 +162,10 @@ def _who_is_who(
     What comes last are the lines of `names.csv` that do nothing.
     """
     merge(previous, people, out)
-    submissions, others = as_groups(submissions, previous)
     submissions, unclear = as_in_names_file(submissions, previous, people)
     submissions, taken = named_as_before(submissions, previous)
     same = suggest(submissions, previous, people, out)
-    return submissions, [*others, *taken, *same], unclear
+    return submissions, [*taken, *same], unclear
 
 
 def _asked_for(

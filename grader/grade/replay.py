@@ -19,7 +19,6 @@ from grader.grade.previous import (
     result_path,
 )
 from grader.grade.processes import call_apart
-from grader.grade.same_person import as_groups
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.intake.only import only_these
@@ -109,8 +108,7 @@ def _graded(
     submission: Submission, problem: Problem, previous: Previous, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
     """Return how a submission's problem was graded, if that is known, and what to say of it."""
-    groups, _ = as_groups([submission], previous)
-    (submission,), _ = named_as_before(groups, previous)
+    (submission,), _ = named_as_before([submission], previous)
     path = result_path(out / RESULTS, submission.name)
     if not path.exists():
         return None, [f"There is no result in {out}."]

@@ -39,43 +39,6 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
     ]
 
 
-def as_groups(
-    submissions: Sequence[Submission], previous: Previous
-) -> tuple[list[Submission], list[str]]:
-    """Return groups with other members than before as others, if marks of before are kept.
-
-    A team keeps its name when its members change, and one row has only the members of one week.
-
-    Args:
-        submissions: what was handed in.
-        previous: what previous runs left.
-    """
-    known = {result.who: result for result in previous.results.values()}
-    found, told = [], []
-    for each in submissions:
-        before, members = known.get(each.identity), sorted(each.members)
-        own = f"{each.identity} ({' + '.join(members)})"
-        if before is None or not (own in known or _has_marks_of_others(each, before)):
-            found.append(each)
-            continue
-        found.append(replace(each, identity=own, name=result_name(own, each.full_name)))
-        now, then = (" and ".join(map(quoted, who)) for who in (members, before.members))
-        told.append(
-            f"The members of {quoted(each.identity)} are {now} now, and were {then}: their row is "
-            f"{quoted(own)}, so that earlier marks stay with those who earned them."
-        )
-    return found, told
-
-
-def _has_marks_of_others(group: Submission, before: SubmissionResult) -> bool:
-    """Tell whether a row has marks in other problems, and members who are known to be others."""
-    ids = {problem.id for problem in before.problems if problem.sha256} - group.files.keys()
-    name = group.identity.partition(":")[2]
-    are_known = all([m.lower() for m in who] != [name] for who in (group.members, before.members))
-    is_group = max(len(group.members), len(before.members)) > 1
-    return bool(ids) and is_group and are_known and {*group.members} != {*before.members}
-
-
 def as_in_names_file(
     submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str]
 ) -> tuple[list[Submission], list[str]]:

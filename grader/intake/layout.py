@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from grader.intake.archives.kinds import without_suffix
@@ -25,7 +25,6 @@ class Work:
         members: one for each person, as the platform's gradebook knows them.
         late: whether the platform says that it came late.
         handed_in: when it came, in ISO 8601; empty where the platform doesn't say it.
-        handed_in_for: the same for single problems, by their ids.
         notes: sentences about how the files were found.
         unused: the names of what was handed in and can't be graded, such as a text typed online.
         parts: what stands in the download for it, where that is more than its folder.
@@ -37,7 +36,6 @@ class Work:
     members: tuple[str, ...] = ()
     late: bool = False
     handed_in: str = ""
-    handed_in_for: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ def read_submission(work: Work, problems: Problems) -> Submission:
         row.notes += [*place.notes, *misspelt(place.work, inside)]
         _read_problems(row, place, inside)
     row.notes += renaming.notes()
-    row.files = {id: _with_times(id, file, work) for id, file in row.files.items()}
+    row.files = {id: _with_times(file, work) for id, file in row.files.items()}
     return row
 
 
@@ -83,11 +83,11 @@ def _row(work: Work) -> Submission:
     )
 
 
-def _with_times(id: str, file: StudentFile, work: Work) -> StudentFile:
+def _with_times(file: StudentFile, work: Work) -> StudentFile:
     """Return a problem's file with what the platform says of when it came, if anything came."""
     if not file.is_there:
         return file
-    return replace(file, late=work.late, handed_in=work.handed_in_for.get(id, work.handed_in))
+    return replace(file, late=work.late, handed_in=work.handed_in)
 
 
 def _about(work: Work) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which members of an archive are read: problems' files, lists of students, when it came."""
+"""Which members of an archive are read: problems' files and lists of students."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.course import SUBMISSION_FILE
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.platforms.registry import LISTS, bytes_read, uploaded_as
+from grader.intake.platforms.registry import LISTS, uploaded_as
 from grader.intake.problem_names import Problems, is_own_tests
 from grader.intake.tree import Wanted
 
@@ -23,6 +23,6 @@ def wanted(problems: Problems) -> Wanted:
         in_folder = name == SUBMISSION_FILE and len(parts) > 1 and problems.of_folder(parts[-2])
         names = uploaded_as(name)
         is_read = in_folder or any(map(problems.of_file, names)) or any(map(is_own_tests, names))
-        return MAX_SOURCE_BYTES if is_read else bytes_read(name)
+        return MAX_SOURCE_BYTES if is_read else 0
 
     return most_bytes

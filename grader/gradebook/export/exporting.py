@@ -24,8 +24,6 @@ PLATFORMS = {
     "canvas": canvas_gradebook.PLATFORM,
     "moodle": moodle_worksheet.PLATFORM,
     "gradescope": others.GRADESCOPE,
-    "github": others.GITHUB,
-    "nbgrader": others.NBGRADER,
     "csv": others.PLAIN,
 }
 """By the names that one gives them on the command line."""

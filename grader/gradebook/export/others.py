@@ -1,4 +1,4 @@
-"""Files of other places: Gradescope's roster, GitHub Classroom's grades, nbgrader's, any CSV."""
+"""Files of other places: Gradescope's roster and any CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from grader.gradebook.export.sheet import (
     needed,
 )
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import parse_number
 from grader.gradebook.roster import first_name_first
 from grader.result import SubmissionResult
 from grader.text import quoted
@@ -30,43 +29,6 @@ def _gradescope(table: Table, choice: Choice) -> Sheet:
         SheetPerson(row, keys, " ".join(row.value(n) for n in names if n is not None).strip())
         for row in table.rows
         if (keys := _keys(row, ids))
-    ]
-    return Sheet(table, column, people)
-
-
-def _github(table: Table, choice: Choice) -> Sheet:
-    user = needed(table, choice.file, "github_username")
-    who = needed(table, choice.file, "roster_identifier")
-    column = needed(table, choice.file, "points_awarded")
-    available = table.column("points_available")
-    people = [
-        SheetPerson(
-            row,
-            keys,
-            row.value(who),
-            most=None if available is None else parse_number(row.value(available)),
-        )
-        for row in table.rows
-        if (keys := _keys(row, [user, who]))
-    ]
-    return Sheet(table, column, people)
-
-
-def _nbgrader(table: Table, choice: Choice) -> Sheet:
-    assignment = needed(table, choice.file, "assignment")
-    student = needed(table, choice.file, "student_id")
-    column = needed(table, choice.file, "score")
-    most = table.column("max_score")
-    names = sorted({row.value(assignment) for row in table.rows if not row.is_empty})
-    if choice.column not in names and (choice.column or len(names) != 1):
-        raise UsageError(
-            f"Which assignment of {choice.file}? There are: {', '.join(map(quoted, names))}. "
-            "Say which with --column."
-        )
-    people = [
-        SheetPerson(row, keys, most=None if most is None else parse_number(row.value(most)))
-        for row in table.rows
-        if row.value(assignment) == (choice.column or names[0]) and (keys := _keys(row, [student]))
     ]
     return Sheet(table, column, people)
 
@@ -114,6 +76,4 @@ def _any_name(result: SubmissionResult, choice: Choice) -> list[str]:
 
 
 GRADESCOPE = SheetFormat(_gradescope, _ids_of("gradescope"))
-GITHUB = SheetFormat(_github, _ids_of("github"))
-NBGRADER = SheetFormat(_nbgrader, _ids_of("nbgrader"))
 PLAIN = SheetFormat(_plain, _any_name)

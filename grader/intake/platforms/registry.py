@@ -6,17 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from grader.intake.layout import Layout
-from grader.intake.platforms import (
-    blackboard,
-    brightspace,
-    canvas,
-    github,
-    google,
-    gradescope,
-    moodle,
-    nbgrader,
-    prairielearn,
-)
+from grader.intake.platforms import canvas, classroom_50, gradescope, moodle
 from grader.intake.platforms.download import Download
 from grader.intake.problem_names import Problems
 from grader.intake.tree import Kind, Refused, TreeEntry
@@ -24,22 +14,12 @@ from grader.intake.tree import Kind, Refused, TreeEntry
 PLATFORMS = (
     gradescope.PLATFORM,
     moodle.PLATFORM,
-    blackboard.PLATFORM,
-    prairielearn.PLATFORM,
-    brightspace.PLATFORM,
     canvas.PLATFORM,
-    nbgrader.PLATFORM,
-    github.PLATFORM,
-    google.PLATFORM,
+    classroom_50.PLATFORM,
 )
 
 LISTS = {name: most for platform in PLATFORMS for name, most in platform.lists.items()}
 """By the names of lists of students, the most bytes that are read of one."""
-
-
-def bytes_read(name: str) -> int:
-    """Return how many bytes of a file a platform reads at most, to know whose or when it is."""
-    return max(platform.read(name) for platform in PLATFORMS)
 
 
 def recognise(found: TreeEntry, problems: Problems) -> Layout | None:
@@ -88,4 +68,4 @@ def _places(found: TreeEntry) -> Iterator[Download]:
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # one student's folder may be what can't be read
-            yield Download(inside[0].name, inside[0].children(), children, found.name)
+            yield Download(inside[0].name, inside[0].children(), children)

@@ -32,11 +32,11 @@ def term(school: Any) -> Any:
 
 
 def clones(folder: Path, pushed: str, **sources: str) -> Path:
-    """Return Ada's clone of GitHub Classroom, last pushed then; `p01` is her file of 01."""
-    grades = "roster_identifier,github_username,student_repository_name,submission_timestamp\n"
-    files = {"grades.csv": f"{grades}Ada,ada,hw-ada,{pushed}\n"} if pushed else {}
-    ids = {"p01": "01-doubling", "p02": OTHER}
-    files |= {f"hw-submissions/hw-ada/{ids[p]}/problem.py": text for p, text in sources.items()}
+    """Return Ada's clone of Classroom 50, submitted then; `p01` is her file of 01."""
+    scores = f"username,datetime,submission_tag\nada,{pushed},submit/1\n"
+    files = {"scores.csv": scores} if pushed else {}
+    ids, name = {"p01": "01-doubling", "p02": OTHER}, "hw_submissions_2026_11_24_T_09_05_00"
+    files |= {f"{name}/hw-ada/{ids[p]}/problem.py": text for p, text in sources.items()}
     return write(folder, files)
 
 

@@ -64,8 +64,8 @@ def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) ->
 
 def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", {"ada/problem.py": term.right}), only="01")
-    github = {"hw-submissions/hw-ada/problem.py": term.wrong}
-    term.grade(write(tmp_path / "week2", github), only="01")
+    clone = {"hw_submissions_2026_11_24_T_09_05_00/hw-ada/problem.py": term.wrong}
+    term.grade(write(tmp_path / "week2", clone), only="01")
     results = [json.loads(p.read_text()) for p in (term.out / "results").iterdir()]
     assert {r["identity"]: r["points"] for r in results} == {"ada": 4, "github:ada": 0}
 
@@ -214,64 +214,6 @@ def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path
         term.grade(write(tmp_path / f"week{n}", names), only=f"0{n}")
     suggested = csv.reader((term.out / "names-suggested.csv").open(encoding="utf-8"))
     assert [row[:2] for row in suggested] == [["found", "means"], ["moodle:94", "moodle:8"]]
-
-
-def teams(folder: Path, term: Any, sources: dict[str, str], **members: str) -> Path:
-    """Write clones of GitHub Classroom with its list of who is in which team; return the folder."""
-    header = "github_username,roster_identifier,student_repository_name\n"
-    lines = [f"{who},{who},hw-{team}\n" for team, people in members.items() for who in people]
-    files = {f"hw-{team}/problem.py": sources.get(team, term.right) for team in members}
-    return write(folder / "hw-submissions", {"grades.csv": header + "".join(lines), **files})
-
-
-def test_marks_stay_with_those_who_were_in_the_group_then(term: Any, tmp_path: Path) -> None:
-    """Its name is the same, and one of its members has changed places with one of the other."""
-    wrong = {"red": term.wrong}
-    week1 = teams(tmp_path / "1", term, wrong, blue="ab", red="ef")
-    term.grade(week1, only="01")
-    week2 = teams(tmp_path / "2", term, wrong, blue="ae", red="bf")
-    for _ in range(2):
-        run = term.grade(week2, only="02")
-        assert [line for line in run.told if "blue" in line] == [
-            "The members of 'github:blue' are 'a' and 'e' now, and were 'a' and 'b': their row is "
-            "'github:blue (a + e)', so that earlier marks stay with those who earned them."
-        ]
-    run = term.grade(week1, only="01")
-    assert run.told == []
-    found = {r.members: {p.id: p.points for p in r.problems} for r in run.results}
-    assert found == {
-        ("a", "b"): {"01-doubling": 4},
-        ("e", "f"): {"01-doubling": 0},
-        ("a", "e"): {OTHER: 4},
-        ("b", "f"): {OTHER: 0},
-    }
-    assert len({r.identity for r in run.results}) == 4
-
-
-def test_a_group_that_the_list_tells_later_or_otherwise_keeps_its_row(
-    term: Any, tmp_path: Path
-) -> None:
-    unknown = teams(tmp_path / "1", term, {}, blue="ab", red="c")
-    (unknown / "grades.csv").unlink()
-    term.grade(unknown, only="01")
-    term.grade(teams(tmp_path / "2", term, {}, blue="ba", red="c"), only="02")
-    run = term.grade(teams(tmp_path / "3", term, {}, blue="abz", red="c"))
-    assert {r.identity: r.members for r in run.results} == {
-        "github:blue": ("a", "b", "z"),
-        "github:red": ("c",),
-    }
-    assert run.told == []
-
-
-def test_names_say_that_a_group_is_the_same(term: Any, tmp_path: Path) -> None:
-    term.grade(teams(tmp_path / "1", term, {}, blue="ab", red="c"), only="01")
-    week2 = teams(tmp_path / "2", term, {}, blue="abz", red="c")
-    term.grade(week2, only="02")
-    for _ in range(2):
-        run = term.grade(week2, only="02", people={"github:blue (a + b + z)": "github:blue"})
-        blue, red = sorted(run.results, key=lambda result: result.identity)
-        assert (blue.identity, red.identity) == ("github:blue", "github:red")
-        assert [p.points for p in blue.problems] == [4, 4]
 
 
 def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> None:

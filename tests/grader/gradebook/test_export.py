@@ -474,30 +474,6 @@ def test_marks_of_two_who_are_called_alike_are_not_added_up(tmp_path: Path, save
     assert told[0] == "0 marks filled in under 'Mark'."
 
 
-def test_github_classrooms_grades(tmp_path: Path, saved: Save) -> None:
-    header = "assignment_name,github_username,roster_identifier,points_awarded,points_available\n"
-    file = tmp_path / "grades.csv"
-    file.write_text(f"{header}a,Ada-L,ada@x.edu,,25\na,bob,bob@x.edu,3,25\n")
-    reports = saved(result("ada", identity="github:ada-l"))
-    told = exported("github", file, reports)
-    assert told[1] == "In grades.csv, but without a mark: bob@x.edu (bob)."
-    assert (tmp_path / "grades-filled.csv").read_text() == (
-        f"{header}a,Ada-L,ada@x.edu,20,25\na,bob,bob@x.edu,3,25\n"
-    )
-
-
-def test_nbgraders_grades(tmp_path: Path, saved: Save) -> None:
-    header = "assignment,student_id,score,max_score\n"
-    file = tmp_path / "grades.csv"
-    file.write_text(f"{header}ps1,ada,0.0,9\nps3,ada,0.0,25.0\n")
-    reports = saved(result("ada", identity="nbgrader:ada"))
-    asked = refused("nbgrader", file, reports, "--problem", "03")
-    assert "There are: 'ps1', 'ps3'." in asked
-    exported("nbgrader", file, reports, "--column", "ps3")
-    text = (tmp_path / "grades-filled.csv").read_text()
-    assert text == f"{header}ps1,ada,0.0,9\nps3,ada,20,25.0\n"
-
-
 def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "list.csv"
     file.write_text("Nr;Wer;Punkte\n1;ADA;\n2;陳 小明;\n")

@@ -45,14 +45,9 @@ LAYOUTS = {
         "submission_1/problem.py": RIGHT,
         "submission_2/hw/problem.py": RIGHT,
     },
-    "nbgrader": {
-        "submitted/ada/attention/problem.py": RIGHT,
-        "submitted/ada/attention/timestamp.txt": b"",
-        "submitted/bea/attention/problem.py": RIGHT,
-    },
-    "GitHub": {
-        "hw-submissions/hw-ada/problem.py": RIGHT,
-        "hw-submissions/hw-bea/problems/problem.py": RIGHT,
+    "Classroom 50": {
+        "hw_submissions_2026_11_24_T_09_05_00/hw-ada/problem.py": RIGHT,
+        "hw_submissions_2026_11_24_T_09_05_00/hw-bea/problems/problem.py": RIGHT,
     },
 }
 

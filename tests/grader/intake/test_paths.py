@@ -247,14 +247,13 @@ def test_a_link_among_several_paths_leads_nowhere(tmp_path: Path, small_course: 
 PARTS = {
     "moodle": (f"Bea_8_assignsubmission_file/{FILE}", {f"C_9_assignsubmission_file/{FILE}": RIGHT}),
     "canvas": ("bea_8_1_hw.zip", {"cho_9_2_hw.zip": zip_file(COURSE)}),
-    "nbgrader": (f"bea/ps1/{FILE}", {f"cho/ps1/{FILE}": RIGHT}),
     "github": (f"hw-bea/{FILE}", {f"hw-cho/{FILE}": RIGHT}),
     "gradescope": (
         f"submission_1/{FILE}",
         {"submission_metadata.yml": METADATA, f"submission_2/{FILE}": RIGHT},
     ),
 }
-AROUND = {"nbgrader": "submitted", "github": "hw-submissions"}
+AROUND = {"github": "hw_submissions_2026_11_24_T_09_05_00"}
 
 
 @pytest.mark.parametrize("platform", PARTS)
