@@ -27,7 +27,7 @@ def test_a_line_has_the_value_of_its_comment(block: str) -> None:
     if not block.startswith("import "):
         pytest.skip("a part of a program")
     here: dict[str, object] = {}
-    for line in block.splitlines():
+    for line in filter(None, block.splitlines()):
         code, _, comment = line.partition("  # ")
         if isinstance(ast.parse(code).body[0], ast.Expr) and comment:
             value = eval(code, here)
