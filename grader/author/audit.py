@@ -19,6 +19,7 @@ from typing import Any
 from grader.author.candidates import CandidateKind, candidates
 from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
+from grader.author.gates import gate_findings, has_checks
 from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
@@ -111,7 +112,9 @@ def run_audit(
             on_outcome(outcome)
         for problem in problems:
             _run_rare_tests(course, _of(outcomes, problem), each, jobs)
-    found: list[str] = []
+        gated = [problem for problem in problems if has_checks(problem)]
+        gates = [*each(partial(gate_findings, root=course.root), gated)]
+    found = [finding for findings_of_one in gates for finding in findings_of_one]
     for problem in problems:
         of_problem = _of(outcomes, problem)
         fresh = fingerprints_of(problem, of_problem, kept[problem])

@@ -114,14 +114,14 @@ def check_form(
     Raises:
         Mismatch: with a message for the student.
     """
-    kind = _NAMES[isinstance(expected, numpy.ndarray)]
-    if not (is_array(actual) if kind == _NAMES[True] else isinstance(actual, Tensor)):
-        _fail(call, f"It returned {_kind(actual)}, but {kind} of {_form(expected)} was expected.")
+    wanted = _NAMES[isinstance(expected, numpy.ndarray)]
+    if not (is_array(actual) if wanted == _NAMES[True] else isinstance(actual, Tensor)):
+        _fail(call, f"It returned {kind(actual)}, but {wanted} of {_form(expected)} was expected.")
     values: Any = actual
     fits = values.dtype == expected.dtype or (not same_dtype and _wider(values, expected))
     if not fits or values.shape != expected.shape:
         _fail(call, _form_message(values, expected))
-    if kind == _NAMES[True]:
+    if wanted == _NAMES[True]:
         return values
     if values.is_meta:
         _fail(call, "It returned a tensor on the meta device, which has a shape but no numbers.")
@@ -152,7 +152,7 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
         Mismatch: with a message for the student.
     """
     if not isinstance(actual, float):
-        _fail(call, f"It returned {_kind(actual)}, but a Python float was expected.")
+        _fail(call, f"It returned {kind(actual)}, but a Python float was expected.")
     if not low <= actual <= high:
         returned = f"{actual + 0.0:.4g}"  # 0 where it is -0
         _fail(call, f"It returned {returned}, but the answer should be {meaning}.")
@@ -170,7 +170,12 @@ _SWITCHED_OFF = (
 
 
 def gradients(
-    output: object, inputs: Mapping[str, Tensor], upstream: Tensor, call: str
+    output: object,
+    inputs: Mapping[str, Tensor],
+    upstream: Tensor,
+    call: str,
+    *,
+    may_miss: bool = False,
 ) -> dict[str, Tensor]:
     """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
 
@@ -180,6 +185,7 @@ def gradients(
         upstream: what each entry of the output is weighted with. Random weights: a plain sum of
             weights that sum to 1 has no gradient, so it would accept anything.
         call: what was called, as a student would write it.
+        may_miss: whether to leave out inputs that no gradient reaches.
 
     Raises:
         Mismatch: no gradient reaches the output or one of the inputs.
@@ -193,17 +199,23 @@ def gradients(
         _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
     # Given as a sum, for with `upstream` as an argument torch first imports a library of algebra.
     loss = (output * upstream).sum()
+    found: Any
     found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
     result = {}
     for name, gradient in zip(inputs, found, strict=True):
-        if gradient is None:
-            _fail(
-                call,
-                f"No gradient reaches {name}: the result doesn't depend on it, or it was taken out "
-                "of PyTorch's graph (detach, .data, no_grad, .item(), numpy).",
-            )
-        result[name] = gradient
+        if gradient is not None:
+            result[name] = gradient
+        elif not may_miss:
+            raise no_gradient(name, call)
     return result
+
+
+def no_gradient(name: str, call: str) -> Mismatch:
+    """Return what to raise where no gradient reaches an input."""
+    return Mismatch(
+        f"{call}\nNo gradient reaches {name}: the result doesn't depend on it, or it was taken out "
+        "of PyTorch's graph (detach, .data, no_grad, .item(), numpy)."
+    )
 
 
 def check_gradients(
@@ -229,7 +241,7 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
             f"{owner} has no layer called `{name}`. The layers found are: {here}.", owner
         )
     if not isinstance(layer, nn.Linear):
-        raise wrong_part(f"`{name}` of {owner} is {_kind(layer)}; it should be {wanted}.", owner)
+        raise wrong_part(f"`{name}` of {owner} is {kind(layer)}; it should be {wanted}.", owner)
     form = (layer.in_features, layer.out_features, layer.bias is not None)
     found = f"nn.Linear({form[0]}, {form[1]}, bias={form[2]})"
     if form != (n_in, n_out, bias):
@@ -299,7 +311,8 @@ def _fail(call: str, message: str) -> NoReturn:
     raise Mismatch(f"{call}\n{message}")
 
 
-def _kind(value: object) -> str:
+def kind(value: object) -> str:
+    """Return what a value is called in a message, such as `a tuple of 2`."""
     if value is None:
         return "None (is a `return` missing?)"
     if isinstance(value, tuple | list):

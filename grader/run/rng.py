@@ -38,6 +38,10 @@ class Rng:
         """Return N(0, 1) numbers of the given shape, in float32 as models are mostly used."""
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
 
+    def independent(self) -> Rng:
+        """Return random numbers of their own; only their seed is drawn from these."""
+        return Rng(int(torch.randint(1 << 62, (), generator=self.generator)))
+
 
 class ArrayRng:
     """Draws random arrays for one test of a course in NumPy.
@@ -55,3 +59,7 @@ class ArrayRng:
     def normal(self, *shape: int, dtype: Any = numpy.float64) -> Array:
         """Return N(0, 1) numbers of the given shape, in float64 as NumPy mostly has them."""
         return self.generator.standard_normal(shape).astype(dtype)
+
+    def independent(self) -> ArrayRng:
+        """Return random numbers of their own; only their seed is drawn from these."""
+        return ArrayRng(int(self.generator.integers(1 << 62)))

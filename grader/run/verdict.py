@@ -23,6 +23,8 @@ from grader.diagnose.error_hint import error_hint
 from grader.diagnose.evidence import Shown
 from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.result import Status, not_yet
+from grader.run.encoding import BadRecord
+from grader.run.unknown import AnswerRead
 
 _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
@@ -103,6 +105,10 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.TIMEOUT, NO_END + place(tb))
         case _ if ends_tests(exception):
             return Verdict(Status.ERROR, _CANT_END)
+        case BadRecord():
+            return Verdict(Status.BAD_OUTPUT, _TOO_LARGE)
+        case AnswerRead():
+            return Verdict(Status.INTERNAL, str(exception))
         case InternalError():
             return Verdict(Status.INTERNAL, str(exception))
         case AttributeError(obj=ModuleType() as module, name=str(name)) if (

@@ -184,7 +184,8 @@ def test_an_archive_for_one_problem_has_no_other_tests(tmp_path: Path) -> None:
         other = archive.read("course/problems/01-softmax/test_softmax.py").decode()
     assert "--problem 03-scaled-attention" in run
     assert [name for name in names if "/solutions/" in name] == [
-        "course/solutions/03-scaled-attention/problem.py"
+        "course/solutions/03-scaled-attention/problem.py",
+        "course/solutions/03-scaled-attention/salt.txt",
     ]
     assert other.startswith("#")
     assert len(other.splitlines()) == 1

@@ -1,0 +1,172 @@
+"""Checks of tests: that no right answer reaches a worker, and that a wrong value is rejected.
+
+Each function returns findings, one sentence each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from grader.author.candidates import CandidateKind, candidates
+from grader.code.quiet import quiet
+from grader.code.tensors import entries
+from grader.course import Course, Problem
+from grader.errors import InternalError, Mismatch
+from grader.result import Status
+from grader.run.checks import judge_value
+from grader.run.encoding import Decoder
+from grader.run.judging import Expectation, answer, expect, verdict
+from grader.run.local_files import LocalFiles
+from grader.run.records import CollectedTest
+from grader.run.runner import load_late_parts
+from grader.run.session import Session
+from grader.run.suite import Suite
+from grader.run.unknown import UNKNOWN, without_oracles
+
+_VARIANT = CandidateKind.VARIANT
+
+_OTHERS = 24
+"""How many variants and mistakes take the reference's place, at most."""
+
+
+def has_checks(problem: Problem) -> bool:
+    """Return whether a problem's tests are written with `grader.run.checks`."""
+    return "grader.run.checks" in problem.test_file.read_text(encoding="utf-8")
+
+
+def gate_findings(problem: Problem, root: Path) -> list[str]:
+    """Run a problem's tests in their three places, and return what is wrong with them.
+
+    Args:
+        problem: whose tests.
+        root: the course's folder.
+    """
+    course = Course(root)
+    tests = Suite([problem], root).tests
+    with without_oracles():
+        in_worker = Suite([problem], root).tests
+    in_worker[0].tests.__dict__["solution"] = UNKNOWN
+    load_late_parts()
+    with quiet(), TemporaryDirectory() as folder:
+        others = {
+            name: _opened(Path(folder, str(number)), source)
+            for number, (name, source) in enumerate(_others(course, problem).items())
+        }
+        return [
+            f"{problem.id}: {test.id}: {finding}"
+            for test, other in zip(tests, in_worker, strict=True)
+            for finding in _about(test, other, _session(course.solution(problem)), others)
+        ]
+
+
+def _others(course: Course, problem: Problem) -> dict[str, bytes]:
+    """Return some files by their names: variants first, then mistakes."""
+    found = {
+        f"{each.kind} {each.name}": each.source
+        for each in sorted(candidates(course, [problem]), key=lambda each: each.kind != _VARIANT)
+        if each.kind in (_VARIANT, CandidateKind.MISTAKE)
+    }
+    step = max(1, len(found) // _OTHERS)
+    return {name: found[name] for name in [*found][::step]}
+
+
+def _opened(folder: Path, source: bytes) -> Session:
+    folder.mkdir()
+    path = folder / "problem.py"
+    path.write_bytes(source)
+    return _session(path)
+
+
+def _about(
+    test: CollectedTest,
+    in_worker: CollectedTest,
+    reference: Session,
+    others: Mapping[str, Session],
+) -> Iterator[str]:
+    try:
+        expected = expect(test, reference)
+    except InternalError as error:
+        yield str(error)
+        return
+    message = answer(in_worker, reference, expected.inputs)
+    found = verdict(test, expected, message)
+    if found.status is not Status.PASSED:
+        yield f"in a worker the reference ends as {found.status}: {found.message}"
+        return
+    yield from _undamaged(expected, message)
+    for name, other in others.items():
+        yield from _depends(test, other, name, message)
+
+
+def _session(path: Path) -> Session:
+    return Session(LocalFiles(lambda _: path), hidden=True, diagnose=False)
+
+
+def _depends(test: CollectedTest, other: Session, name: str, message: bytes) -> Iterator[str]:
+    """Yield a finding if a test expects something else when another file is the reference.
+
+    A test that compares with an oracle of the student's own values does so, for example.
+    """
+    try:
+        expected = expect(test, other)
+    except InternalError:
+        return  # a mistake may not get through the test
+    found = verdict(test, expected, message)
+    if found.status is not Status.PASSED:
+        yield f"what is right depends on the tested file; with {name}: {found.message}"
+
+
+def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
+    """Yield a finding for each value of the reference that may be damaged without a mismatch."""
+    decoder = Decoder(message)
+    _, record, *_ = decoder.content
+    values = [decoder.decode(value) for _, value in record]
+    for check, value in zip(expected.checks, values, strict=True):
+        if check.is_claim:
+            continue
+        for damaged in _damaged(value):
+            try:
+                judge_value(check.judge, damaged, check.call)
+            except Mismatch:
+                continue
+            yield f"{check.call}: a wrong value is accepted: {str(damaged)[:80]}"
+            break
+
+
+def _damaged(value: Any) -> Iterator[Any]:
+    """Yield copies of a value, each of which is wrong in one part."""
+    match value:
+        case Tensor() | numpy.ndarray():
+            yield _moved(value)
+        case bool():
+            yield not value
+        case int() | float():
+            yield value * 2 + 1
+        case str():
+            yield f"{value}?"
+        case dict():
+            for name in value:
+                yield from ({**value, name: damaged} for damaged in _damaged(value[name]))
+        case list() | tuple():
+            for place, part in enumerate(value):
+                for damaged in _damaged(part):
+                    yield type(value)([*value[:place], damaged, *value[place + 1 :]])
+
+
+def _moved(values: Any) -> Any:
+    """Return other numbers of the same dtype and shape."""
+    numbers = numpy.nan_to_num(entries(values), posinf=0, neginf=0)
+    if numbers.dtype.kind == "f":
+        moved = numbers * 1.02 + 0.5
+    else:
+        moved = ~numbers if numbers.dtype == bool else numbers + 1
+    if isinstance(values, numpy.ndarray):
+        return moved.astype(values.dtype)
+    return torch.from_numpy(numpy.asarray(moved)).to(values.dtype)

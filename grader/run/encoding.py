@@ -1,0 +1,237 @@
+"""Values that leave a worker, as bytes: bounded, without pickle, and decoded on the trusted side.
+
+A message is a JSON text, followed by the numbers of its tensors. Values are None, bool, int, float,
+str, tensors, arrays, lists, tuples and dicts. Of anything else the name of its type is kept, and of
+a tensor without ordinary numbers (sparse, quantized, on the meta device) its dtype and shape.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy
+import torch
+from torch import Tensor
+
+from grader.code.tensors import Array, dtype_name
+
+MOST_BYTES = 32 << 20
+"""How many bytes the numbers of one message may take."""
+
+MOST_PARTS = 50_000
+"""How many values and characters one message may have."""
+
+DEEPEST = 16
+"""How deep lists, tuples and dicts may be nested."""
+
+_LONGEST_NAME = 100
+_MOST_DIMENSIONS = 64
+_SIZES = struct.Struct("<II")
+
+_FLOATS = ("float64", "float32", "float16", "complex128", "complex64")
+_OTHERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
+_ARRAYS = (*_FLOATS, *_OTHERS)
+_TENSORS = (*_ARRAYS, "bfloat16")
+
+
+class BadRecord(Exception):  # noqa: N818  (the message is wrong, not the program)
+    """A value is too large to leave a worker, or bytes are no message."""
+
+
+# Encoding, in a worker
+
+
+class Encoder:
+    """Encodes the values of one message.
+
+    Attributes:
+        numbers: the bytes of its tensors and arrays.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[bytes] = []
+        self._bytes, self._parts = MOST_BYTES, MOST_PARTS
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """Return a value as JSON, and keep its numbers.
+
+        Raises:
+            BadRecord: the message would be too large.
+        """
+        self._spend(1 + (len(value) if isinstance(value, str) else 0), depth)
+        match value:
+            case None | bool():
+                return value
+            case int() if type(value) is int and abs(value) < 1 << 63:
+                return value
+            case float() if type(value) is float:
+                return ["float", value.hex()]
+            case str() if type(value) is str:
+                return value.encode(errors="backslashreplace").decode()
+            case Tensor():
+                return self._tensor(value)
+            case numpy.ndarray() if value.dtype.name in _ARRAYS:
+                return self._array(value)
+            case list() | tuple():
+                kind = "list" if isinstance(value, list) else "tuple"
+                return [kind, *(self.encode(each, depth + 1) for each in value)]
+            case dict() if all(type(name) in (str, int) for name in value):
+                return ["dict", *([name, self.encode(v, depth + 1)] for name, v in value.items())]
+        return ["type", type(value).__name__[:_LONGEST_NAME]]
+
+    def _spend(self, parts: int, depth: int) -> None:
+        self._parts -= parts
+        if self._parts < 0 or depth > DEEPEST:
+            raise BadRecord("it has too many parts")
+
+    def _tensor(self, tensor: Tensor) -> Any:
+        name, shape = dtype_name(tensor), [*map(int, tensor.shape)]
+        if tensor.is_meta or tensor.layout is not torch.strided or name not in _TENSORS:
+            return ["form", name, shape]
+        if self._fits(math.prod(shape) * tensor.itemsize):
+            flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+            self.numbers.append(flat.view(torch.uint8).numpy().tobytes())
+        return ["tensor", name, shape]
+
+    def _array(self, array: Array) -> Any:
+        if self._fits(array.nbytes):
+            self.numbers.append(numpy.asarray(array, dtype=array.dtype.name).tobytes())
+        return ["array", array.dtype.name, [*array.shape]]
+
+    def _fits(self, size: int) -> bool:
+        """Return whether there is anything to copy; a tensor may be small and expanded to a TB."""
+        self._bytes -= size
+        if self._bytes < 0:
+            raise BadRecord("it is too large")
+        return size > 0
+
+    def message(self, content: Any) -> bytes:
+        """Return a message with this content, in which `encode` returned the values."""
+        text, numbers = msgspec.json.encode(content), b"".join(self.numbers)
+        return _SIZES.pack(len(text), len(numbers)) + text + numbers
+
+
+# Decoding, on the trusted side
+
+
+class Decoder:
+    """Decodes the values of one message.
+
+    Args:
+        message: bytes that student code may have written.
+
+    Attributes:
+        content: the message's JSON, in which `decode` finds the values.
+
+    Raises:
+        BadRecord: it is no message.
+    """
+
+    def __init__(self, message: bytes) -> None:
+        try:
+            text, numbers = _SIZES.unpack_from(message)
+            if _SIZES.size + text + numbers != len(message) or numbers > MOST_BYTES:
+                raise BadRecord("its size is wrong")
+            self.content = msgspec.json.decode(message[_SIZES.size :][:text])
+        except (struct.error, msgspec.DecodeError, RecursionError, UnicodeError) as error:
+            raise BadRecord("it cannot be read") from error
+        self._numbers, self._at = memoryview(message)[_SIZES.size + text :], 0
+        self._parts = MOST_PARTS
+
+    def decode(self, tree: Any, depth: int = 0) -> Any:
+        """Return the value that `Encoder.encode` was given.
+
+        Raises:
+            BadRecord: this is no encoded value, or there are too many.
+        """
+        self._parts -= 1
+        if self._parts < 0 or depth > DEEPEST:
+            raise BadRecord("it has too many parts")
+        match tree:
+            case None | bool() | int() | str():
+                return tree
+            case ["float", str(text)]:
+                return _float(text)
+            case ["tensor", str(dtype), list(shape)] if dtype in _TENSORS:
+                return self._tensor(getattr(torch, dtype), _shape(shape))
+            case ["array", str(dtype), list(shape)] if dtype in _ARRAYS:
+                return self._array(numpy.dtype(dtype), _shape(shape))
+            case ["form", str(dtype), list(shape)]:
+                return _without_numbers(dtype, _shape(shape))
+            case ["list" | "tuple" as kind, *parts]:
+                values = [self.decode(part, depth + 1) for part in parts]
+                return values if kind == "list" else tuple(values)
+            case ["dict", *pairs]:
+                return dict(self._pair(pair, depth) for pair in pairs)
+            case ["type", str(name)]:
+                return stand_in(name)
+        raise BadRecord("it has an unknown kind of value")
+
+    def _pair(self, pair: Any, depth: int) -> tuple[str | int, Any]:
+        match pair:
+            case [str() | int() as name, value]:
+                return name, self.decode(value, depth + 1)
+        raise BadRecord("it has an unknown kind of value")
+
+    def _tensor(self, dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
+        data = self._taken(math.prod(shape) * dtype.itemsize)
+        if not data:
+            return torch.empty(shape, dtype=dtype)
+        return torch.frombuffer(data, dtype=dtype).reshape(shape)
+
+    def _array(self, dtype: numpy.dtype[Any], shape: Sequence[int]) -> Array:
+        data = self._taken(math.prod(shape) * dtype.itemsize)
+        return numpy.frombuffer(data, dtype=dtype).reshape(shape)
+
+    def _taken(self, size: int) -> bytearray:
+        """Return the next numbers, in memory of their own, which may be written to."""
+        data = bytearray(self._numbers[self._at : self._at + size])
+        self._at += size
+        if len(data) != size:
+            raise BadRecord("numbers are missing")
+        return data
+
+
+def _float(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except (ValueError, OverflowError):
+        raise BadRecord("it has an unknown kind of value") from None
+
+
+def _shape(sizes: list[Any]) -> list[int]:
+    """Return the sizes of a tensor, unless they are none; torch counts in 64 bits."""
+    fits = len(sizes) <= _MOST_DIMENSIONS and all(type(n) is int and n >= 0 for n in sizes)
+    if not fits or math.prod(max(size, 1) for size in sizes) >= 1 << 48:
+        raise BadRecord("it has an unknown kind of value")
+    return sizes
+
+
+def _without_numbers(dtype: str, shape: list[int]) -> Any:
+    known = getattr(torch, dtype, None)
+    if not isinstance(known, torch.dtype):
+        raise BadRecord("it has an unknown kind of value")
+    return torch.empty(shape, dtype=known, device="meta")
+
+
+def stand_in(name: str) -> Any:
+    """Return an object whose type has this name."""
+    if not name.isidentifier() or len(name) > _LONGEST_NAME:
+        raise BadRecord("it has an unknown kind of value")
+    return type(name, (), {})()
+
+
+def plain(value: Any) -> Any:
+    """Return a value as the trusted side gets it: a copy that nothing changes later.
+
+    Raises:
+        BadRecord: it is too large.
+    """
+    encoder = Encoder()
+    message = encoder.message(encoder.encode(value))
+    decoder = Decoder(message)
+    return decoder.decode(decoder.content)

@@ -1,0 +1,99 @@
+"""The audit's gates: what they find in a test that depends on the tested file or accepts damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.author.gates import _damaged, gate_findings, has_checks
+from grader.course import Course, own_course
+
+TESTS = '''"""Tests."""
+
+import pytest
+import torch
+
+from grader.run.checks import check, check_that
+from shared import oracles
+
+
+@pytest.mark.points(1)
+def test_it(problem, rng):
+    """It works"""
+    x = rng.normal(3)
+    {body}
+'''
+ORACLES = """
+def doubled(x):
+    return 2 * x
+
+def finite(value, call):
+    assert value.isfinite().all()
+"""
+
+
+@pytest.fixture
+def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], list[str]]:
+    """Return a function that gives the findings about a test with this body."""
+    course = new_course(tmp_path / "course")
+    (problem,) = course.problems()
+    oracles = course.root / "problems/shared/oracles.py"
+    oracles.parent.mkdir()
+    (oracles.parent / "__init__.py").touch()
+    oracles.write_text(ORACLES, encoding="utf-8")
+    variants = course.solution(problem).parent / "variants"
+    variants.mkdir()
+    (variants / "off.py").write_text("def double(x):\n    return 2 * x + 1\n", encoding="utf-8")
+
+    def findings(body: str) -> list[str]:
+        problem.test_file.write_text(TESTS.format(body=body), encoding="utf-8")
+        assert has_checks(problem)
+        return gate_findings(problem, course.root)
+
+    return findings
+
+
+def test_a_good_test(found: Callable[[str], list[str]]) -> None:
+    assert found('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
+
+
+@pytest.mark.parametrize(
+    ("body", "finding"),
+    [
+        ('check(problem.double(x), torch.ones(3), "f")', "the test itself knows"),
+        ("problem.double(x)", "makes no check"),
+        ('check_that(problem.double(x), oracles.finite, "f")', "a wrong value is accepted"),
+        (
+            'check(problem.double(2 * x), oracles.doubled(problem.double(x)), "f")',
+            "what is right depends on the tested file; with variant off",
+        ),
+    ],
+)
+def test_a_finding(found: Callable[[str], list[str]], body: str, finding: str) -> None:
+    (only,) = found(body)
+    assert only.startswith("01-doubling: test_it: ")
+    assert finding in only
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, 3, 0.0, "x", torch.zeros(2), torch.tensor(float("nan")), torch.tensor([True]),
+     torch.tensor([1]), torch.zeros(2).numpy(), {"a": 1}, [1], (1,)],
+    ids=repr,
+)  # fmt: skip
+def test_a_damaged_value_is_another_one(value: object) -> None:
+    (damaged,) = _damaged(value)
+    assert type(damaged) is type(value)
+    assert str(damaged) != str(value)
+
+
+CONVERTED = [problem for problem in own_course().problems() if has_checks(problem)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", CONVERTED, ids=lambda problem: problem.id)
+def test_the_tests_of_the_course(problem) -> None:
+    assert gate_findings(problem, own_course().root) == []
