@@ -31,7 +31,7 @@ _COURSE = (
     MANIFEST,
     "pyproject.toml",
     "problems/*.py",
-    "problems/shared/*.py",
+    "problems/shared/**/*.py",
 )
 """What of the course goes along, beside the grader and the problems: what its package is built
 from, and what all tests share."""

@@ -7,7 +7,7 @@ import torch
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
-from shared.worked_example import softmax_by_hand
+from shared.oracles.attention import softmax_by_hand
 
 INF = math.inf
 

@@ -16,14 +16,19 @@ from grader.run.compare import (
     require,
     set_weights,
 )
+from shared.oracles.attention import (
+    SCORES,
+    average_by_hand,
+    self_attention_by_hand,
+    slopes_by_hand,
+    softmax_by_hand,
+)
 from shared.three_layers import check_long_sequence
 from shared.worked_example import (
     LAYERS,
-    SCORES,
     K,
     Q,
     V,
-    average_by_hand,
     check_layers,
     check_like,
     check_like_in_use,
@@ -34,9 +39,6 @@ from shared.worked_example import (
     nothing_left_behind,
     of_any_size,
     random_weights,
-    self_attention_by_hand,
-    slopes_by_hand,
-    softmax_by_hand,
     trained,
     turned,
 )

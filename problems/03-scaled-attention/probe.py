@@ -10,12 +10,13 @@ from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.calls import answers
+from shared.oracles.attention import attention_by_hand, self_attention_by_hand
 from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
 )
-from shared.worked_example import LAYERS, attention_by_hand, self_attention_by_hand
+from shared.worked_example import LAYERS
 
 
 def probe(problem):

@@ -19,15 +19,20 @@ from grader.run.compare import (
     require,
     set_weights,
 )
+from shared.oracles.attention import (
+    OUTPUT,
+    WEIGHTS,
+    attention_by_hand,
+    dot,
+    self_attention_by_hand,
+    slopes_by_hand,
+)
 from shared.three_layers import check_long_sequence
 from shared.worked_example import (
     LAYERS,
-    OUTPUT,
-    WEIGHTS,
     K,
     Q,
     V,
-    attention_by_hand,
     check_layers,
     check_like,
     check_like_in_use,
@@ -35,14 +40,11 @@ from shared.worked_example import (
     check_same_gradients,
     check_weights_are_kept,
     copied,
-    dot,
     holding,
     left_alone,
     nothing_left_behind,
     of_any_size,
     random_weights,
-    self_attention_by_hand,
-    slopes_by_hand,
     trained,
     turned,
 )

@@ -15,12 +15,18 @@ from grader.run.compare import (
     parameters,
     require,
 )
-from shared.three_layers import check_long_sequence
-from shared.worked_example import (
+from shared.oracles.attention import (
     CAUSAL_OUTPUT,
     CAUSAL_WEIGHTS,
-    LAYERS,
     SCALED_SCORES,
+    linear_by_hand,
+    self_attention_by_hand,
+    slopes_by_hand,
+    softmax_by_hand,
+)
+from shared.three_layers import check_long_sequence
+from shared.worked_example import (
+    LAYERS,
     K,
     Q,
     V,
@@ -32,14 +38,10 @@ from shared.worked_example import (
     check_weights_are_kept,
     holding,
     left_alone,
-    linear_by_hand,
     loops_over_pairs,
     nothing_left_behind,
     of_any_size,
     random_weights,
-    self_attention_by_hand,
-    slopes_by_hand,
-    softmax_by_hand,
     trained,
 )
 

@@ -12,9 +12,10 @@ from grader.diagnose.answers import attempt
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
+from shared.oracles.attention import multi_head_by_hand
 from shared.ordinary_weights import attention_weights, filled
 from shared.telltale import COPIES, plain_weights
-from shared.worked_example import loops_over_pairs, multi_head_by_hand
+from shared.worked_example import loops_over_pairs
 
 
 def probe(problem):

@@ -18,6 +18,7 @@ from grader.run.compare import (
     require,
     set_weights,
 )
+from shared.oracles.attention import CAUSAL_OUTPUT, multi_head_by_hand
 from shared.telltale import (
     COPIES,
     check_growth,
@@ -29,7 +30,6 @@ from shared.telltale import (
     telltale,
 )
 from shared.worked_example import (
-    CAUSAL_OUTPUT,
     K,
     Q,
     V,
@@ -43,7 +43,6 @@ from shared.worked_example import (
     holding,
     left_alone,
     loops_over_pairs,
-    multi_head_by_hand,
     nothing_left_behind,
     turned,
 )

@@ -11,9 +11,9 @@ from grader.diagnose.answers import attempt
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
+from shared.oracles.gpt import batched, gpt_by_hand
 from shared.ordinary_weights import filled as filled_with
 from shared.ordinary_weights import gpt_weights
-from shared.small_gpt import batched, gpt_by_hand
 
 
 def tokens(vocab_size, *shape, start=3):

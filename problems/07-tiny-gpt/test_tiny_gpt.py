@@ -19,13 +19,8 @@ from grader.run.compare import (
     require,
     set_weights,
 )
-from shared.small_gpt import (
-    batched,
-    cross_entropy_by_hand,
-    gpt_by_hand,
-    gpt_weights,
-    greedy_by_hand,
-)
+from shared.oracles.gpt import batched, cross_entropy_by_hand, gpt_by_hand, greedy_by_hand
+from shared.small_gpt import gpt_weights
 from shared.telltale import check_independent, check_rate
 from shared.worked_example import (
     check_refused,

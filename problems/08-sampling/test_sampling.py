@@ -9,12 +9,12 @@ import torch
 
 from grader.run.calls import answers
 from grader.run.compare import check, check_form, gradients, require
+from shared.oracles.attention import softmax_by_hand
 from shared.worked_example import (
     check_refused,
     check_without_gradients,
     left_alone,
     nothing_left_behind,
-    softmax_by_hand,
     turned,
 )
 

@@ -12,8 +12,8 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.errors import Mismatch
 from grader.run.compare import parameters, set_weights
+from shared.oracles.attention import multi_head_by_hand
 from shared.ordinary_weights import attention_weights, filled, gpt_weights, quiet
-from shared.worked_example import multi_head_by_hand
 
 
 def probe(problem):

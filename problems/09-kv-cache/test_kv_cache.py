@@ -17,16 +17,15 @@ from grader.run.compare import (
     require,
     set_weights,
 )
-from shared.small_gpt import attention_weights, batched, gpt_by_hand, gpt_weights, greedy_by_hand
+from shared.oracles.attention import linear_by_hand, merged_heads_by_hand, multi_head_by_hand
+from shared.oracles.gpt import batched, gpt_by_hand, greedy_by_hand
+from shared.small_gpt import attention_weights, gpt_weights
 from shared.worked_example import (
     check_refused,
     check_slopes,
     check_weights_are_kept,
     holding,
     left_alone,
-    linear_by_hand,
-    merged_heads_by_hand,
-    multi_head_by_hand,
     nothing_left_behind,
     turned,
 )

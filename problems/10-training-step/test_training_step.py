@@ -11,18 +11,17 @@ from grader.code.cost import counting
 from grader.code.forbidden import ForbiddenCall
 from grader.run.calls import answers
 from grader.run.compare import check, check_form, check_number, require
-from shared.small_gpt import cross_entropy_by_hand
+from shared.oracles.attention import attend_by_hand, softmax_by_hand
+from shared.oracles.gpt import cross_entropy_by_hand
 from shared.worked_example import (
     K,
     Q,
     V,
-    attend_by_hand,
     check_refused,
     check_slopes,
     derivative,
     left_alone,
     nothing_left_behind,
-    softmax_by_hand,
     turned,
 )
 

@@ -1,30 +1,27 @@
-"""What the tests of all problems share: the numbers of the worked example, and attention by hand.
-
-What ends in `_by_hand` is the definition, made runnable: plain Python, one number at a time. That
-is slow and easy to read, and it is what your code is compared with.
-"""
+"""What the tests of all problems share: the inputs of the worked example, and checks."""
 
 import math
-import operator
 from contextlib import contextmanager, nullcontext
 
 import torch
 
 from grader.code.forbidden import ForbiddenCall
+from grader.code.tensors import parameters
 from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.run.calls import answers
-from grader.run.clock import seconds
-from grader.run.compare import (
+from grader.run.checks import (
     check,
     check_form,
     check_gradients,
     check_layer,
+    check_same,
+    check_that,
     gradients,
-    parameters,
     require,
     set_weights,
 )
-from grader.run.memoize import memoized
+from grader.run.clock import seconds
+from shared.oracles import judges, modules
 
 # The worked example: four positions, whose queries, keys and values have eight numbers each.
 
@@ -53,170 +50,11 @@ V = table("""
     -1.20769139 -1.33242785 -1.59215534  2.60984511  0.33729297  0.46552584  1.51418349  0.72913429
      0.59369240 -0.63057290 -0.95026899  0.87634056 -1.56283632  0.30993470 -0.36928654  1.27842660
 """)
-# Q Kᵀ: a row per query, a column per key.
-SCORES = table("""
-     1.20239352 -0.44310134  1.47906100 -0.80531921
-     0.53823363  1.09303249  4.61797795  0.95396625
-    -0.21525807  0.78011689  1.79464107  0.87754205
-     4.11701088 -1.60160544 -0.03209583  0.24644341
-""")
-# The scores divided by √8, the softmax of each row, and the average of the rows of V by that.
-SCALED_SCORES = table("""
-     0.42511031 -0.15665998  0.52292703 -0.28472334
-     0.19029433  0.38644534  1.63270176  0.33727800
-    -0.07610522  0.27581297  0.63450144  0.31025797
-     1.45558315 -0.56625303 -0.01134759  0.08713090
-""")
-WEIGHTS = table("""
-     0.31711856  0.17724012  0.34970588  0.15593544
-     0.13147662  0.15996901  0.55626039  0.15229398
-     0.16867284  0.23981773  0.34328727  0.24822216
-     0.61822085  0.08185993  0.14258168  0.15733755
-""")
-OUTPUT = table("""
-    -0.75249146 -1.23011672 -0.80977224  0.75990209 -0.20277817  0.26962756  1.23946731  0.93493436
-    -0.77652092 -1.31724063 -1.03126918  1.40075263 -0.12820363  0.30998134  1.17359809  0.88325075
-    -0.52552443 -1.31135110 -0.76657277  0.85102072 -0.39032334  0.23348044  0.95307130  0.96413752
-    -0.84228483 -0.96535234 -0.71058386  0.14229459 -0.20809817  0.29146427  1.44269616  0.98682583
-""")
-# The same where a position sees only those up to its own.
-CAUSAL_WEIGHTS = table("""
-     1.00000000  0.00000000  0.00000000  0.00000000
-     0.45111887  0.54888113  0.00000000  0.00000000
-     0.22436527  0.31900079  0.45663394  0.00000000
-     0.61822085  0.08185993  0.14258168  0.15733755
-""")
-CAUSAL_OUTPUT = table("""
-    -1.20455614 -0.78141984 -0.60550966 -0.49607676  0.05358656  0.31648808  1.97222775  0.97455048
-    -0.66957881 -1.64706996 -0.00307428 -0.63292153 -0.26699930  0.01312960  1.32977774  0.97090339
-    -0.89506767 -1.53613058 -0.70591991  0.84266061 -0.00318276  0.20823676  1.38968769  0.86036549
-    -0.84228483 -0.96535234 -0.71058386  0.14229459 -0.20809817  0.29146427  1.44269616  0.98682583
-""")
-
-
-# The definition, in lists of numbers.
-
-
-def dot(a, b):
-    """The dot product of two lists."""
-    return sum(map(operator.mul, a, b))
-
-
-def similarity_by_hand(queries, keys):
-    """The dot product of every query with every key."""
-    return [[dot(query, key) for key in keys] for query in queries]
-
-
-def softmax_by_hand(row):
-    """The softmax of a list: e to the power of each number, divided by the sum of all."""
-    largest = max(row)
-    powers = [math.exp(number - largest) for number in row]
-    total = sum(powers)
-    return [power / total for power in powers]
-
-
-def average_by_hand(weights, rows):
-    """The average of some rows, each of which counts by its weight."""
-    return [dot(weights, column) for column in zip(*rows, strict=True)]
-
-
-def attend_by_hand(query, keys, values, *, scaled=True):
-    """What one query gathers: the average of the values by the softmax of its scores."""
-    scores = [dot(query, key) / (math.sqrt(len(query)) if scaled else 1) for key in keys]
-    return average_by_hand(softmax_by_hand(scores), values)
-
-
-def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
-    """What each query gathers; if causal, query i from the first i + 1 keys and values only."""
-    seen = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
-    return [
-        attend_by_hand(query, keys[:n], values[:n], scaled=scaled)
-        for query, n in zip(queries, seen, strict=True)
-    ]
 
 
 # Modules whose weights the tests know by name.
 
 LAYERS = ("query", "key", "value")
-
-
-def linear_by_hand(rows, weights, name):
-    """What the layer of this name makes of each row: a dot product and a bias for each output."""
-    weight = weights[f"{name}.weight"].tolist()
-    bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(weight)
-    return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
-
-
-@memoized
-def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
-    """What a module with these weights makes of x (B, T, C), one sequence at a time."""
-    output = []
-    for rows in x.tolist():
-        queries, keys, values = (linear_by_hand(rows, weights, name) for name in LAYERS)
-        output.append(attention_by_hand(queries, keys, values, scaled=scaled, causal=causal))
-    return torch.tensor(output, dtype=x.dtype)
-
-
-@memoized
-def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
-    """What a module with GPT-2's layers c_attn and c_proj makes of x (B, T, C), without dropout.
-
-    Args:
-        x: some sequences.
-        weights: those of the layers, by name.
-        n_head: how many heads there are.
-        causal: whether a position sees only those up to its own.
-        positions: of which positions to return the output; by default of all.
-    """
-    output = []
-    for rows in x.tolist():
-        projected = linear_by_hand(rows, weights, "c_attn")
-        heads = [
-            merged_heads_by_hand(projected, i, n_head, causal)
-            for i in (range(len(rows)) if positions is None else positions)
-        ]
-        output.append(linear_by_hand(heads, weights, "c_proj"))
-    return torch.tensor(output, dtype=x.dtype)
-
-
-def merged_heads_by_hand(projected, i, n_head, causal):
-    """What position i gathers in all heads, side by side; a row has its query, key and value."""
-    n_embd = len(projected[0]) // 3
-    head_dim, seen = n_embd // n_head, projected[: i + 1] if causal else projected
-    merged = []
-    for start in range(0, n_embd, head_dim):
-        query = projected[i][start:][:head_dim]
-        keys = [row[n_embd + start :][:head_dim] for row in seen]
-        values = [row[2 * n_embd + start :][:head_dim] for row in seen]
-        merged += attend_by_hand(query, keys, values)
-    return merged
-
-
-def slopes_by_hand(compute, inputs, upstream):
-    """Every gradient of (compute(inputs) * upstream).sum() by its definition: nudge, and look.
-
-    One step each way is enough for what bends as gently as attention: in float64 it is right to
-    some nine digits. Where rows are nearly constant, `derivative` takes two.
-
-    Args:
-        compute: returns the output for inputs in float64, given by name as a dict.
-        inputs: tensors by name, in any dtype; their slopes have the same.
-        upstream: what each entry of the output is multiplied by.
-    """
-    slopes, doubles = {}, {name: t.detach().double() for name, t in inputs.items()}
-    for name, tensor in doubles.items():
-        entries = tensor.view(-1)  # the same numbers, so a nudge here is a nudge there
-        slope = torch.zeros_like(entries)
-        for i, entry in enumerate(entries.tolist()):
-
-            def nudged(step, entries=entries, i=i, entry=entry):
-                entries[i] = entry + step
-                return (compute(doubles) * upstream).sum()
-
-            slope[i] = (nudged(1e-5) - nudged(-1e-5)) / 2e-5
-            entries[i] = entry
-        slopes[name] = slope.view(tensor.shape).to(inputs[name].dtype)
-    return slopes
 
 
 def check_slopes(found, value, numbers, call, rng, rtol=1e-4, atol=1e-5):
@@ -262,7 +100,7 @@ def check_gradient_with_dropout(module, x, call, rng, seed=5):
     found = gradients(output(inputs["x"]), inputs, upstream, call)["x"]
     slope = f"the gradient of {call} with respect to x, times a random direction"
     why = f"{slope}, when the same seed drops the same numbers each time"
-    check((found * direction).sum(), derivative(moved), why)
+    check_same((found * direction).sum(), derivative(moved), why)
 
 
 def derivative(value):
@@ -298,13 +136,9 @@ def holding(module, weights, dtype=None):
 
 
 def check_same_gradients(actual, expected, inputs, upstream, call, **near):
-    """Compare the gradients of two outputs with respect to the same inputs, by name."""
-    check_gradients(
-        gradients(actual, inputs, upstream, call),
-        gradients(expected, inputs, upstream, call),
-        call,
-        **near,
-    )
+    """Compare the gradients of an output with those of the right one, for the same inputs."""
+    right = modules.gradients(expected, inputs, upstream)
+    check_gradients(gradients(actual, inputs, upstream, call), right, call, **near)
 
 
 def check_like(reference, code, rng, cases, *, may_draw=False, **near):
@@ -321,17 +155,13 @@ def check_like(reference, code, rng, cases, *, may_draw=False, **near):
     """
     cases = [*cases]
     expected = [reference(**arguments) for _, arguments in cases]
-    upstreams = [rng.normal(*right.shape, dtype=right.dtype) for right in expected]
-    given = [as_given(code, copied(arguments)) for _, arguments in cases]
-    found = answers(code, given, upstreams=upstreams)
-    for case, actual, right, upstream in zip(cases, found, expected, upstreams, strict=True):
-        call, arguments = case
+    found = answers(code, [as_given(code, copied(arguments)) for _, arguments in cases])
+    for (call, arguments), actual, right in zip(cases, found, expected, strict=True):
         check(actual, right, call, **near)
-        learn = learning(reference, arguments)
-        mine = {name: learning(code, arguments)[name] for name in learn}
-        wanted = gradients(right, learn, upstream, call)
-        for name, slope in gradients(actual, mine, upstream, call).items():
-            check(slope, wanted[name], f"the gradient of {call} with respect to {name}", **near)
+        upstream = rng.normal(*actual.shape, dtype=actual.dtype)
+        wanted = modules.gradients(right, learning(reference, arguments), upstream)
+        slopes = gradients(actual, learning(code, arguments), upstream, call, may_miss=True)
+        check_gradients(slopes, wanted, call, **near)
     check_without_gradients(code, cases, expected, may_draw=may_draw, **near)
 
 
@@ -400,8 +230,8 @@ def check_like_in_use(right, code, rng, x, others, call, *, may_draw=False, **ne
         (f"{call} in evaluation, with the same tokens in another order", {"x": back}),
     ]
     check_without_gradients(code, cases, [right(other), right(back)], **near)
-    for module in (right, code):
-        set_weights(module, others)
+    right = modules.set_weights(right, others)
+    set_weights(code, others)
     case = (f"{call} in evaluation, after its weights were changed", {"x": back})
     check_without_gradients(code, [case], [right(back)], **near)
     for module in (right, code):
@@ -498,20 +328,15 @@ _OF_ITS_OWN = (
 
 def check_refused(call, run, reason=""):
     """Require that `run` raises ValueError, and leaves the gradient mode as it is."""
-    enabled = torch.is_grad_enabled()
+    enabled, raised = torch.is_grad_enabled(), ""
     try:
         run()
     except _OF_ITS_OWN:
         raise
-    except ValueError:
-        check_gradient_mode(call, enabled)
-        return
     except Exception as exception:
-        found = f"It raised {type(exception).__name__}"
-    else:
-        found = "It was accepted"
-    why = f", as {reason}" if reason else ""
-    require(False, f"{call}\n{found}; it should raise ValueError{why}.")
+        raised = "ValueError" if isinstance(exception, ValueError) else type(exception).__name__
+    check_that(raised, judges.refused, call, reason)
+    check_gradient_mode(call, enabled)
 
 
 def check_weights_are_kept(module, weights, call):
@@ -550,13 +375,7 @@ def check_random_start(make, names, call):
         module = make()
         starts.append([getattr(module, name).weight.detach().clone() for name in names])
     for name, first, second in zip(names, *starts, strict=True):
-        even = first.unique().numel() == 1 < first.numel()
-        require(
-            not torch.equal(first, second),
-            f"{call}, made twice\nBoth times `{name}` starts with the same weights, though the "
-            "seed was set to 1 before the first and to 2 before the second. "
-            + ("All its numbers are alike." if even else "Is a seed set in your code?"),
-        )
+        check_that((first, second), judges.start_differs, call, name)
 
 
 def turned(tensor):

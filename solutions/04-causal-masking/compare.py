@@ -3,8 +3,9 @@
 import torch
 
 from grader.diagnose.numbers import numbers
+from shared.oracles.attention import SCALED_SCORES
 from shared.three_layers import filled, layer_weights
-from shared.worked_example import SCALED_SCORES, V
+from shared.worked_example import V
 
 STYLES = {
     "prefix_by_prefix": "Choose it to explain: no score of the future is computed at all, which "

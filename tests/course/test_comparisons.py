@@ -36,9 +36,10 @@ def listed(numbers: list[float], digits: int = 3) -> str:
 def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
     """What each answer has to say, worked out by hand, by the number of the problem."""
     with modules_of_course(COURSE.root):
+        from shared.oracles.attention import OUTPUT, SCORES, WEIGHTS, multi_head_by_hand
+        from shared.oracles.attention import softmax_by_hand as softmax
         from shared.ordinary_weights import attention_weights
-        from shared.worked_example import OUTPUT, SCORES, WEIGHTS, V, multi_head_by_hand
-        from shared.worked_example import softmax_by_hand as softmax
+        from shared.worked_example import V
 
         x, weights = numbers(1, 6, 8), attention_weights(8)
         masked, free = (multi_head_by_hand(x, weights, 2, causal)[0, 0] for causal in (True, False))

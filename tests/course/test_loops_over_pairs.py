@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.code.loading import load_module
+from grader.code.course_modules import modules_of_course
 from grader.course import own_course
 
-MODULE = load_module(own_course().root / "problems/shared/worked_example.py", "worked_example")
+with modules_of_course(own_course().root):
+    from shared import worked_example
 
 
 def steps_of_pairs(length: int) -> float:
@@ -38,7 +39,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
             nonlocal now
             now += takes(length) + (next(waits, 0.0) if length == waiting else 0.0)
 
-        return MODULE.loops_over_pairs(run)
+        return worked_example.loops_over_pairs(run)
 
     return judged
 

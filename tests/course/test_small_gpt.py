@@ -8,14 +8,8 @@ import torch.nn.functional as F
 
 from grader.run.rng import Rng
 from shared import expected
-from shared.small_gpt import (
-    batched,
-    block_by_hand,
-    block_weights,
-    gelu_by_hand,
-    gpt_by_hand,
-    gpt_weights,
-)
+from shared.oracles.gpt import batched, block_by_hand, gelu_by_hand, gpt_by_hand
+from shared.small_gpt import block_weights, gpt_weights
 from shared.worked_example import turned
 
 SIZES = [(2, 4, 6, 2), (1, 1, 4, 4), (3, 5, 8, 1)]

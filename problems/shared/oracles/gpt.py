@@ -1,0 +1,116 @@
+"""A small GPT by hand: plain Python, one number at a time.
+
+`rows` is one sequence, a list of numbers for each token. `weights` are tensors by the names that
+they have in a module's `state_dict`, which are GPT-2's.
+"""
+
+import math
+
+import torch
+
+from grader.run.memoize import memoized
+from shared.oracles.attention import dot, linear_by_hand, merged_heads_by_hand
+from shared.small_gpt import blocks, part
+
+
+def gelu_by_hand(number):
+    """GPT-2's GELU of a number."""
+    bent = math.tanh(math.sqrt(2 / math.pi) * (number + 0.044715 * number**3))
+    return 0.5 * number * (1 + bent)
+
+
+def normalised_by_hand(row, eps=1e-5):
+    """A row with its mean taken away, divided by the root of its variance (and eps)."""
+    mean = math.fsum(row) / len(row)
+    variance = math.fsum((number - mean) ** 2 for number in row) / len(row)
+    return [(number - mean) / math.sqrt(variance + eps) for number in row]
+
+
+def layer_norm_by_hand(rows, weights, eps=1e-5):
+    """What a LayerNorm with these weights (`weight` and perhaps `bias`) makes of each row."""
+    weight = weights["weight"].tolist()
+    bias = weights["bias"].tolist() if "bias" in weights else [0.0] * len(weight)
+    return [
+        [number * w + b for number, w, b in zip(row, weight, bias, strict=True)]
+        for row in (normalised_by_hand(row, eps) for row in rows)
+    ]
+
+
+def mlp_by_hand(rows, weights):
+    """What an MLP with layers c_fc and c_proj makes of each row, without dropout."""
+    hidden = [list(map(gelu_by_hand, row)) for row in linear_by_hand(rows, weights, "c_fc")]
+    return linear_by_hand(hidden, weights, "c_proj")
+
+
+def causal_self_attention_by_hand(rows, weights, n_head):
+    """What an attention with layers c_attn and c_proj makes of a sequence, without dropout."""
+    projected = linear_by_hand(rows, weights, "c_attn")
+    heads = [merged_heads_by_hand(projected, i, n_head, True) for i in range(len(rows))]
+    return linear_by_hand(heads, weights, "c_proj")
+
+
+def added_by_hand(rows, others):
+    """Two sequences, number by number."""
+    pairs = zip(rows, others, strict=True)
+    return [[a + b for a, b in zip(*pair, strict=True)] for pair in pairs]
+
+
+def block_by_hand(rows, weights, n_head):
+    """What a Block with parts ln_1, attn, ln_2 and mlp makes of a sequence, without dropout."""
+    normed = layer_norm_by_hand(rows, part(weights, "ln_1"))
+    attended = causal_self_attention_by_hand(normed, part(weights, "attn"), n_head)
+    rows = added_by_hand(rows, attended)
+    normed = layer_norm_by_hand(rows, part(weights, "ln_2"))
+    return added_by_hand(rows, mlp_by_hand(normed, part(weights, "mlp")))
+
+
+def gpt_by_hand(tokens, weights, n_head):
+    """The logits of a GPT with these weights after each of the tokens: a list for each position."""
+    kinds = weights["transformer.wte.weight"].tolist()
+    places = weights["transformer.wpe.weight"].tolist()
+    rows = added_by_hand([kinds[token] for token in tokens], places[: len(tokens)])
+    for block in blocks(weights):
+        rows = block_by_hand(rows, block, n_head)
+    rows = layer_norm_by_hand(rows, part(weights, "transformer.ln_f"))
+    return [[dot(row, kind) for kind in kinds] for row in rows]  # lm_head has the weights of wte
+
+
+@memoized
+def batched(by_hand, x, *arguments, dtype=None):
+    """What a definition that takes one sequence makes of a batch of them, as a tensor.
+
+    Args:
+        by_hand: such as `block_by_hand`.
+        x: sequences, (B, T, C), or their tokens, (B, T).
+        arguments: what `by_hand` takes after the sequence.
+        dtype: of the result; by default that of x, and float32 when x holds tokens.
+    """
+    dtype = dtype or (x.dtype if x.is_floating_point() else torch.float32)
+    return torch.tensor([by_hand(each, *arguments) for each in x.tolist()], dtype=dtype)
+
+
+def cross_entropy_by_hand(logits, targets):
+    """The mean of -ln of each target's probability, over the targets that aren't -100."""
+    losses = [
+        log_sum_by_hand(row) - row[target]
+        for row, target in zip(logits, targets, strict=True)
+        if target != -100
+    ]
+    return math.fsum(losses) / len(losses)
+
+
+def log_sum_by_hand(row):
+    """The ln of the sum of e to the power of each number, however large these are."""
+    largest = max(row)
+    return largest + math.log(math.fsum(math.exp(number - largest) for number in row))
+
+
+@memoized
+def greedy_by_hand(tokens, weights, n_head, n_positions):
+    """The most probable token after these, and by how much its logit leads the next best.
+
+    The model reads the last n_positions tokens, the first of which is at position 0.
+    """
+    logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
+    best, second = sorted(logits, reverse=True)[:2]
+    return logits.index(best), best - second

@@ -1,0 +1,53 @@
+"""Right answers about similarity scores and softmax, in plain Python."""
+
+import torch
+
+from grader.run.compare import require
+from shared.oracles.attention import similarity_by_hand, softmax_by_hand
+
+
+def similarity(q, k):
+    """The dot product of every query with every key, for each matrix of a batch."""
+    batches = [t.detach().double().reshape(-1, *t.shape[-2:]).tolist() for t in (q, k)]
+    scores = [similarity_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
+    shape = (*q.shape[:-1], k.shape[-2])
+    return torch.tensor(scores, dtype=torch.float64).reshape(shape).to(q.dtype)
+
+
+def similarity_gradients(q, k, upstream):
+    """The gradients of the scores with respect to q and k, which are such products, too."""
+    return {"q": similarity(upstream, k.mT), "k": similarity(upstream.mT, q.mT)}
+
+
+def softmax(x, dim=-1):
+    """The softmax of every slice of x along dim."""
+    return along(dim, softmax_by_hand, x)
+
+
+def softmax_gradient(x, dim, upstream):
+    """The gradient of softmax with respect to x."""
+    return {"x": along(dim, softmax_gradient_by_hand, x, upstream)}
+
+
+def softmax_gradient_by_hand(row, upstream):
+    """The gradient of softmax: w_i (g_i - sum_j w_j g_j), with weights w and upstream g."""
+    weights = softmax_by_hand(row)
+    mean = sum(w * g for w, g in zip(weights, upstream, strict=True))
+    return [w * (g - mean) for w, g in zip(weights, upstream, strict=True)]
+
+
+def along(dim, by_hand, *tensors):
+    """Apply `by_hand`, which takes lists and returns a list, to every slice along `dim`."""
+    moved = [tensor.detach().double().movedim(dim, -1) for tensor in tensors]
+    slices = [tensor.reshape(-1, tensor.shape[-1]).tolist() for tensor in moved]
+    rows = [by_hand(*row) for row in zip(*slices, strict=True)]
+    result = torch.tensor(rows, dtype=torch.float64).reshape(moved[0].shape)
+    return result.movedim(-1, dim).to(tensors[0].dtype)
+
+
+def exactly_zero(weights, call, where):
+    """The weights of -inf are 0, and not small."""
+    require(
+        (weights[where] == 0).all(),
+        f"{call}\nAn entry of -inf got a small weight, but its weight should be exactly 0.",
+    )
