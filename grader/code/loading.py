@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 
 from grader.code.compiled import compiled
+from grader.code.graded_alone import builtins_of_student
 from grader.code.out_of_memory import out_of_memory
 from grader.code.says_stub import says_stub
 from grader.course import SUBMISSION_FILE
@@ -39,6 +40,8 @@ def load_module(path: Path, name: str) -> ModuleType:
     module.__file__ = str(path)
     _, code, _ = compiled(path.read_bytes(), str(path))
     sys.modules[name] = module
+    if name.startswith(STUDENT_MODULE):
+        module.__dict__["__builtins__"] = builtins_of_student()
     exec(code, module.__dict__)
     return module
 

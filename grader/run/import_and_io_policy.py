@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from grader.code.course_modules import imported_names
 from grader.code.forbidden import without_compiler
+from grader.code.graded_alone import NO_INPUT, RefusedInput, hold_imports_by_name, is_input
 from grader.code.loading import is_students
 from grader.course import SUBMISSION_FILE
 
@@ -45,28 +45,20 @@ class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student
     """A student's file does what it could not do when it is graded."""
 
 
-@cache
 def hold() -> None:
     """Refuse, from now on, what student code can't do when it is graded."""
+    _hold()
+    if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest changes it
+        sys.stdin = RefusedInput(sys.stdin, _refuse_input)
+
+
+@cache
+def _hold() -> None:
     without_compiler()
     _pythons_folders()
+    hold_imports_by_name(is_students)
     sys.addaudithook(_look)
     _look_at_threads()
-
-
-def refused_import(path: Path, source: bytes) -> str:
-    """Return a sentence about the first module that a file imports of those that it can't; or none.
-
-    Modules of the course are loaded already, so that nothing needs to be opened. What lies beside
-    the file is not, and where pytest is started says whether Python would find it.
-    """
-    for name in imported_names(source):
-        package = name.partition(".")[0]
-        file = getattr(sys.modules.get(package), "__file__", None)
-        beside = package not in sys.modules and (path.parent / f"{package}.py").is_file()
-        if beside or (file and not _is_pythons(os.fspath(file))):
-            return _cant_import(name)
-    return ""
 
 
 def _look(event: str, arguments: tuple[object, ...]) -> None:
@@ -77,6 +69,14 @@ def _look(event: str, arguments: tuple[object, ...]) -> None:
         _look_at_file(arguments[0], "w", 0)
     elif event in _MEANS:
         _refuse(_MEANS[event])
+    elif event == "builtins.input":
+        _refuse_input()
+
+
+def _refuse_input() -> None:
+    student, importing = _student()
+    if student is not None and not importing:
+        raise EOFError(NO_INPUT)
 
 
 def _look_at_threads() -> None:
@@ -97,6 +97,8 @@ def _refuse(means: str) -> None:
 
 
 def _look_at_file(path: object, mode: object, flags: object) -> None:
+    if is_input(path):
+        _refuse_input()
     if not isinstance(path, str | bytes | os.PathLike):  # a file that is open already
         return
     name, writes = os.fsdecode(path), _writes(mode, flags)

@@ -18,6 +18,7 @@ from grader.boundary.worker.exceptions import describe_loading
 from grader.boundary.worker.objects import is_public
 from grader.code.compiled import compiled
 from grader.code.forbidden import ForbiddenCall
+from grader.code.graded_alone import builtins_of_student, hold_imports_by_name, refuse_input
 
 _NAMES_TOLD = 2000
 
@@ -43,7 +44,10 @@ def hide_own_modules() -> None:
 def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
     """Run a file's source as a module; return what was raised, or None."""
     module.__file__ = FILE
+    module.__dict__["__builtins__"] = builtins_of_student()
     sys.modules[MODULE] = module
+    hold_imports_by_name(_runs_file)
+    refuse_input()
     try:
         file, code, text = compiled(source, FILE)
         # For what reads its own source, as torch.jit.script does.
@@ -52,6 +56,10 @@ def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
     except BaseException as exception:
         return describe_loading(exception, source)
     return None
+
+
+def _runs_file(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__") == MODULE
 
 
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -70,10 +69,7 @@ def test_another_problem_is_not_imported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "my_problem_04.py").write_text("def mask(): return 1")
     source = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom my_problem_04 import mask"
     found = message(run(source + DOUBLE))
-    assert (
-        f"problem.py can't import {tmp_path.name}/my_problem_04.py: it is graded by itself."
-        in found
-    )
+    assert "problem.py can't import my_problem_04: it is graded by itself." in found
 
 
 def test_a_file_beside_problem_py_is_not_imported(run: Run, small_course: Course) -> None:
@@ -88,13 +84,6 @@ def test_what_a_package_imports_is_its_own_affair(run: Run, tmp_path: Path) -> N
     (tmp_path / "written_by_a_package.py").write_text("two = 2")
     lines = f"import pkgutil, sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
     assert run(lines + "pkgutil.resolve_name('written_by_a_package:two')" + DOUBLE).passed
-
-
-@pytest.mark.parametrize("name", ["worked_example", "grader.run.compare"])
-def test_nor_what_the_tests_are_made_of(run: Run, name: str) -> None:
-    __import__("grader.run.compare")
-    found = message(run(f"import {name}" + DOUBLE))
-    assert re.search(rf"can't import (problems/)?{name}|No module named", found)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +106,6 @@ def test_other_means_are_not_at_hand(run: Run, way: str, means: str) -> None:
         "import json, csv, numpy, torch, wave",
         "import random, tempfile",
         "import warnings; warnings.warn('look')",
-        "import matplotlib",
         "import inspect\ndef double(x): return x + x\ninspect.getsource(double)",
     ],
 )

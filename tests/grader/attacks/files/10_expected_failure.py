@@ -1,6 +1,8 @@
 """Declares that the failure was expected. That is no pass either."""
 
-import pytest
+from importlib._bootstrap import _gcd_import
+
+pytest = _gcd_import("pytest")
 
 
 def double(x):

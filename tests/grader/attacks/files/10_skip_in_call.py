@@ -1,6 +1,8 @@
 """Skips the test. A skip is never a pass."""
 
-import pytest
+from importlib._bootstrap import _gcd_import
+
+pytest = _gcd_import("pytest")
 
 
 def double(x):
