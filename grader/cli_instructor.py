@@ -85,7 +85,8 @@ def grade(
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
     with faults() as on_early_end:
-        from grader.grade.class_run import REPORT_FILES, REPORT_FOLDERS, grade_class
+        from grader.grade.class_reports import REPORT_FILES, REPORT_FOLDERS
+        from grader.grade.class_run import grade_class
         from grader.grade.same_person import as_on_roster
         from grader.grade.settings import Settings, default_jobs
         from grader.gradebook.folder import open_gradebook_folder
@@ -131,7 +132,6 @@ def grade(
                     fresh=fresh,
                     is_whole=is_whole,
                     part=part,
-                    dry=True,
                 )
                 foreseen = foresee(ready, settings, own)
                 console.print(reading_table(foreseen))
@@ -294,7 +294,7 @@ def export(
     """Fill marks into the gradebook or worksheet that a platform gave you."""
     with faults():
         from grader.grade.previous import RESULTS, load_previous
-        from grader.grade.same_person import also_known_as
+        from grader.grade.same_person import same_people
         from grader.gradebook.export.exporting import Order, export_from
         from grader.gradebook.export.sheet import Choice
         from grader.gradebook.folder import open_gradebook_folder
@@ -306,23 +306,23 @@ def export(
         own, about_book = open_gradebook_folder(book, reports)
         previous = load_previous(reports / RESULTS)
         ids = [each.id for each in this_course().problems()]
-        also = also_known_as(previous, read_names(own.path(NAMES_FILE), ids).people)
+        people = read_names(own.path(NAMES_FILE), ids).people
+        same = same_people(previous.results.values(), people)
         order = Order(
             platform=platform,
             file=file,
             folder=reports,
             book=own,
             problem=this_course().select([problem])[0].id if problem else "",
-            choice=Choice(file.name, column, new_column, id_column, by_name, also),
+            choice=Choice(file.name, column, new_column, id_column, by_name, same.also),
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
             part=part,
             scale=scale,
             feedback=feedback,
             download=download,
         )
-        told = export_from(
-            order, [*previous.results.values()], [*previous.damaged, *previous.older]
-        )
+        rows = same.rows(previous.results.values())
+        told = export_from(order, rows, [*previous.damaged, *previous.older])
     for text in [*about_book, *told]:
         console.print(line(text), markup=False, soft_wrap=True)
 

@@ -6,37 +6,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.course import REFERENCE, Course
-from grader.diagnose.unknown_answers import groups
-from grader.files import locked, sha256_of, write_whole
+from grader.course import Course
+from grader.files import locked
+from grader.grade.class_reports import ClassReports
 from grader.grade.cluster import grade_on_cluster
 from grader.grade.outcome import assemble
 from grader.grade.pool import grade_all
-from grader.grade.preparing import GRADEBOOK, prepare
+from grader.grade.preparing import prepare
 from grader.grade.previous import RESULTS, Plan, keep_aside, save_result, sweep
 from grader.grade.provenance import grader_sha256
+from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.grade.words import Words
 from grader.gradebook.adjusting import adjusted, match_roster, of_earlier_files
 from grader.gradebook.folder import FOLDER, GradebookFolder
-from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
 from grader.reports.class_table import RunSummary
-from grader.reports.dashboard import ClassFacts, NamelessMistake, dashboard
-from grader.reports.feedback import feedback_page
-from grader.reports.gradebook_csv import write_gradebook
-from grader.reports.identical import identical_files
 from grader.reports.sources import SOURCES, Sources
-from grader.reports.student_page import STUDENT_PAGES, write_student_pages
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
-
-_FEEDBACK = "feedback"
-_INDEX = "index.html"
-REPORT_FOLDERS = (RESULTS, _FEEDBACK, STUDENT_PAGES, SOURCES)
-REPORT_FILES = (_INDEX, GRADEBOOK)
-"""What a run writes: whether it can is found at the start, not after hours."""
-
-_SOURCES = {".py", ".j2", ".js"}
 
 
 @dataclass(kw_only=True)
@@ -123,7 +110,7 @@ def grade_class(
         for each in plans:
             each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
         keep_aside(ready.previous, ready.names, course, out / RESULTS)
-        keeper = _Keeper(out, course, settings, policy, part, book)
+        keeper = _Keeper(out, course, settings)
         keeper.keep_sources(each.submission for each in plans)
         left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in ready.absent]
         keeper.take_over([each for each in plans if not each.reasons], left, before)
@@ -135,20 +122,29 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        about_book = keeper.adjust()
+        same = same_people(keeper.results, ready.people)
+        rows, about_book = adjusted(same.rows(keeper.results), book, same.also)
+        keeper.keep_adjustments(same, rows)
+        rows_before = {row.submission: row for row in same.rows(before.values())}
+        matched = match_roster(rows, book)
         run = ready.summary(
-            keeper.results,
-            keeper.matched,
+            rows,
+            same,
+            matched,
             book,
             about_book=about_book,
-            asked=of_earlier_files(keeper.results, before, book),
+            asked=[
+                *perhaps_the_same(rows, ready.rows_of(same), ready.people),
+                *of_earlier_files(rows, rows_before, book, same.also),
+            ],
         )
-        keeper.write_class_reports(run)
+        reports = ClassReports(rows, course, part)
+        reports.write(out, run, policy, matched, keeper.sources)
     return ClassRun(
         **vars(run),
-        results=keeper.shown(),
-        problems=keeper.problems(),
-        optional=keeper.optional(),
+        results=reports.shown,
+        problems=reports.problems(),
+        optional=reports.optional(),
     )
 
 
@@ -169,30 +165,20 @@ def _grade(
 
 
 class _Keeper:
-    """Writes each result and what is shown of it, and in the end what is shown of the class."""
+    """Keeps the results of a run: each is written when it is ready."""
 
-    def __init__(
-        self,
-        out: Path,
-        course: Course,
-        settings: Settings,
-        policy: Policy,
-        part: str | None,
-        book: GradebookFolder,
-    ) -> None:
+    def __init__(self, out: Path, course: Course, settings: Settings) -> None:
         self.results: list[SubmissionResult] = []
-        self._out = out
-        self._book = book
-        self._course = course
-        self.matched = Matched()
+        self.sources = Sources(out / SOURCES)
+        self._folder = out / RESULTS
         self._parts = {problem.id: problem.part for problem in course.problems()}
-        self._part = part
         self._grader_sha256 = grader_sha256(course)
         self._settings = settings
-        self._policy = policy
-        self._sources = Sources(out / SOURCES)
-        stamp = self._stamp()
-        self._views_hold = stamp.is_file() and stamp.read_bytes() == self._views().encode()
+
+    def keep_sources(self, submissions: Iterable[Submission]) -> None:
+        """Keep the files as they are graded, for the pages that show them."""
+        files = (file for submission in submissions for file in submission.files.values())
+        self.sources.keep(file.source for file in files if file.source is not None)
 
     def take_over(
         self,
@@ -202,8 +188,8 @@ class _Keeper:
     ) -> None:
         """Keep results of which nothing has to be graded; write only what is new about them."""
         for result in (*(self._assembled(each, {}) for each in plans), *absent):
-            if not self._views_hold or result != previous.get(result.submission):
-                self._save(result)
+            if result != previous.get(result.submission):
+                save_result(result, self._folder)
             self.results.append(result)
 
     def add(self, result: SubmissionResult, plan: Plan) -> None:
@@ -217,23 +203,20 @@ class _Keeper:
             for id, problem in new.items():
                 problem.reason = plan.reasons[id]
             result = self._assembled(plan, new)
-        self._save(result)
+        save_result(result, self._folder)
         self.results.append(result)
 
-    def adjust(self) -> list[str]:
-        """Apply what the book says, and return what it says that does nothing."""
-        found, told = adjusted(self.results, self._book)
-        for result, before in zip(found, self.results, strict=True):
-            if result != before:
-                self._save(result)
-        self.results = found
-        self.matched = match_roster(found, self._book)
-        return told
-
-    def sections(self) -> dict[str, str]:
-        """Return the section of everybody, by the name of the submission, as the roster has it."""
-        found = {r.submission: self.matched.section(r.who) for r in self.results}
-        return {name: section for name, section in found.items() if section}
+    def keep_adjustments(self, same: SamePeople, rows: Iterable[SubmissionResult]) -> None:
+        """Write what the book changes in each result; a row may be made of several."""
+        of_row = {row.submission: row for row in rows}
+        for result in self.results:
+            name = result.submission
+            row = of_row[same.row_of.get(name, name)]
+            counted = {problem.id: problem for problem in row.problems}
+            problems = [_counted(problem, counted) for problem in result.problems]
+            full_name = row.full_name if row.submission == name else result.full_name
+            if (problems, full_name) != (result.problems, result.full_name):
+                save_result(replace(result, problems=problems, full_name=full_name), self._folder)
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
         found = plan.kept | new
@@ -241,78 +224,9 @@ class _Keeper:
         problems = [replace(found[id], part=p.id, optional=p.optional) for id, p in known]
         return assemble(plan.submission, self._settings, self._grader_sha256, problems)
 
-    def _save(self, result: SubmissionResult) -> None:
-        """Write what students see, then the result: where it is, the others are too."""
-        name, shown = result.submission, result.without_skipped()
-        write_whole(self._out / _FEEDBACK / f"{name}.html", feedback_page(shown, self._policy))
-        save_result(result, self._out / RESULTS)
 
-    def keep_sources(self, submissions: Iterable[Submission]) -> None:
-        """Keep the files as they are graded, for the pages that show them."""
-        files = (file for submission in submissions for file in submission.files.values())
-        self._sources.keep(file.source for file in files if file.source is not None)
-
-    def shown(self) -> list[SubmissionResult]:
-        """Return the results as reports show them, sorted by submission."""
-        results = [result.without_skipped() for result in self.results]
-        return sorted(results, key=lambda result: result.submission)
-
-    def problems(self) -> list[str]:
-        """Return the ids of the problems that count and that somebody has a result for.
-
-        They are all of them if nobody has a result for anything.
-        """
-        known = {problem.id for result in self.results for problem in result.problems}
-        asked = {id for id, part in self._parts.items() if self._part in (None, part.id)}
-        return [id for id in self._counted() if id in known or not known and id in asked]
-
-    def _counted(self) -> list[str]:
-        return [id for id, part in self._parts.items() if not part.optional]
-
-    def optional(self) -> dict[str, list[str]]:
-        """Return the problems of each optional part that somebody tried or that was asked for."""
-        tried = {id for result in self.results for id in result.optional}
-        shown: dict[str, list[str]] = {}
-        for id, part in self._parts.items():
-            if part.optional and part.id in {*tried, self._part}:
-                shown.setdefault(part.id, []).append(id)
-        return shown
-
-    def write_class_reports(self, run: RunSummary) -> None:
-        """Write what is about the whole class; the gradebook last."""
-        shown, problems, optional = self.shown(), self.problems(), self.optional()
-        identical = identical_files(shown, self._sources, self._own_files())
-        write_student_pages(shown, self._sources, self._out / STUDENT_PAGES, identical)
-        about = ClassFacts(run.news, self.sections(), run.absent, _nameless(shown))
-        write_whole(self._out / _INDEX, dashboard(shown, problems, identical, optional, about))
-        write_whole(self._stamp(), self._views())
-        gradebook = self._out / GRADEBOOK
-        write_gradebook(shown, self._counted(), gradebook, optional, about.sections)
-        self._sources.keep_only(p.sha256 for result in self.results for p in result.problems)
-
-    def _own_files(self) -> dict[str, dict[str, bytes]]:
-        """Return the course's own right files of each problem, by what reports call them."""
-        found: dict[str, dict[str, bytes]] = {}
-        for problem in self._course.problems():
-            files = self._course.right_files(problem).items()
-            named = [(n if n == REFERENCE else f"{n}.py", p) for n, p in files if p.is_file()]
-            found[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
-        return found
-
-    def _stamp(self) -> Path:
-        return self._out / ".views"
-
-    def _views(self) -> str:
-        """Return what the students' views were made by: while it is the same they need not be."""
-        reports = Path(__file__).parents[1] / "reports"
-        files = {p.relative_to(reports).as_posix(): p for p in reports.rglob("*.*")}
-        made_by = {name: path for name, path in files.items() if path.suffix in _SOURCES}
-        return f"{self._policy} {sha256_of(made_by)}"
-
-
-def _nameless(results: Iterable[SubmissionResult]) -> list[NamelessMistake]:
-    valid = [result for result in results if result.status != Status.INTERNAL]
-    return [
-        NamelessMistake(each.problem, each.owners, each.failed, each.submissions)
-        for each in groups(valid)
-    ]
+def _counted(problem: ProblemResult, counted: Mapping[str, ProblemResult]) -> ProblemResult:
+    """Return a problem with the adjustments of its row, if it is the one that counts there."""
+    now = counted[problem.id]
+    is_the_one = replace(now, adjustments=[]) == replace(problem, adjustments=[])
+    return now if is_the_one else replace(problem, adjustments=[])

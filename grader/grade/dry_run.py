@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.markup import escape
 from rich.table import Table
@@ -12,6 +12,7 @@ from rich.table import Table
 from grader.grade.outcome import assemble
 from grader.grade.preparing import Prepared
 from grader.grade.previous import NEW, Plan
+from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
@@ -31,13 +32,15 @@ class Foreseen:
     Attributes:
         plans: for each submission what has to be graded of it, and what is kept.
         kept: everybody's result as it would be without what has to be graded.
-        late: what came late.
+        same: which results belong together.
+        late: what came late: rows and problems.
         summary: what the run would say beside its results.
     """
 
     plans: Sequence[Plan]
     kept: list[SubmissionResult]
-    late: list[tuple[SubmissionResult, ProblemResult]]
+    same: SamePeople
+    late: set[tuple[str, str]]
     summary: RunSummary
 
 
@@ -49,22 +52,38 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
     """
     plans = ready.plans
     kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
-    now, about_book = adjusted([*kept, *ready.absent], book)
-    whole = [_with_what_came(each, result) for each, result in zip(plans, now, strict=False)]
+    came = [_with_what_came(each, result) for each, result in zip(plans, kept, strict=True)]
+    all_known = [*map(_together, kept, came), *ready.absent]
+    same = same_people(all_known, ready.people)
+    now, about_book = adjusted(same.rows([*kept, *ready.absent]), book, same.also)
+    new = same.rows([*came, *(replace(each, problems=[]) for each in ready.absent)])
+    before = {row.submission: row for row in same.rows(ready.previous.results.values())}
     summary = ready.summary(
         now,
+        same,
         match_roster(now, book),
         book,
         about_book=_about_what_is_there(about_book, plans),
-        asked=of_earlier_files([*whole, *ready.absent], ready.previous.results, book),
-        pending=_pending(plans, settings),
+        asked=[
+            *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people),
+            *of_earlier_files(new, before, book, same.also),
+        ],
+        pending=_pending(plans, settings, same),
     )
-    return Foreseen(plans, now, late_ones(whole, book), summary)
+    late = {(row.submission, problem.id) for row, problem in late_ones(new, book, same.also)}
+    return Foreseen(plans, [*kept, *ready.absent], same, late, summary)
 
 
-def _pending(plans: Iterable[Plan], settings: Settings) -> set[tuple[str, str]]:
+def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResult:
+    """Return what is known of a submission: what was handed in now before what is kept."""
+    ids = {problem.id for problem in came.problems}
+    return replace(kept, problems=[*came.problems, *(p for p in kept.problems if p.id not in ids)])
+
+
+def _pending(plans: Iterable[Plan], settings: Settings, same: SamePeople) -> set[tuple[str, str]]:
     """Return which marks are still to come, each by its row and its column of the gradebook."""
-    marks = {(cell(plan.submission.name), id) for plan in plans for id in plan.reasons}
+    names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
+    marks = {(cell(same.row_of.get(name, name)), id) for name, id in names}
     return marks | {(row, column_of_tests(id)) for row, id in marks if settings.own_tests}
 
 
@@ -98,14 +117,15 @@ def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
 def reading_table(foreseen: Foreseen) -> Table:
     """Return whose work was read as what: a row for each submission."""
     ids = sorted({id for each in foreseen.plans for id in each.submission.files})
-    late = {(result.submission, problem.id) for result, problem in foreseen.late}
+    row_of = foreseen.same.row_of
     names = people_of(foreseen.kept)
     table = Table(pad_edge=False)
     for title in ("submission", "handed in as", *(id[:2] for id in ids)):
         table.add_column(title, overflow="fold")
     for each in sorted(foreseen.plans, key=lambda p: str(names[p.submission.name]).casefold()):
         own = each.submission
-        cells = [_state(own.files.get(id), each, id, (own.name, id) in late) for id in ids]
+        row = row_of.get(own.name, own.name)
+        cells = [_state(own.files.get(id), each, id, (row, id) in foreseen.late) for id in ids]
         table.add_row(*(escape(line(t)) for t in (str(names[own.name]), own.handed_in_as)), *cells)
     return table
 
@@ -128,7 +148,8 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
 def foreseen_lines(foreseen: Foreseen) -> list[str]:
     """Return what is to be said below the table."""
     reasons = Counter(why for each in foreseen.plans for why in each.reasons.values())
-    late = list(dict.fromkeys(result.shown_name for result, _ in foreseen.late))
+    names = people_of(foreseen.kept)
+    late = sorted({str(names[row]) for row, _ in foreseen.late})
     unclear = [(each.submission.shown_name, _unclear(each)) for each in foreseen.plans]
     told = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
     told += [_would(text) for text in about_run(foreseen.summary)]

@@ -18,7 +18,7 @@ from grader.grade.previous import (
     require_same_course,
 )
 from grader.grade.provenance import common_provenance
-from grader.grade.same_person import as_in_names_file, merge, suggest
+from grader.grade.same_person import SamePeople
 from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Matched
@@ -43,9 +43,9 @@ class Prepared:
         previous: what previous runs left.
         gradebook: the rows of the last run's.
         common: for each problem what its marks rest on besides the student's file.
-        missing: who is absent, if the submissions say that they are the whole class.
+        people: for what a submission is called, or its identity, whose it is.
+        is_whole: whether the submissions say that they are the whole class.
         told: sentences about whose files are whose.
-        unclear: the lines of `names.csv` that do nothing.
     """
 
     plans: Sequence[Plan]
@@ -53,18 +53,23 @@ class Prepared:
     previous: Previous
     gradebook: dict[str, GradebookRow]
     common: dict[str, Provenance]
-    missing: Sequence[str]
+    people: Mapping[str, str]
+    is_whole: bool
     told: Sequence[str]
-    unclear: Sequence[str]
 
     @property
     def names(self) -> set[str]:
         """The names of the submissions."""
         return {each.submission.name for each in self.plans}
 
+    def rows_of(self, same: SamePeople) -> set[str]:
+        """Return the names of the rows that the submissions belong to."""
+        return {same.row_of.get(name, name) for name in self.names}
+
     def summary(
         self,
-        results: Iterable[SubmissionResult],
+        rows: Iterable[SubmissionResult],
+        same: SamePeople,
         matched: Matched,
         book: GradebookFolder,
         *,
@@ -75,32 +80,43 @@ class Prepared:
         """Return what is to be said of a run beside its results.
 
         Args:
-            results: of the whole class, with what the book changes in them.
+            rows: the results of the whole class, with what the book changes in them.
+            same: which results belong together in one of them.
             matched: the class beside its roster.
             book: the instructor's own files.
             about_book: what to look at in these.
-            asked: questions about corrections.
+            asked: questions about corrections and names.
             pending: marks that are still to come, each by its row and its column.
         """
-        results = sorted(results, key=lambda result: result.submission)
-        shown = [result.without_skipped() for result in results]
-        before, previous = self.gradebook, self.previous
+        rows = sorted(rows, key=lambda row: row.submission)
+        shown = [row.without_skipped() for row in rows]
+        before, here = self.gradebook, self.rows_of(same)
+        known = {row.submission: row for row in same.rows(self.previous.results.values())}
+        called = {row.submission: row.shown_name for row in rows}
         news = News(
             is_first=not before,
-            changes=changes(before, results, previous.results, pending, previous.joined),
+            changes=changes(
+                before, rows, known, pending, {n: called[row] for n, row in same.row_of.items()}
+            ),
             new=[who for name, who in people_of(shown).items() if cell(name) not in before],
-            missing=self.missing,
-            about_book=[*self.unclear, *about_book],
+            missing=[row.shown_name for row in rows if row.submission not in here]
+            if self.is_whole
+            else [],
+            about_book=[*same.unclear, *about_book],
             of_one_problem=self._is_of_one_problem(),
         )
         return RunSummary(
             graded=sum(bool(each.reasons) for each in self.plans),
             news=news,
             outdated=outdated(shown, self.common),
-            damaged=previous.damaged,
-            older=previous.older,
-            lost=sorted({*previous.damaged, *previous.older} - self.names),
-            told=[*self.told, *_about_roster(results, matched, book), *asked],
+            damaged=self.previous.damaged,
+            older=self.previous.older,
+            lost=sorted({*self.previous.damaged, *self.previous.older} - self.names),
+            told=[
+                *self.told,
+                *_about_roster(rows, matched, book),
+                *asked,
+            ],
             absent=sorted(entry.shown for entry in matched.absent),
         )
 
@@ -120,9 +136,8 @@ def prepare(
     fresh: bool = False,
     is_whole: bool | None = None,
     part: str | None = None,
-    dry: bool = False,
 ) -> Prepared:
-    """Find out whose is what, and what has to be graded; a dry run leaves all files as they are.
+    """Find out whose is what, and what has to be graded; all files are left as they are.
 
     All other arguments are those of `grade_class`.
 
@@ -131,7 +146,7 @@ def prepare(
     """
     previous = load_previous(out / RESULTS)
     require_same_course(previous, course, out)
-    submissions, told, unclear = _who_is_who(submissions, previous, people, None if dry else out)
+    submissions, told = named_as_before(submissions, previous)
     submissions = _asked_for(submissions, course, part)
     if not settings.own_tests:
         submissions = [each.without_own_tests() for each in submissions]
@@ -145,27 +160,10 @@ def prepare(
         previous,
         read_gradebook(out / GRADEBOOK),
         common,
-        sorted(result.shown_name for result in absent) if says_whole else [],
+        people,
+        says_whole,
         told,
-        unclear,
     )
-
-
-def _who_is_who(
-    submissions: Sequence[Submission],
-    previous: Previous,
-    people: Mapping[str, str],
-    out: Path | None,
-) -> tuple[list[Submission], list[str], list[str]]:
-    """Return submissions as whose they are, with the names of their files, and what to say.
-
-    What comes last are the lines of `names.csv` that do nothing.
-    """
-    merge(previous, people, out)
-    submissions, unclear = as_in_names_file(submissions, previous, people)
-    submissions, taken = named_as_before(submissions, previous)
-    same = suggest(submissions, previous, people, out)
-    return submissions, [*taken, *same], unclear
 
 
 def _asked_for(

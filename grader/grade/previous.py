@@ -89,13 +89,11 @@ class Previous:
         results: what can be read; nobody's twice.
         damaged: what can't, and why.
         older: whose results are of a version that is too old to be read.
-        joined: whose results are another's now, as `names.csv` says, and what that one is called.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
     older: list[str] = field(default_factory=list)
-    joined: dict[str, str] = field(default_factory=dict)
 
     def of(self, submission: Submission) -> SubmissionResult | None:
         """Return the result of who handed in, and of nobody else."""

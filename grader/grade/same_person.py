@@ -1,28 +1,27 @@
-"""Who is the same under two names: as `names.csv` says, or to be asked."""
+"""Several results of one person: as `names.csv` says, or to be asked.
+
+Each result stays as it was graded. What belongs together is put together when reports are made, so
+that a line of `names.csv` can be taken back.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from pathlib import Path
 
-from grader.files import set_aside, write_whole
-from grader.grade.previous import RESULTS, Previous, result_path, save_result
 from grader.gradebook.roster import Known, Roster
 from grader.intake.handed_in import Submission
 from grader.intake.names_file import NAMES_FILE
 from grader.intake.only import named
 from grader.intake.result_names import result_name
 from grader.reports.gradebook_csv import cell
-from grader.result import SubmissionResult
+from grader.result import Isolation, ProblemResult, SubmissionResult
 from grader.text import quoted
-
-SUGGESTED = "names-suggested.csv"
-"""Lines for `names.csv` that may be right."""
 
 
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
@@ -39,185 +38,151 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
     ]
 
 
-def as_in_names_file(
-    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str]
-) -> tuple[list[Submission], list[str]]:
-    """Return submissions as those whose they are by `names.csv`, and what could not be done.
+@dataclass(frozen=True)
+class SamePeople:
+    """Which results belong together.
+
+    Attributes:
+        row_of: for a result that belongs to another one's row, the name of that one.
+        also: by the name of a row, what else its person is called.
+        unclear: the lines of `names.csv` that can't be followed, and why.
+    """
+
+    row_of: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unclear: Sequence[str] = ()
+
+    def rows(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
+        """Return results with those of one person as one."""
+        parts: dict[str, list[SubmissionResult]] = {}
+        for result in sorted(results, key=lambda r: (r.submission in self.row_of, r.submission)):
+            parts.setdefault(self.row_of.get(result.submission, result.submission), []).append(
+                result
+            )
+        return [_as_one(own) for own in parts.values()]
+
+
+def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) -> SamePeople:
+    """Return which results belong together by `names.csv`.
 
     Args:
-        submissions: what was handed in.
-        previous: what previous runs left.
+        results: of the whole class.
         people: for what a submission is called, or its identity, whose it is.
     """
-    found, told = list(submissions), []
-    here = {submission.identity for submission in submissions}
+    by_name = {result.submission: result for result in results}
+    known = [_of_result(result) for result in by_name.values()]
+    row_of: dict[str, str] = {}
+    also: defaultdict[str, list[str]] = defaultdict(list)
+    unclear = []
     for name, means in people.items():
-        target = _meant(means, submissions, previous)
-        if target is None:
-            told.append(f"{NAMES_FILE}: nobody, or more than one, is called {quoted(means)}.")
+        targets = named(known, means)
+        if len(targets) != 1:
+            unclear.append(f"{NAMES_FILE}: nobody, or more than one, is called {quoted(means)}.")
             continue
-        for each in named(submissions, name):
-            if target.identity in here and target.identity != each.identity:
-                both = f"{quoted(each.identity)} and {quoted(target.identity)}"
-                told.append(f"{NAMES_FILE}: {both} both handed in, so they stay two.")
+        target = _row(targets[0].name, row_of)
+        also[target].append(name)
+        for own in (_row(each.name, row_of) for each in named(known, name)):
+            if own == target:
+                continue
+            together = [by_name[n] for n in by_name if _row(n, row_of) in (own, target)]
+            if _are_two(together):
+                both = f"{quoted(by_name[own].who)} and {quoted(by_name[target].who)}"
+                unclear.append(f"{NAMES_FILE}: {both} both handed in, so they stay two.")
             else:
-                here.add(target.identity)
-                found[submissions.index(each)] = _as(each, target)
-    return found, told
+                row_of[own] = target
+                also[target] += [by_name[own].who, *also.pop(own, [])]
+    return SamePeople({n: _row(n, row_of) for n in row_of}, also, unclear)
 
 
-def _meant(means: str, submissions: Sequence[Submission], previous: Previous) -> Submission | None:
-    """Return who is called so, among those who are known and those who handed in."""
-    known = [_of_result(result) for result in previous.results.values()]
-    found = {each.identity: each for each in [*named(submissions, means), *named(known, means)]}
-    return next(iter(found.values())) if len(found) == 1 else None
+def _row(name: str, row_of: Mapping[str, str]) -> str:
+    while name in row_of:
+        name = row_of[name]
+    return name
 
 
-def _of_result(result: SubmissionResult) -> Submission:
-    name = result.submission
-    return Submission(name, {}, identity=result.who, full_name=result.full_name)
+def _are_two(results: Iterable[SubmissionResult]) -> bool:
+    """Tell whether something was handed in for one problem in several results."""
+    handed_in = [id for result in results for id in _handed_in(result)]
+    return len(handed_in) > len(set(handed_in))
 
 
-def _as(submission: Submission, target: Submission) -> Submission:
+def _handed_in(result: SubmissionResult) -> set[str]:
+    """Return the problems of which a file was read."""
+    return {problem.id for problem in result.problems if problem.sha256}
+
+
+def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
+    """Return the results of one person as one. A file that was read goes before none."""
+    first, *others = results
+    if not others:
+        return first
+    problems: dict[str, ProblemResult] = {}
+    for problem in (problem for result in results for problem in result.problems):
+        if problem.id not in problems or (problem.sha256 and not problems[problem.id].sha256):
+            problems[problem.id] = problem
+    levels = {result.isolation for result in results}
     return replace(
-        submission,
-        identity=target.identity,
-        full_name=target.full_name,
-        name=result_name(target.identity, target.full_name),
+        first,
+        isolation=Isolation.PROCESS if Isolation.PROCESS in levels else first.isolation,
+        problems=sorted(problems.values(), key=lambda problem: problem.id),
+        notes=list(dict.fromkeys(note for result in results for note in result.notes)),
+        late=any(problem.late for problem in problems.values()),
     )
 
 
-def also_known_as(previous: Previous, people: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return, for the names of results, what else these people are called by `names.csv`."""
-    known = [*map(_of_result, previous.results.values())]
-    found: dict[str, list[str]] = {}
-    for name, means in people.items():
-        whose = named(known, means)
-        if len(whose) == 1:
-            found.setdefault(whose[0].name, []).append(name)
-    return found
+def _of_result(result: SubmissionResult) -> Submission:
+    return Submission(result.submission, {}, identity=result.who, full_name=result.full_name)
 
 
-def merge(previous: Previous, people: Mapping[str, str], out: Path | None) -> None:
-    """Move results to those whose they are by `names.csv`; the old files are kept aside.
-
-    Marks that somebody has already stay; nothing is put in their place.
-
-    Args:
-        previous: what previous runs left.
-        people: for what a submission is called, or its identity, whose it is.
-        out: the folder of reports; None to leave all files as they are.
-    """
-    for name, means in people.items():
-        known = {each.identity: each for each in map(_of_result, previous.results.values())}
-        own, target = known.get(name), _meant(means, [], previous)
-        if own is None or target is None or own.identity == target.identity:
-            continue
-        old = previous.results.pop(own.name)
-        result = previous.results[target.name]
-        previous.joined[own.name] = result.shown_name
-        ids = {problem.id for problem in result.problems if problem.sha256}  # of what is there
-        new = [problem for problem in old.problems if problem.id not in ids and problem.id]
-        kept = [p for p in result.problems if p.id not in {problem.id for problem in new}]
-        result.problems = sorted([*kept, *new], key=lambda problem: problem.id)
-        result.late = any(problem.late for problem in result.problems)
-        if out is None:
-            continue
-        save_result(result, out / RESULTS)
-        set_aside(result_path(out / RESULTS, own.name), "merged")
-        _remove_views(own.name, out)
+# Who may be the same
 
 
-def _remove_views(name: str, out: Path) -> None:
-    """Remove what is shown of a submission that is no row any more."""
-    for folder in out.iterdir():
-        if folder.is_dir() and folder.name != RESULTS:
-            (folder / f"{name}.html").unlink(missing_ok=True)
-
-
-def suggest(
-    submissions: Sequence[Submission],
-    previous: Previous,
-    people: Mapping[str, str],
-    out: Path | None,
+def perhaps_the_same(
+    rows: Iterable[SubmissionResult], here: Collection[str], people: Mapping[str, str]
 ) -> list[str]:
-    """Write lines for `names.csv` about rows of one name that may be one person's.
+    """Return lines for `names.csv` about rows of one name that may be one person's.
 
     Moodle numbers people anew in each assignment, and somebody may have moved to another folder.
-    Who has handed in the same problem under both names is two, and so is who has both now. The
-    lines are written at each run until they are in `names.csv`, or show to be wrong.
+    Who has handed in the same problem under both names is two, and so is who has both now.
 
     Args:
-        submissions: what was handed in.
-        previous: what previous runs left.
+        rows: of the whole class.
+        here: the names of those that were handed in now.
         people: what has been said already.
-        out: the folder of reports; None to write nothing.
     """
-    lines, unclear = _maybe_the_same(submissions, previous, people)
-    if out is not None:
-        _write_suggested(lines, out / SUGGESTED)
-    told = []
-    if lines:
-        now, then = lines[0]
-        who = f"{quoted(now.shown_name)} is {quoted(now.identity)} and {quoted(then.identity)}"
-        told.append(
-            f"Of one name, and perhaps the same: {len(lines)} (such as: {who}). If they are, put "
-            f"the lines that a run writes to {SUGGESTED} into {NAMES_FILE}, and run this again."
-        )
-    for same in unclear:
-        who = ", ".join(quoted(each.identity) for each in same)
-        told.append(
-            f"Called {quoted(same[0].shown_name)}, and it isn't clear which are the same: {who}. "
-            f"Say so in {NAMES_FILE}."
-        )
-    return told
-
-
-def _write_suggested(lines: Sequence[tuple[Submission, Submission]], path: Path) -> None:
-    """Write who may be the same; remove the file where nobody is."""
-    if not lines:
-        path.unlink(missing_ok=True)
-        return
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["found", "means", "name"])
-    writer.writerows((now.identity, then.identity, cell(now.full_name)) for now, then in lines)
-    write_whole(path, text.getvalue().encode("utf-8", "replace"))
-
-
-def _maybe_the_same(
-    submissions: Sequence[Submission], previous: Previous, people: Mapping[str, str]
-) -> tuple[list[tuple[Submission, Submission]], list[list[Submission]]]:
-    """Return who may be the same, each with whom, and those of one name who may only in part."""
-    results = {result.who: result for result in previous.results.values()}
-    here = {each.identity: each for each in submissions}
-    known = {who: _of_result(result) for who, result in results.items()} | here
-    did = {who: {p.id for p in results[who].problems} if who in results else set() for who in known}
-    for who, each in here.items():
-        did[who] |= {id for id, file in each.files.items() if file.is_there}
     lines, unclear = [], []
-    for same in _by_name([each for who, each in known.items() if who not in people]).values():
-        same.sort(key=lambda e: (e.identity not in results, sorted(did[e.identity]), e.identity))
-        pairs = list(combinations(same, 2))
+    for same in _by_name(row for row in rows if row.who not in people):
+        same.sort(key=lambda row: (row.submission in here, sorted(_handed_in(row)), row.who))
         may_be = [
-            not (did[a.identity] & did[b.identity] or {a.identity, b.identity} <= here.keys())
-            for a, b in pairs
+            not (_handed_in(a) & _handed_in(b) or {a.submission, b.submission} <= {*here})
+            for a, b in combinations(same, 2)
         ]
-        if all(may_be) and all(map(_is_safe, same)):
-            lines += [(each, same[0]) for each in same[1:]]
+        if all(may_be) and all(cell(row.who) == row.who for row in same):
+            lines += [_line(row, same[0]) for row in same[1:]]
         elif any(may_be):
-            unclear.append(same)
-    return sorted(lines, key=lambda pair: pair[0].identity), unclear
+            who = ", ".join(quoted(row.who) for row in same)
+            unclear.append(
+                f"Called {quoted(same[0].shown_name)}, and it isn't clear which are the same: "
+                f"{who}. Say so in {NAMES_FILE}."
+            )
+    if lines:
+        lines = [
+            f"Of one name, and perhaps the same: {len(lines)}. Copy the lines that are right into "
+            f"{NAMES_FILE}, below found,means,name, and run this again:",
+            *sorted(lines),
+        ]
+    return [*lines, *unclear]
 
 
-def _is_safe(submission: Submission) -> bool:
-    """Tell whether a spreadsheet would show who it is, and nothing else."""
-    return cell(submission.identity) == submission.identity
+def _line(row: SubmissionResult, of: SubmissionResult) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([row.who, of.who, cell(row.full_name)])
+    return text.getvalue()
 
 
-def _by_name(submissions: Sequence[Submission]) -> dict[str, list[Submission]]:
-    found: dict[str, list[Submission]] = {}
-    for each in submissions:
-        name = " ".join(unicodedata.normalize("NFKC", each.shown_name).casefold().split())
-        found.setdefault(name, []).append(each)
-    return found
+def _by_name(rows: Iterable[SubmissionResult]) -> list[list[SubmissionResult]]:
+    found: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
+    for row in rows:
+        name = " ".join(unicodedata.normalize("NFKC", row.shown_name).casefold().split())
+        found[name].append(row)
+    return [same for same in found.values() if len(same) > 1]

@@ -12,13 +12,13 @@ from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_crite
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import NO_POLICY, Extensions, LatePolicy, read_late_policy
 from grader.gradebook.roster import Known, Matched
-from grader.gradebook.who_is_meant import People, nearly
+from grader.gradebook.who_is_meant import NO_ALIASES, Aliases, People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, total
 from grader.text import counted, quoted
 
 
 def adjusted(
-    results: Iterable[SubmissionResult], book: GradebookFolder
+    results: Iterable[SubmissionResult], book: GradebookFolder, also: Aliases = NO_ALIASES
 ) -> tuple[list[SubmissionResult], list[str]]:
     """Return results with what the book changes in them, and what it says that does nothing.
 
@@ -29,6 +29,7 @@ def adjusted(
     Args:
         results: of the whole class.
         book: where corrections, points by hand, the late policy and the roster may be.
+        also: by the name of a submission, what else its person is called.
 
     Raises:
         UsageError: one of the files can't be read, or the late policy is not understood.
@@ -38,7 +39,7 @@ def adjusted(
     lines, remarks = read_corrections(book.path(corrections.FILE))
     by_hand, remarks_by_hand = read_criteria(book.path(criteria.FILE))
     policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
-    people = People(results, matched)
+    people = People(results, matched, also)
     messages: dict[str, None] = dict.fromkeys([*remarks, *remarks_by_hand])
     given = _GivenPoints(
         _by_person(lines, results, people, messages),
@@ -65,6 +66,7 @@ def of_earlier_files(
     results: Iterable[SubmissionResult],
     before: Mapping[str, SubmissionResult],
     book: GradebookFolder,
+    also: Aliases = NO_ALIASES,
 ) -> list[str]:
     """Return a question about each correction for a student who has handed in a new file since.
 
@@ -74,6 +76,7 @@ def of_earlier_files(
         results: of the whole class.
         before: the results of the last run, by submission.
         book: where the corrections may be.
+        also: by the name of a submission, what else its person is called.
 
     Raises:
         UsageError: they, or the roster, can't be read.
@@ -83,7 +86,7 @@ def of_earlier_files(
     if not own:
         return []
     results = list(results)
-    people = People(results, match_roster(results, book))
+    people = People(results, match_roster(results, book), also)
     return [
         f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in a new file "
         f"for {problem.id} since the last run. Does the line still hold?"
@@ -104,7 +107,7 @@ def _handed_in_anew(
 
 
 def late_ones(
-    results: Iterable[SubmissionResult], book: GradebookFolder
+    results: Iterable[SubmissionResult], book: GradebookFolder, also: Aliases = NO_ALIASES
 ) -> list[tuple[SubmissionResult, ProblemResult]]:
     """Return what came late, by the late policy where it can tell, else by what a platform says.
 
@@ -113,7 +116,7 @@ def late_ones(
     """
     results = list(results)
     policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
-    extended = _extended(policy, People(results, match_roster(results, book)), {})
+    extended = _extended(policy, People(results, match_roster(results, book), also), {})
     return [
         (result, problem)
         for result in results

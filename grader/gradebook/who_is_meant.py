@@ -9,11 +9,16 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from grader.gradebook.roster import Known, Matched, RosterEntry, first_name_first, keys_of
 from grader.result import SubmissionResult
 from grader.text import quoted
+
+Aliases = Mapping[str, Sequence[str]]
+"""By the name of a submission, what else its person is called."""
+
+NO_ALIASES: Aliases = {}
 
 _ByName = defaultdict[str, dict[str, SubmissionResult]]
 
@@ -24,9 +29,15 @@ class People:
     Args:
         results: of the whole class.
         matched: the class beside its roster.
+        also: by the name of a submission, what else its person is called.
     """
 
-    def __init__(self, results: Iterable[SubmissionResult], matched: Matched | None = None) -> None:
+    def __init__(
+        self,
+        results: Iterable[SubmissionResult],
+        matched: Matched | None = None,
+        also: Aliases = NO_ALIASES,
+    ) -> None:
         matched = matched or Matched()
         self._by_identity: dict[str, SubmissionResult] = {}
         self._by_name: _ByName = defaultdict(dict)
@@ -39,7 +50,9 @@ class People:
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
-            for name in names_of(result, matched):
+            more = also.get(result.submission, ())
+            self._by_identity |= {name: result for name in more if ":" in name}
+            for name in {*names_of(result, matched), *more}:
                 self._by_name[_folded(name)][result.submission] = result
                 self._by_small[_small(name)][result.submission] = result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from grader.files import write_whole
 from grader.result import shown
 from grader.text import plain
 
@@ -25,6 +27,27 @@ def render(template: str, **values: object) -> str:
         values: what the template shows.
     """
     return _environment().get_template(template).render(**values)
+
+
+def write_pages(pages: Iterable[tuple[str, str]], folder: Path) -> None:
+    """Write pages into a folder, and remove those of anybody who is not among them.
+
+    Args:
+        pages: by the name of the submission that each is about.
+        folder: where to write; what already says the same is left alone.
+
+    Raises:
+        OSError: a page can't be written.
+    """
+    written = set()
+    for name, page in pages:
+        path = folder / f"{name}.html"
+        written.add(path.name)
+        if not (path.is_file() and path.read_bytes() == page.encode()):
+            write_whole(path, page)
+    for path in folder.glob("[!.]*.html"):
+        if path.name not in written:
+            path.unlink()
 
 
 @cache

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from grader.files import write_whole
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
 from grader.reports.mistake_table import MistakeRow, mistakes_made, mistakes_named
@@ -15,9 +13,6 @@ from grader.reports.source_view import SourcePlace, SourceView
 from grader.reports.sources import Sources
 from grader.reports.wording import adjustment_lines, for_instructors, total_lines
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult, total
-
-STUDENT_PAGES = "instructor"
-"""Where the pages are: in a folder of their own, and its name says whose it is."""
 
 _OTHERS = 12
 
@@ -89,40 +84,18 @@ class ProblemView:
     own: str = ""
 
 
-def write_student_pages(
-    results: Sequence[SubmissionResult],
-    sources: Sources,
-    folder: Path,
-    identical: Sequence[Identical] = (),
-) -> None:
-    """Write a page for each student, and remove those of anybody who is not among them.
-
-    Args:
-        results: of the whole class.
-        sources: the files as they were graded.
-        folder: where to write; what already says the same is left alone.
-        identical: who handed in the same files.
-
-    Raises:
-        OSError: a page can't be written.
-    """
-    written = set()
-    for result, page in student_pages(results, sources, identical):
-        path = folder / f"{result.submission}.html"
-        written.add(path.name)
-        if not (path.is_file() and path.read_bytes() == page.encode()):
-            write_whole(path, page)
-    for path in folder.glob("[!.]*.html"):
-        if path.name not in written:
-            path.unlink()
-
-
 def student_pages(
     results: Sequence[SubmissionResult],
     sources: Sources,
     identical: Sequence[Identical] = (),
-) -> Iterator[tuple[SubmissionResult, str]]:
-    """Give each student's result and the text of the page about it, in the order of names."""
+) -> Iterator[tuple[str, str]]:
+    """Yield the name of each submission and the text of the page about it, in the order of names.
+
+    Args:
+        results: of the whole class.
+        sources: the files as they were graded.
+        identical: who handed in the same files.
+    """
     results, who = by_name(results), people(results)
     class_ = _Class(
         {(row.problem, row.names): row for row in mistakes_made(results)},
@@ -132,7 +105,7 @@ def student_pages(
     around = [None, *results, None]
     for before, result, after in zip(around, results, around[2:], strict=False):
         yield (
-            result,
+            result.submission,
             render(
                 "student.html.j2",
                 result=result,

@@ -75,7 +75,7 @@ def export_from(
         CannotWrite: one of the files can't be written; neither is.
     """
     _require_sense(order, results)
-    now, remarks = adjusted(results, order.book)
+    now, remarks = adjusted(results, order.book, order.choice.also)
     filled = _filled(order, now)
     pack = _packed(order, filled)
     contents = {order.out: filled.content}
@@ -122,7 +122,7 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
     sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
     marks = marks_of(results, order.problem, order.part)
     matched = match_roster(results, order.book)
-    people = People(results, matched)
+    people = People(results, matched, order.choice.also)
     names = {
         result.submission: [n for n in names_of(result, matched) if not people.is_of_another(n)]
         for result in results

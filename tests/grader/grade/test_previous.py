@@ -319,11 +319,3 @@ def test_other_files_among_the_results_are_no_results(school: Any) -> None:
         (school.out / "results" / name).write_text("\x00")
     run = school.grade()
     assert (run.graded, run.damaged) == (0, {})
-
-
-def test_damaged_marks_of_how_views_were_made_are_made_anew(school: Any) -> None:
-    school.grade()
-    (school.out / ".views").write_bytes(b"\xff")
-    (school.out / "feedback/ada.html").write_text("old")
-    school.grade()
-    assert (school.out / "feedback/ada.html").read_text() != "old"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import random
@@ -137,7 +136,7 @@ def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
-    """Moodle numbers people anew in each assignment; the lines to say so are made ready."""
+    """Moodle numbers people anew in each assignment; the lines to say so are printed."""
     moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
     week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
     week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
@@ -146,17 +145,39 @@ def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> No
     for _ in range(2):
         run = term.grade(week2, only="02")
         assert len(run.results) == 4
-        (line,) = run.told
-        assert "'Bea' is 'moodle:93' and 'moodle:9'" in line
-    suggested = list(csv.reader((term.out / "names-suggested.csv").open(encoding="utf-8")))
-    assert suggested == [["found", "means", "name"], ["moodle:93", "moodle:9", "Bea"]]
+        assert run.told[0].startswith("Of one name, and perhaps the same: 1. Copy the lines")
+        assert run.told[1:] == ["moodle:93,moodle:9,Bea"]
+    before = stored(term)
     run = term.grade(week2, only="02", people={"moodle:93": "moodle:9"})
     assert (run.told, len(run.results)) == ([], 3)
-    assert not (term.out / "names-suggested.csv").exists()
     bea = next(result for result in run.results if result.identity == "moodle:9")
     assert [problem.points for problem in bea.problems] == [0, 4]
-    assert len(list((term.out / "results").glob("*.json"))) == 3
-    assert len(list((term.out / "feedback").glob("*.html"))) == 3
+    pages = [path.read_text(encoding="utf-8") for path in (term.out / "feedback").iterdir()]
+    assert len(pages) == 3
+    assert sum("01-doubling" in page and OTHER in page for page in pages) == 1
+    assert stored(term) == before
+    assert len(term.grade(week2, only="02").results) == 4
+    assert len(list((term.out / "feedback").iterdir())) == 4
+
+
+def stored(term: Any) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (term.out / "results").iterdir()}
+
+
+def test_what_the_book_says_of_either_name_counts(term: Any, tmp_path: Path) -> None:
+    term.grade(moodle(tmp_path / "week1", term, "Ada=1 Bea=2"), only="01")
+    term.write_book(
+        "corrections.csv",
+        "submission,problem,test,mark,reason\nmoodle:1,01,,3,A\nmoodle:11,02,,2,B\n",
+    )
+    week2 = moodle(tmp_path / "week2", term, "Ada=11 Bea=12")
+    people = {"moodle:11": "moodle:1", "moodle:12": "moodle:2"}
+    for _ in range(2):
+        run = term.grade(week2, only="02", people=people)
+        assert run.news.about_book == []
+        assert {r.identity: r.points for r in run.results} == {"moodle:1": 5, "moodle:2": 8}
+    assert run.news.changes == []
+    assert run.news.missing == []
 
 
 def moodle(folder: Path, term: Any, names: str) -> Path:
@@ -172,8 +193,7 @@ def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_pat
     weeks = ["Ada=1 Bea=2 Cy=3", "Ada=11 Cy=13 Dan=14", "Ada=21 Bea=22 Dan=24"]
     for n, names in enumerate(weeks, 1):
         run = term.grade(moodle(tmp_path / f"week{n}", term, names), only=f"0{n}")
-    with (term.out / "names-suggested.csv").open(encoding="utf-8") as file:
-        people = {row["found"]: row["means"] for row in csv.DictReader(file)}
+    people = dict(line.split(",")[:2] for line in run.told[1:])
     ada, bea, cy, dan = (f"moodle:{n}" for n in (1, 2, 3, 14))
     assert people == {
         "moodle:11": ada,
@@ -182,7 +202,7 @@ def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_pat
         "moodle:22": bea,
         "moodle:24": dan,
     }
-    assert "perhaps the same: 5 " in run.told[0]
+    assert "perhaps the same: 5." in run.told[0]
     run = term.grade(tmp_path / "week3", only="03", people=people)
     assert run.told == []
     assert {r.identity: r.points for r in run.results} == {ada: 12, bea: 8, cy: 8, dan: 8}
@@ -211,9 +231,8 @@ def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path
     week1, week2 = ["Anne-Marie Curie_7", "Blue-Bob_8"], ["Marie Curie_93", "Blue-Bob_94"]
     for n, week in enumerate((week1, week2), 1):
         names = {f"{name}_assignsubmission_file_/problem.py": term.right for name in week}
-        term.grade(write(tmp_path / f"week{n}", names), only=f"0{n}")
-    suggested = csv.reader((term.out / "names-suggested.csv").open(encoding="utf-8"))
-    assert [row[:2] for row in suggested] == [["found", "means"], ["moodle:94", "moodle:8"]]
+        run = term.grade(write(tmp_path / f"week{n}", names), only=f"0{n}")
+    assert run.told[1:] == ["moodle:94,moodle:8,Blue-Bob"]
 
 
 def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> None:

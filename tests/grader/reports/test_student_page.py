@@ -14,9 +14,10 @@ import pytest
 from grader.grade.outcome import internal_result
 from grader.reports.dashboard import dashboard
 from grader.reports.identical import Identical, identical_files
+from grader.reports.page import write_pages
 from grader.reports.source_view import MOST_LINES, SourceView
 from grader.reports.sources import Sources
-from grader.reports.student_page import student_pages, write_student_pages
+from grader.reports.student_page import student_pages
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from tests.results import result_of
 
@@ -55,8 +56,7 @@ def sources(tmp_path: Path) -> Sources:
 def pages(
     results: list[SubmissionResult], sources: Sources, identical: Sequence[Identical] = ()
 ) -> dict[str, str]:
-    found = student_pages(results, sources, identical)
-    return {result.submission: page for result, page in found}
+    return dict(student_pages(results, sources, identical))
 
 
 def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
@@ -105,11 +105,11 @@ def test_pages_of_who_left_are_removed_and_others_left_alone(
 ) -> None:
     folder = tmp_path / "instructor"
     both = [student("ada"), student("bob")]
-    write_student_pages(both, sources, folder)
+    write_pages(student_pages(both, sources), folder)
     before = (folder / "ada.html").stat().st_mtime_ns
-    write_student_pages(both, sources, folder)
+    write_pages(student_pages(both, sources), folder)
     assert (folder / "ada.html").stat().st_mtime_ns == before
-    write_student_pages(both[:1], sources, folder)
+    write_pages(student_pages(both[:1], sources), folder)
     assert [path.name for path in folder.iterdir()] == ["ada.html"]
 
 

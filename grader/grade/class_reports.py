@@ -1,0 +1,112 @@
+"""The reports of a class: pages for students and for the instructor, and the gradebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from grader.course import REFERENCE, Course
+from grader.diagnose.unknown_answers import groups
+from grader.files import write_whole
+from grader.grade.preparing import GRADEBOOK
+from grader.grade.previous import RESULTS
+from grader.gradebook.roster import Matched
+from grader.reports.class_table import RunSummary
+from grader.reports.dashboard import ClassFacts, NamelessMistake, dashboard
+from grader.reports.feedback import feedback_page
+from grader.reports.gradebook_csv import write_gradebook
+from grader.reports.identical import identical_files
+from grader.reports.page import write_pages
+from grader.reports.sources import SOURCES, Sources
+from grader.reports.student_page import student_pages
+from grader.result import Policy, Status, SubmissionResult
+
+_INDEX, _FEEDBACK, _STUDENTS = "index.html", "feedback", "instructor"
+REPORT_FOLDERS = (RESULTS, _FEEDBACK, _STUDENTS, SOURCES)
+REPORT_FILES = (_INDEX, GRADEBOOK)
+"""What a run writes: whether it can is found at the start, not after hours."""
+
+
+class ClassReports:
+    """The reports of a class.
+
+    Args:
+        rows: the results of everybody, with what the book changes in them.
+        course: what was graded.
+        part: the only part that was asked for; None for all.
+
+    Attributes:
+        shown: the results as reports show them, sorted by submission.
+    """
+
+    def __init__(self, rows: Iterable[SubmissionResult], course: Course, part: str | None) -> None:
+        self._rows = list(rows)
+        self.shown = sorted(
+            (row.without_skipped() for row in self._rows), key=lambda row: row.submission
+        )
+        self._course = course
+        self._parts = {problem.id: problem.part for problem in course.problems()}
+        self._part = part
+
+    def problems(self) -> list[str]:
+        """Return the ids of the problems that count and that somebody has a result for.
+
+        They are all of them if nobody has a result for anything.
+        """
+        known = {problem.id for row in self._rows for problem in row.problems}
+        asked = {id for id, part in self._parts.items() if self._part in (None, part.id)}
+        return [id for id in self._counted() if id in known or not known and id in asked]
+
+    def _counted(self) -> list[str]:
+        return [id for id, part in self._parts.items() if not part.optional]
+
+    def optional(self) -> dict[str, list[str]]:
+        """Return the problems of each optional part that somebody tried or that was asked for."""
+        tried = {id for row in self._rows for id in row.optional}
+        shown: dict[str, list[str]] = {}
+        for id, part in self._parts.items():
+            if part.optional and part.id in {*tried, self._part}:
+                shown.setdefault(part.id, []).append(id)
+        return shown
+
+    def write(
+        self, out: Path, run: RunSummary, policy: Policy, matched: Matched, sources: Sources
+    ) -> None:
+        """Write all reports, the gradebook last.
+
+        Args:
+            out: the folder of reports.
+            run: what is to be said of the run.
+            policy: what students read of hidden tests.
+            matched: the class beside its roster.
+            sources: the files as they were graded.
+        """
+        problems, optional = self.problems(), self.optional()
+        identical = identical_files(self.shown, sources, self._own_files())
+        write_pages(
+            ((row.submission, feedback_page(row, policy)) for row in self.shown), out / _FEEDBACK
+        )
+        write_pages(student_pages(self.shown, sources, identical), out / _STUDENTS)
+        sections = {row.submission: matched.section(row.who) for row in self._rows}
+        sections = {name: section for name, section in sections.items() if section}
+        about = ClassFacts(run.news, sections, run.absent, _nameless(self.shown))
+        write_whole(out / _INDEX, dashboard(self.shown, problems, identical, optional, about))
+        write_gradebook(self.shown, self._counted(), out / GRADEBOOK, optional, sections)
+        sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
+
+    def _own_files(self) -> dict[str, dict[str, bytes]]:
+        """Return the course's own right files of each problem, by what reports call them."""
+        found: dict[str, dict[str, bytes]] = {}
+        for problem in self._course.problems():
+            files = self._course.right_files(problem).items()
+            named = [(n if n == REFERENCE else f"{n}.py", p) for n, p in files if p.is_file()]
+            found[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
+        return found
+
+
+def _nameless(results: Iterable[SubmissionResult]) -> list[NamelessMistake]:
+    valid = [result for result in results if result.status != Status.INTERNAL]
+    return [
+        NamelessMistake(each.problem, each.owners, each.failed, each.submissions)
+        for each in groups(valid)
+    ]
