@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
@@ -75,8 +75,19 @@ _TRACES = {
     # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
     "optim": ("Optimizer", "adamw()", "_single_tensor_", "_multi_tensor_", "::_fused_adam"),
     "clip_grad_norm_": ("clip_grad",),
-    # What torch.func's functions end in.
-    "derivatives": ("_vjp_with_argnums()", "_jvp_with_argnums()", "grad_and_value_impl()"),
+    # What torch.func's and torch.autograd's functions end in, and each derivative that is an operator.
+    "autograd": (
+        "backward",
+        "make_dual",
+        "enter_dual_level()",
+        "_vjp_with_argnums()",
+        "_jvp_with_argnums()",
+        "grad_and_value_impl()",
+        "_autograd_grad()",
+        "gradcheck()",
+        "register_hook()",
+        "retain_grad",
+    ),
 }
 
 
@@ -178,8 +189,8 @@ def refuse(function: FunctionType, refusal: Callable[..., Any]) -> None:
     function.__kwdefaults__ = {"refusal": refusal}
 
 
-def _refused(*args: Any, refusal: Callable[[], Any], **kwargs: Any) -> Any:
-    return refusal()
+def _refused(*args: Any, refusal: Callable[..., Any], **kwargs: Any) -> Any:
+    return refusal(*args, **kwargs)
 
 
 _betrayed = functools.cache(Betrayed)
@@ -204,11 +215,21 @@ def _functions_by_now(
     )
 
 
+def _is_differentiating() -> bool:
+    """Return whether autograd, or a transform of torch.func's, is what calls here."""
+    level = torch._C._functorch.peek_interpreter_stack()
+    if level is not None and level.key().name in ("Grad", "Jvp"):
+        return True
+    return torch._C._current_autograd_node() is not None
+
+
 class Guard:
     """A context in which calls of the named functions raise ForbiddenCall and are remembered.
 
     Args:
         names: the forbidden functions, each a key of the table above.
+        may_differentiate: returns whether what runs now may use autograd though it is forbidden. A
+            test may, to find out what is right.
 
     Attributes:
         called: the name of the first forbidden function that was called, or None. It stays set when
@@ -218,9 +239,12 @@ class Guard:
         KeyError: a name isn't known here.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(
+        self, names: Iterable[str], may_differentiate: Callable[[], bool] = lambda: False
+    ) -> None:
         self._names = tuple(names)
         self._betrayed = _betrayed(self._names)
+        self._may_differentiate = may_differentiate
         self.called: str | None = None
         self._stack = ExitStack()
 
@@ -238,10 +262,13 @@ class Guard:
     def look_at(self, name: str) -> None:
         """Raise ForbiddenCall when `name`, of a torch function or operator, is a forbidden one."""
         forbidden = self._betrayed[name]
-        if forbidden is not None:
-            self._raise(forbidden)
+        if forbidden is None and "autograd" in self._names and _is_differentiating():
+            forbidden = "autograd"
+        self._refuse(forbidden)
 
-    def _raise(self, forbidden: str | None) -> NoReturn:
+    def _refuse(self, forbidden: str | None) -> None:
+        if forbidden is None or (forbidden == "autograd" and self._may_differentiate()):
+            return
         self.called = self.called or forbidden
         raise ForbiddenCall(forbidden)
 
@@ -252,11 +279,24 @@ class Guard:
         before = [(f, f.__code__, f.__kwdefaults__) for f, _ in forbidden]
         try:
             for function, name in forbidden:
-                refuse(function, functools.partial(self._raise, name))
+                refuse(function, self._refusal(function, name))
             yield
         finally:
             for function, code, defaults in before:
                 function.__code__, function.__kwdefaults__ = code, defaults
+
+    def _refusal(self, function: FunctionType, name: str | None) -> Callable[..., Any]:
+        """Return what is called in a function's place: it is refused, or does as before."""
+        code, defaults = function.__code__, function.__kwdefaults__
+
+        def refusal(*args: Any, **kwargs: Any) -> Any:
+            self._refuse(name)
+            inside = function.__globals__, function.__name__, function.__defaults__
+            before = FunctionType(code, *inside, function.__closure__)
+            before.__kwdefaults__ = defaults
+            return before(*args, **kwargs)
+
+        return refusal
 
 
 class _Functions(TorchFunctionMode):

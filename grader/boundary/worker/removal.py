@@ -7,7 +7,9 @@ It happens before the first line of that code runs, and for good:
   for whoever chooses the key by hand. What holds these kernels in place is kept alive without a
   reference in Python, so nothing can be found that would put the former ones back;
 - what torch has written in Python gets code that raises it, whatever name leads there;
-- other roads to the kernels (`ROADS`) are closed for all that a student may run.
+- other roads to the kernels (`ROADS`) are closed for all that a student may run;
+- where autograd is forbidden, no operator records anything (`_record_nothing`), so that there is
+  nothing to differentiate, whoever starts it and however.
 
 `refuse_later` keeps it so: it refuses what is loaded later, and what is called by its address.
 """
@@ -16,11 +18,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType
 from typing import Any
 
 import torch
@@ -93,14 +96,12 @@ def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
     It takes some milliseconds, so a process that forks others had better ask beforehand.
     """
-    betrayed, dispatch_keys = Betrayed(), _dispatch_keys()
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    found = {
-        name: tuple(key for key in dispatch_keys if has_kernel(name, key))
-        for name in torch._C._dispatch_get_all_op_names()
-        if betrayed[name]
-    }
-    return tuple((name, ("CPU", *keys)) for name, keys in found.items())
+    betrayed, registered = Betrayed(), torch._C._dispatch_get_registrations_for_dispatch_key
+    found = {name: ["CPU"] for name in torch._C._dispatch_get_all_op_names() if betrayed[name]}
+    for key in _dispatch_keys():
+        for name in found.keys() & {*registered(key)}:
+            found[name].append(key)
+    return tuple((name, tuple(keys)) for name, keys in found.items())
 
 
 def _dispatch_keys() -> list[str]:
@@ -139,6 +140,9 @@ def remove(names: Iterable[str], called: list[str]) -> None:
         forbidden = forbidden_code(betrayed, function.__code__)
         if forbidden is not None:
             refuse(function, _refusal(forbidden, called))
+    if betrayed["backward"]:
+        _record_nothing()
+        _refuse_in_c(_refusal("autograd", called))
 
 
 def _replace_kernels(betrayed: Betrayed, called: list[str]) -> None:
@@ -152,6 +156,44 @@ def _replace_kernels(betrayed: Betrayed, called: list[str]) -> None:
             space, _, rest = name.partition("::")
             for key in keys:
                 libraries[space].impl(rest, key, _refusal(forbidden, called), False)
+
+
+def _record_nothing() -> None:
+    """Let every operator go on as if autograd were not there, in either of its modes.
+
+    Its formulas are in the kernels of these keys and nowhere else: those of forward mode too, and
+    those that torch.func calls. TorchScript has some of its own, for what it optimizes.
+    """
+    torch._C._set_graph_executor_optimize(False)
+    libraries: dict[str, Any] = {}
+    for key in _dispatch_keys():
+        names = torch._C._dispatch_get_registrations_for_dispatch_key(key)
+        for name in names if key.startswith("Autograd") else ():
+            space, _, rest = name.partition("::")
+            libraries[space] = libraries.get(space) or _library(space)
+            libraries[space].impl(rest, key, torch.library.fallthrough_kernel, False)
+
+
+_IN_C = (
+    *("run_backward", "_grad_increment_nesting", "_jvp_increment_nesting", "_enter_dual_level"),
+    *("_jit_differentiate", "_jit_pass_create_autodiff_subgraphs"),
+    *("_set_graph_executor_optimize", "_jit_set_profiling_executor", "_jit_set_profiling_mode"),
+)
+"""What starts autograd, written in C, or makes TorchScript find derivatives again."""
+
+
+def _refuse_in_c(refusal: Callable[..., Any]) -> None:
+    """Put a refusal in the place of functions of C, wherever torch's modules keep them."""
+    gc.unfreeze()  # what is frozen would not be found
+    found = [o for o in gc.get_objects() if type(o) in _C_FUNCTIONS and o.__name__ in _IN_C]
+    numbers = {id(function) for function in found}
+    for owner in gc.get_referrers(*found):
+        if type(owner) is dict:
+            owner.update({name: refusal for name, o in owner.items() if id(o) in numbers})
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(torch._C._ImperativeEngine))
+
+
+_C_FUNCTIONS = (BuiltinFunctionType, MethodDescriptorType)
 
 
 def _library(space: str) -> Any:
