@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -84,6 +84,7 @@ class Entry:
         difficulty: in a word or a few.
         minutes: how long most people take, at least and at most.
         forbidden: the functions that a student's code may not call.
+        forbidden_in: what else it may not call in some function or class, by that one's name.
     """
 
     id: str
@@ -93,6 +94,17 @@ class Entry:
     difficulty: str
     minutes: tuple[int, int]
     forbidden: tuple[str, ...] = ()
+    forbidden_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return what may not be called where functions and classes of these names are tested."""
+        own = [each for name, more in self.forbidden_in.items() if name in names for each in more]
+        return (*self.forbidden, *dict.fromkeys(own))
+
+    def all_forbidden(self) -> list[tuple[str, ...]]:
+        """Return what may not be called anywhere, and what in some function or class, each once."""
+        of_some = [self.forbidden_where({name}) for name in self.forbidden_in]
+        return [*dict.fromkeys([self.forbidden, *of_some])]
 
 
 @dataclass(frozen=True)
@@ -225,6 +237,7 @@ _KINDS: Mapping[str, Any] = {
     "float": (int, float),
     "tuple[str, ...]": list,
     "tuple[int, int]": list,
+    "Mapping[str, tuple[str, ...]]": dict,
 }
 """What TOML gives for the fields of the tables, by how these are annotated."""
 
@@ -247,11 +260,16 @@ def _read(table: type[_TomlTable], given: Any, where: str) -> _TomlTable:
             raise ValueError(f"{name}: '{key}' is not known; known are {', '.join(kinds)}")
         if not isinstance(value, _KINDS[kinds[key]]) or kinds[key] == "float" and value is True:
             raise ValueError(f"{name}: '{key}' should be of kind {kinds[key]}, and is {value!r}")
-    values = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
     try:
-        return table(**values)
+        return table(**{key: _without_lists(value) for key, value in given.items()})
     except TypeError as error:  # it says which argument is missing
         raise ValueError(f"{name}: {str(error).partition('() ')[2]}") from None
+
+
+def _without_lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_lists(each) for key, each in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:

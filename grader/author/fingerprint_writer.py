@@ -117,7 +117,7 @@ def _instrument_sha256(problem: Problem) -> str:
     code = sha256_of({str(n): path for n, path in enumerate(in_order)})
     values = numpy if problem.manifest.values == "numpy" else torch
     version = str(values.__version__)
-    return "\n".join([code, version.partition("+")[0], *problem.entry.forbidden])
+    return "\n".join([code, version.partition("+")[0], *map(str, problem.entry.all_forbidden())])
 
 
 _DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,7 +23,7 @@ from grader.author.weights import NotesNames, Weight, is_settled
 from grader.code.quiet import quiet
 from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.fingerprints import Text
-from grader.diagnose.probe import Answers, ask
+from grader.diagnose.probe import Answers, ask_where
 from grader.errors import CannotLoad, InternalError
 from grader.grade.processes import Process, processes
 from grader.result import ProblemResult, Status, TestResult
@@ -188,7 +188,7 @@ def run(
     # under it, and the variants the probe.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     is_mistake = candidate.kind is CandidateKind.MISTAKE
-    forbidden = is_mistake and _names_forbidden(candidate, tests.forbidden)
+    forbidden = is_mistake and _names_forbidden(candidate)
     watch = forbidden or not is_mistake
     torch.set_num_threads(1)  # as everywhere where tests run; the one before may have left another
     if answers is None:
@@ -216,8 +216,7 @@ def run(
 @torch.enable_grad()
 def run_these(candidate: Candidate, tests: Iterable[str], *, root: Path) -> list[TestResult]:
     """Run a mistake through some tests only, and return how they end."""
-    forbidden = _suite(candidate.problem, root).tests_of(candidate.problem).forbidden
-    watch = _names_forbidden(candidate, forbidden)
+    watch = _names_forbidden(candidate)
     return _run_once(candidate, candidate.conditions, root, watch=watch, tests=tests).tests
 
 
@@ -323,7 +322,8 @@ def _suite(problem: Problem, root: Path) -> Suite:
     return Suite([problem], root)
 
 
-def _names_forbidden(candidate: Candidate, forbidden: tuple[str, ...]) -> bool:
+def _names_forbidden(candidate: Candidate) -> bool:
+    forbidden = {name for names in candidate.problem.entry.all_forbidden() for name in names}
     names = [_folded(name) for name in forbidden]  # nn.LogSoftmax calls log_softmax
     whole = _folded(candidate.source.decode())
     if not any(name in whole for name in names):
@@ -340,13 +340,13 @@ def _folded(text: str) -> str:
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
     # Mistakes print, do what torch warns of, and leave gradients off.
     with quiet(), torch.enable_grad(), _as_file(candidate) as opener:
-        try:
-            code = opener(candidate.problem)
-        except CannotLoad:
-            return {}
         if tests.probe is None:
             return {}
-        return ask(tests.probe, code, tests.forbidden if watch else ())
+        open_code = partial(opener, candidate.problem)
+        try:
+            return ask_where(tests.probe, candidate.problem.entry, open_code, watch=watch)
+        except CannotLoad:
+            return {}
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:

@@ -71,19 +71,19 @@ def sweep_findings(
         jobs: how many processes share torch's names among them.
         write: whether to keep for which problems nothing was left.
     """
-    forbidden = {p.id: p.entry.forbidden for p in problems if p.entry.forbidden}
-    rests_on = {id: _rests_on(names) for id, names in forbidden.items()}
+    forbidden = {p.id: [*filter(None, p.entry.all_forbidden())] for p in problems}
+    rests_on = {id: _rests_on(sets) for id, sets in forbidden.items() if sets}
     record = course.root / "solutions" / "swept.json"
     kept = _kept(record)
     todo = {id: forbidden[id] for id in rests_on if kept.get(id) != rests_on[id]}
     if not todo:
         return []
-    sets = [*dict.fromkeys(todo.values())]
+    sets = [*dict.fromkeys(names for of_one in todo.values() for names in of_one)]
     with several(jobs) as each:
         shares = [*each(partial(_left_open_of_a_share, sets, jobs), range(jobs))]
     found = {
-        id: [sentence for left in shares for sentence in left.get(names, [])]
-        for id, names in todo.items()
+        id: [text for names in of_one for left in shares for text in left.get(names, [])]
+        for id, of_one in todo.items()
     }
     if write and all(shares):  # of a share that had no sandbox nothing is known
         clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
@@ -100,10 +100,10 @@ def _kept(record: Path) -> dict[str, str]:
     return kept if isinstance(kept, dict) else {}
 
 
-def _rests_on(forbidden: tuple[str, ...]) -> str:
+def _rests_on(forbidden: Iterable[tuple[str, ...]]) -> str:
     """Return a hash over all on which hangs what the sweep finds for some forbidden functions."""
     code = sha256_of({path.name: path for path in (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)})
-    told = "\n".join([torch.__version__.partition("+")[0], *forbidden, code])
+    told = "\n".join([torch.__version__.partition("+")[0], *map(" ".join, forbidden), code])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

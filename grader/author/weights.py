@@ -126,9 +126,9 @@ class NotesNames:
         """Return the module, watched."""
         return _Watched(self._files(problem, forbidden), self._note)
 
-    def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
-        """Return the module loaded again, watched."""
-        return _Watched(self._files.reopen(problem, forbidden), self._note)
+    def forget(self, problem: Problem) -> None:
+        """Have the module loaded again."""
+        self._files.forget(problem)
 
     def _note(self, name: str) -> None:
         self.asked[self._test] |= {name}

@@ -73,8 +73,8 @@ _TRACES = {
     "rms_norm": ("rms_norm",),
     "TransformerEncoderLayer": ("transformer_encoder_layer", "TransformerEncoderLayer"),
     # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
-    "optim": ("Optimizer", "adamw()", "_single_tensor_", "_multi_tensor_", "::_fused_adam"),
-    "clip_grad_norm_": ("clip_grad",),
+    "optim": ("Optimizer", "::_fused_ada", "::_fused_sgd"),
+    "clip_grad_norm_": ("clip_grad", "get_total_norm()"),
     # What torch.func's and torch.autograd's functions end in, and each derivative that is an operator.
     "autograd": (
         "backward",
@@ -89,6 +89,10 @@ _TRACES = {
         "retain_grad",
     ),
 }
+
+
+_FOLDERS = {"optim": "/optim/"}
+"""Where torch has nothing but forbidden functions, by what these are called together."""
 
 
 def without_compiler() -> None:
@@ -134,6 +138,7 @@ class Betrayed(dict[str, str | None]):
 
     Attributes:
         traces: the parts of names that betray a function, in small letters, each with the function.
+        folders: parts of paths that do so, for torch's Python code, each with the function.
 
     Raises:
         KeyError: a name isn't known here.
@@ -141,7 +146,9 @@ class Betrayed(dict[str, str | None]):
 
     def __init__(self, names: Iterable[str] = tuple(_TRACES)) -> None:
         super().__init__()
+        names = tuple(names)
         self.traces = {trace.lower(): name for name in names for trace in _TRACES[name]}
+        self.folders = {_FOLDERS[name]: name for name in names if name in _FOLDERS}
 
     def __missing__(self, name: str) -> str | None:
         found = [trace for trace in self.traces if trace in name.lower()]
@@ -160,6 +167,9 @@ def forbidden_code(betrayed: Betrayed, code: CodeType) -> str | None:
     """
     if not code.co_filename.startswith(TORCH):
         return None
+    for folder, forbidden in betrayed.folders.items():
+        if folder in code.co_filename:
+            return forbidden
     owner, _, name = code.co_qualname.rpartition(".")
     makes = name != "__call__" and (name.startswith("__") or any(m in name for m in _MAKING))
     return betrayed[f"{name}()"] or betrayed["" if makes else owner]
@@ -208,10 +218,12 @@ def _functions_by_now(
 ) -> tuple[tuple[FunctionType, str | None], ...]:
     """Return torch's functions that are forbidden, each with its name, until it loads more."""
     betrayed = _betrayed(names)
+    found = functions_of_torch(betrayed)
+    named = [(function, forbidden_code(betrayed, function.__code__)) for function in found]
     return tuple(
-        (function, forbidden_code(betrayed, function.__code__))
-        for function in functions_of_torch(betrayed)
-        if not function.__code__.co_filename.startswith(_DECOMPOSITIONS)
+        (function, name)
+        for function, name in named
+        if name == "autograd" or not function.__code__.co_filename.startswith(_DECOMPOSITIONS)
     )
 
 

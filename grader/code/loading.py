@@ -119,6 +119,14 @@ def is_students(frame: FrameType) -> bool:
     return bool(frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE))
 
 
+def not_for_a_student() -> bool:
+    """Return whether no student's code is among what led here."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_students(frame):
+        frame = frame.f_back
+    return frame is None
+
+
 def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
     """Return line number, function, the line's text, and the innermost frame of the student's."""
     found = None

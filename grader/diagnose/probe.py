@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,8 @@ import torch
 from grader.code.course_modules import modules_of_course
 from grader.code.forbidden import Guard
 from grader.code.interrupt import DoesNotEnd, time_limit
-from grader.code.loading import load_module
-from grader.course import Problem
+from grader.code.loading import load_module, not_for_a_student
+from grader.course import Entry, Problem
 from grader.diagnose.answers import Answer, attempt
 
 PROBE_SECONDS = 10.0
@@ -69,21 +69,45 @@ def load_probe(problem: Problem) -> Probe | None:
     return probe
 
 
-def ask(probe: Probe, code: Any, forbidden: Iterable[str] = ()) -> dict[str, Answers]:
-    """Return the answers of a problem's code, part by part.
+def ask(probe: Probe, code: Any) -> dict[str, Answers]:
+    """Return the answers of a problem's code, part by part, where nothing is forbidden.
 
     There are none when the probe itself fails, or when the code takes too long over it.
 
     Args:
         probe: the questions.
         code: the student's module, or what stands for it.
-        forbidden: the functions whose call ends an answer, where that is watched here.
     """
     try:
-        with time_limit(PROBE_SECONDS), Guard(tuple(forbidden)):
+        with time_limit(PROBE_SECONDS):
             return {name: _asked(part) for name, part in probe(code).items()}
     except (Exception, DoesNotEnd):
         return {}
+
+
+def ask_where(
+    probe: Probe, entry: Entry, open_code: Callable[[tuple[str, ...]], Any], *, watch: bool
+) -> dict[str, Answers]:
+    """Return the answers of a problem's code, each part's where some functions are forbidden.
+
+    Args:
+        probe: the questions.
+        entry: which functions are forbidden.
+        open_code: returns the code that may not call some functions; may raise CannotLoad.
+        watch: whether to look out for forbidden calls here, which end an answer.
+    """
+    codes = {forbidden: open_code(forbidden) for forbidden in entry.all_forbidden()}
+    found = {}
+    try:
+        with time_limit(PROBE_SECONDS):
+            parts = {forbidden: probe(code) for forbidden, code in codes.items()}
+            for name in parts[entry.forbidden]:
+                forbidden = entry.forbidden_where({owner(name)})
+                with Guard(forbidden if watch else (), not_for_a_student):
+                    found[name] = _asked(parts[forbidden][name])
+    except (Exception, DoesNotEnd):
+        return {}
+    return found
 
 
 def _asked(part: Part) -> Answers:

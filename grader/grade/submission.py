@@ -121,8 +121,8 @@ class Grader:
 class Opened:
     """Opens each of a submission's files behind the boundary.
 
-    One process lives at a time, so what it may have of memory is what the submission may have. A
-    file that is asked for again after another one is loaded again.
+    One problem's processes live at a time, one for each set of forbidden functions. A file that is
+    asked for again after another one is loaded again.
 
     Args:
         submission: whose files.
@@ -136,37 +136,39 @@ class Opened:
         self._files = submission.files
         self._boundary = boundary
         self._budget = boundary.budget(seconds)
-        self._opened: dict[str, RemoteProblem | CannotLoad] = {}
+        self._opened: dict[tuple[str, tuple[str, ...]], RemoteProblem | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
         """Return what stands for the problem's module, for another test; may raise CannotLoad."""
         self._end_all_but(problem.id)
-        if problem.id not in self._opened:
-            self._opened[problem.id] = self._open(self._files[problem.id], forbidden)
-        opened = self._opened[problem.id]
+        if (problem.id, forbidden) not in self._opened:
+            file = self._files[problem.id]
+            self._opened[problem.id, forbidden] = self._open(file, forbidden)
+        opened = self._opened[problem.id, forbidden]
         if isinstance(opened, CannotLoad):
             raise opened.without_traceback()
         opened.begin_test()
         return opened
 
-    def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
-        """Load the file in a new process and return what stands for its module."""
-        self(problem, forbidden).close()  # what could not be loaded isn't tried again
-        del self._opened[problem.id]
-        return self(problem, forbidden)
+    def forget(self, problem: Problem) -> None:
+        """Load the file in a new process next time; what could not be loaded isn't tried again."""
+        for key, opened in list(self._opened.items()):
+            if key[0] == problem.id and isinstance(opened, RemoteProblem):
+                opened.close()
+                del self._opened[key]
 
     def tried(self, problem: Problem) -> list[str]:
         """Return what the problem's file tried while it was loaded, in sentences."""
-        opened = self._opened.get(problem.id)
-        number = problem.id[:2]
-        return [f"{number}: {t}" for t in opened.tried] if isinstance(opened, RemoteProblem) else []
+        opened = [each for (id, _), each in self._opened.items() if id == problem.id]
+        tried = [text for each in opened if isinstance(each, RemoteProblem) for text in each.tried]
+        return [f"{problem.id[:2]}: {text}" for text in dict.fromkeys(tried)]
 
     def close(self) -> None:
         """End the processes that the files run in."""
         self._end_all_but("")
 
     def _end_all_but(self, id: str) -> None:
-        for other, opened in self._opened.items():
+        for (other, _), opened in self._opened.items():
             if other != id and isinstance(opened, RemoteProblem):
                 opened.close()
 

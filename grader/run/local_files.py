@@ -40,15 +40,10 @@ class LocalFiles:
             raise opened.without_traceback()
         return opened
 
-    def reopen(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
-        """Load the module anew and return it.
-
-        Raises:
-            CannotLoad: the file isn't there or doesn't run.
-        """
-        self(problem, forbidden)  # what could not be loaded, and may never end, isn't tried again
-        del self._opened[problem.id]
-        return self(problem, forbidden)
+    def forget(self, problem: Problem) -> None:
+        """Load the module anew when it is asked for next; what can't be loaded isn't tried again."""
+        if isinstance(self._opened.get(problem.id), ModuleType):
+            del self._opened[problem.id]
 
     def _load(self, problem: Problem) -> ModuleType | CannotLoad:
         path = self._find(problem)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
-from grader.diagnose.probe import ask
+from grader.diagnose.probe import ask_where
 from grader.errors import CannotLoad
 from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
 from grader.run.records import CollectedTest, ProblemTests
@@ -55,12 +56,14 @@ def name_mistakes(session: Session) -> None:
 def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     found: list[Evidence] = []
     if tests.probe is not None:
+        session.open_problem.forget(tests.problem)
+        open_problem = partial(session.open_problem, tests.problem)
         try:
-            code = session.open_problem.reopen(tests.problem, tests.forbidden)
+            entry = tests.problem.entry
+            answers = ask_where(tests.probe, entry, open_problem, watch=session.watch)
         except CannotLoad:
             return
-        known, watched = tests.fingerprints, tests.forbidden if session.watch else ()
-        answers = ask(tests.probe, code, watched)
+        known = tests.fingerprints
         found = diagnose(known, answers)
         result.unknown = unnamed(known, answers, found)
     if not found and _keeps_something(session, tests.problem.id):
@@ -137,11 +140,7 @@ def _keeps_something(session: Session, problem: str) -> bool:
 
 def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:
     """Return the ids of those tests that pass when they run again, with the file loaded again."""
-    problem = tests[0].tests
-    try:
-        session.open_problem.reopen(problem.problem, problem.forbidden)
-    except CannotLoad:
-        return set()
+    session.open_problem.forget(tests[0].problem)
     again = Session(session.open_problem, seed=session.seed, watch=session.watch)
     ended = [run_test(test, again).result for test in tests]
     return {result.id for result in ended if result.status is Status.PASSED}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -45,11 +45,6 @@ class ProblemTests:
     module: ModuleType
     salt: bytes
     first_hidden_line: int | None
-
-    @cached_property
-    def forbidden(self) -> tuple[str, ...]:
-        """The functions that the problem forbids."""
-        return self.problem.entry.forbidden
 
     @cached_property
     def values(self) -> str:
@@ -120,6 +115,11 @@ class CollectedTest:
         """The problem that it is a test of."""
         return self.tests.problem
 
+    @cached_property
+    def forbidden(self) -> tuple[str, ...]:
+        """The functions that the student's code may not call in it."""
+        return self.problem.entry.forbidden_where(_names_in(self.function))
+
     @property
     def name(self) -> str:
         """The function's name, without the case."""
@@ -155,7 +155,8 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
         )
     problem = Problem(path.parent)
     try:
-        Betrayed(problem.entry.forbidden)
+        for forbidden in problem.entry.all_forbidden():
+            Betrayed(forbidden)
     except KeyError as error:
         known = ", ".join(sorted({*Betrayed().traces.values()}))
         forbids = f"{problem.id} forbids {error}, which is not known"
@@ -174,6 +175,22 @@ def _salt(problem: Problem) -> bytes:
         return bytes.fromhex(path.read_text(encoding="ascii")) if path.is_file() else b""
     except ValueError:
         raise CourseError(f"{path} should have hexadecimal digits only") from None
+
+
+def _names_in(test: Callable[..., None]) -> set[str]:
+    """Return the names in a test's code, and in that of functions of its file that it names.
+
+    So a test belongs to the functions and classes of the student's file that it uses.
+    """
+    found: set[str] = set()
+    waiting = [test.__code__]
+    while waiting:
+        code = waiting.pop()
+        beside = (test.__globals__.get(name) for name in {*code.co_names} - found)
+        found |= {*code.co_names}
+        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
+        waiting += [f.__code__ for f in beside if isinstance(f, FunctionType)]
+    return found
 
 
 def _function_key(item: pytest.Item) -> tuple[Path, str]:

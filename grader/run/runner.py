@@ -14,6 +14,7 @@ import torch
 
 from grader.code.forbidden import Guard
 from grader.code.interrupt import time_limit
+from grader.code.loading import not_for_a_student
 from grader.code.time_limit import TIMEOUT_SECONDS, Stopwatch
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
@@ -64,7 +65,7 @@ def run_test(
         BdbQuit: the user left the debugger; or pytest's exception for that.
     """
     session.on_start(test.problem.id, test.id)
-    guard = Guard(test.tests.forbidden if session.watch else ())
+    guard = Guard(test.forbidden if session.watch else (), not_for_a_student)
     exception, seconds = _call(test, session, guard, timeout)
     try:
         if exception is not None:
@@ -143,7 +144,7 @@ def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
     for name in test.fixtures:
         match name:
             case "problem":
-                values[name] = session.open_problem(test.problem, test.tests.forbidden)
+                values[name] = session.open_problem(test.problem, test.forbidden)
             case "solution":
                 values[name] = test.tests.solution
             case "rng":

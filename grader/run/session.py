@@ -16,15 +16,18 @@ class Opener(Protocol):
     """Gives a problem's code to the tests that ask for it: a module, or what acts like one."""
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
-        """Return the code, the same for all tests; may raise CannotLoad.
+        """Return the code, the same for all tests that forbid the same; may raise CannotLoad.
 
         Args:
             problem: whose tests ask.
-            forbidden: the functions that the problem forbids.
+            forbidden: the functions that the code may not call.
         """
 
-    def reopen(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
-        """Return the code loaded again, without what previous calls may have left in it."""
+    def forget(self, problem: Problem) -> None:
+        """Have the code loaded again, without what previous calls may have left in it.
+
+        What could not be loaded, and may never end, isn't tried again.
+        """
 
 
 class Session:

@@ -231,10 +231,11 @@ def refuse_later(names: Iterable[str], called: list[str]) -> None:
             refused.
         called: where to note the first one that was asked for.
     """
-    traces = tuple(Betrayed(names).traces.items())
-    if not traces:
+    betrayed = Betrayed(names)
+    if not betrayed.traces:
         return
-    _hook.__defaults__ = (traces, called, *_KNOWN)
+    traces, folders = tuple(betrayed.traces.items()), tuple(betrayed.folders.items())
+    _hook.__defaults__ = (traces, folders, called, *_KNOWN)
     sys.addaudithook(_hook)
 
 
@@ -245,6 +246,7 @@ def _hook(
     event: str,
     args: tuple[Any, ...],
     traces: Any = (),
+    folders: Any = (),
     called: Any = None,
     torch: Any = "",
     package: Any = "",
@@ -271,7 +273,8 @@ def _hook(
         if type(code) is code_type and code.co_filename.startswith(torch):
             found.extend(code.co_consts)
             name = code.co_qualname.lower()
-            for trace, forbidden in traces:
-                if trace in name:
-                    called[:] = called or [forbidden]
-                    raise forbidden_call(forbidden)
+            why = [forbidden for trace, forbidden in traces if trace in name]
+            why += [forbidden for folder, forbidden in folders if folder in code.co_filename]
+            for forbidden in why:
+                called[:] = called or [forbidden]
+                raise forbidden_call(forbidden)

@@ -66,21 +66,26 @@ def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
     """Run a file statement by statement, without those that need a forbidden function.
 
     To compare one's own function with torch's while the file is loaded is no offence; there is just
-    nothing to compare with. What such a statement would have named is missing then, and so what
-    needs these names is left out as well.
+    nothing to compare with. What such a statement would have named is missing then, or changed, as
+    the gradient of a tensor; so what needs that is left out as well.
     """
-    missing: set[str] = set()
+    left_out: list[ast.stmt] = []
     for statement in file.body:
         part = ast.Module([statement], [])
         code = compile(part, FILE, "exec", flags, dont_inherit=True)
         try:
             exec(code, module.__dict__)
-        except ForbiddenCall:
-            missing |= _names_set(statement)
-        except NameError as error:
-            if error.name not in missing:
+        except Exception as error:
+            if not isinstance(error, ForbiddenCall) and not _may_follow(error, left_out):
                 raise
-            missing |= _names_set(statement)
+            left_out.append(statement)
+
+
+def _may_follow(error: Exception, left_out: list[ast.stmt]) -> bool:
+    """Return whether an error may be there because some statements were left out."""
+    if isinstance(error, NameError):
+        return any(error.name in _names_set(statement) for statement in left_out)
+    return bool(left_out)
 
 
 def _names_set(statement: ast.stmt) -> set[str]:

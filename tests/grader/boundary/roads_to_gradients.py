@@ -39,10 +39,6 @@ OPERATORS = {
         "torch.ops.aten._softmax_backward_data.default.redispatch("
         "torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), grad, weights, -1, weights.dtype)"
     ),
-    "overrides off": (
-        "torch._C.DisableTorchFunction().__enter__() or "
-        "torch._softmax_backward_data(grad, weights, -1, weights.dtype)"
-    ),
     "vmap": (
         "torch.vmap(lambda g, w: torch._softmax_backward_data(g, w, -1, w.dtype))(grad, weights)"
     ),
@@ -62,6 +58,10 @@ FUNCTIONS = {
         x = scores_of(weights)
         torch.autograd.backward([by_formula(x)], [grad])
         return x.grad
+    """,
+    "overrides off": """
+        with torch._C.DisableTorchFunction():
+            return torch._softmax_backward_data(grad, weights, -1, weights.dtype)
     """,
     "gradients of a formula": """
         x = scores_of(weights)
@@ -141,13 +141,12 @@ FUNCTIONS = {
         import torch._C._functorch as functorch
 
         level = functorch._grad_increment_nesting()
-        functorch.set_inplace_requires_grad_allowed(True)
         try:
+            functorch.set_inplace_requires_grad_allowed(True)
             x = functorch._wrap_for_grad(weights, level).log().requires_grad_()
             y = by_formula(x)
             return functorch._unwrap_for_grad(torch.autograd.grad(y, x, grad)[0], level)
         finally:
-            functorch.set_inplace_requires_grad_allowed(False)
             functorch._grad_decrement_nesting()
     """,
     "level of dual numbers": """
