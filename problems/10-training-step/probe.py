@@ -464,6 +464,15 @@ def about_evaluation(problem):
         gone = [g is None or not g.any() for g in model.gradients().values()]
         return torch.tensor([all(same), all(kept), any(gone)])
 
+    def records():
+        with torch.inference_mode():  # PyTorch refuses to keep such weights for a backward pass
+            model = bench()
+        try:
+            model.evaluate([*batches])
+        except RuntimeError as error:
+            return "saved for backward" in str(error)
+        return False
+
     return Part(
         main={
             "three batches": loss,
@@ -477,5 +486,6 @@ def about_evaluation(problem):
             "kind": lambda: edges.kind(bench().evaluate([*batches])),
             "rounded": lambda: is_rounded(bench().evaluate([*batches])),
             "empties": empties,
+            "records": records,
         },
     )

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 
 from grader.code.cost import counting
-from grader.code.forbidden import ForbiddenCall
 from grader.run.calls import answers
 from grader.run.compare import check, check_form, check_number, require
 from shared.oracles.attention import attend_by_hand, softmax_by_hand
@@ -139,21 +138,6 @@ def returned(function, given, call, change=torch.Tensor.clone):
     return found
 
 
-def answered(function, given, call, change=torch.Tensor.clone):
-    """What one of the first three functions returns; none of them may call autograd.
-
-    Whatever does so stops where nothing can be differentiated, and nowhere else.
-    """
-    found = returned(function, given, call, change)
-    try:
-        with torch.inference_mode():
-            function(*map(change, given.values()))
-    except (RuntimeError, TypeError):
-        function(*map(change, given.values()))  # it may stop at any second call
-        raise ForbiddenCall("autograd") from None
-    return found
-
-
 def check_attention(problem, given, expected, call, **near):
     """Compare the three gradients of an attention. What is handed over are copies.
 
@@ -165,7 +149,7 @@ def check_attention(problem, given, expected, call, **near):
         near: allowed differences, as for `check`.
     """
     named = dict(zip(("q", "k", "v", "grad", "mask"), given, strict=False))
-    found = three(answered(problem.attention_backward, named, call), call)
+    found = three(returned(problem.attention_backward, named, call), call)
     for (name, gradient), right in zip(found.items(), expected, strict=True):
         check(gradient, right, f"d{name} of {call}", **near)
 
@@ -347,7 +331,7 @@ def test_attention_backward_by_small_steps(problem, rng, causal):
     given = {"q": q, "k": k, "v": v, "grad": grad}
     given |= {"mask": torch.ones(4, 4, dtype=torch.bool).tril()} if causal else {}
     call = f"attention_backward(q, k, v, grad{', causal_mask' if causal else ''})"
-    found = three(answered(problem.attention_backward, given, call), call)
+    found = three(returned(problem.attention_backward, given, call), call)
     for name, like in zip(NAMES, (q, k, v), strict=True):
         check_form(found[name], like, f"d{name} of {call}")
     numbers = dict(zip(NAMES, (q, k, v), strict=True))
@@ -451,7 +435,7 @@ def test_cross_entropy_backward_in_numbers(problem):
     expected = torch.tensor([[-0.4, 0.3, 0.1], [third, third, third - 0.5]])
     call = f"cross_entropy_backward(tensor({logits.tolist()}), tensor({targets.tolist()}))"
     given = {"logits": logits, "targets": targets}
-    check(answered(problem.cross_entropy_backward, given, call), expected, call)
+    check(returned(problem.cross_entropy_backward, given, call), expected, call)
 
 
 @pytest.mark.points(0.5)
@@ -470,7 +454,7 @@ def check_cross_entropy(problem, logits, targets, call, **near):
     expected = cross_entropy_backward_by_hand(rows, targets.flatten().tolist())
     expected = torch.tensor(expected, dtype=DOUBLE).reshape(logits.shape).to(logits.dtype)
     given = {"logits": logits, "targets": targets}
-    found = answered(problem.cross_entropy_backward, given, call)
+    found = returned(problem.cross_entropy_backward, given, call)
     check(found, expected, call, **near)
 
 
@@ -809,7 +793,7 @@ def worst_targets(weights, idx):
     return torch.full_like(idx, losses.index(max(losses)))
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
 def test_evaluate_leaves_the_mode(problem, rng, training):
     """evaluate drops nothing, and leaves mode, weights and gradients of the model as they were"""
@@ -828,6 +812,19 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
     )
     check_named(bench.weights(), weights, call)
     check_named(bench.gradients(), {n: w + 1 for n, w in weights.items()}, call)
+
+
+@pytest.mark.points(0.25)
+def test_evaluate_records_no_gradients(problem, rng):
+    """evaluate runs the model without recording gradients"""
+    with torch.inference_mode():  # PyTorch refuses to keep such weights for a backward pass
+        bench = problem.Bench(random_weights(rng), sgd=0.1)
+    call = "evaluate(model, batches)"
+    try:
+        bench.evaluate([random_batch(rng, 2, 5)])
+    except RuntimeError as error:
+        told = "PyTorch keeps all that the model computes for a backward pass. What prevents that?"
+        require("saved for backward" not in str(error), f"{call}\n{told}")
 
 
 # What holds for all
@@ -890,7 +887,7 @@ def test_dtype_is_kept(problem, rng):
         for call, each in zip(CALLS, three_calls(problem, rng, dtype), strict=True):
             function, given, expected = each
             call = f"{call} in {str(dtype).removeprefix('torch.')}"
-            check_results(answered(function, given, call), expected, call, all_digits=True)
+            check_results(returned(function, given, call), expected, call, all_digits=True)
 
 
 @pytest.mark.points(0.5)
@@ -901,7 +898,7 @@ def test_arguments_are_left_alone(problem, rng):
         with left_alone(call, **given), nothing_left_behind(call):
             check_results(function(**given), expected, call)
         call = f"{call} with transposed tensors"
-        check_results(answered(function, given, call, turned), expected, call)
+        check_results(returned(function, given, call, turned), expected, call)
 
 
 @pytest.mark.points(1.25)
@@ -910,9 +907,7 @@ def test_every_gradient_is_your_own(problem, rng):
     """The first three functions are written without backward, torch.autograd and torch.func"""
     for call, each in zip(CALLS, three_calls(problem, rng), strict=True):
         function, given, expected = each
-        check_results(answered(function, given, call), expected, call)
-        with torch.inference_mode():  # in which nothing can be differentiated
-            check_results(returned(function, given, call), expected, call)
+        check_results(returned(function, given, call), expected, call)
 
 
 # --- hidden tests ---
@@ -994,7 +989,7 @@ def test_hidden_digits(problem, rng):
         for call, each in zip(CALLS, three_calls(problem, rng, dtype), strict=True):
             function, given, expected = each
             call = f"{call} in {str(dtype).removeprefix('torch.')}"
-            found = answered(function, given, call, turned)
+            found = returned(function, given, call, turned)
             check_results(found, expected, call, all_digits=True)
 
 
@@ -1013,7 +1008,7 @@ def test_hidden_cross_entropy_backward(problem, solution, rng, shape):
             call = f"cross_entropy_backward(logits, targets) with logits near {shift}, {shape}"
             expected = solution.cross_entropy_backward(logits, each)
             given = {"logits": logits, "targets": each}
-            found = answered(problem.cross_entropy_backward, given, call, turned)
+            found = returned(problem.cross_entropy_backward, given, call, turned)
             check(found, expected, call)
 
 
