@@ -75,7 +75,7 @@ _TRACES = {
     # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
     "optim": ("Optimizer", "::_fused_ada", "::_fused_sgd"),
     "clip_grad_norm_": ("clip_grad", "get_total_norm()"),
-    # What torch.func's and torch.autograd's functions end in, and each derivative that is an operator.
+    # What torch.func's and torch.autograd's functions end in, and derivatives that are operators.
     "autograd": (
         "backward",
         "make_dual",

@@ -41,7 +41,7 @@ class LocalFiles:
         return opened
 
     def forget(self, problem: Problem) -> None:
-        """Load the module anew when it is asked for next; what can't be loaded isn't tried again."""
+        """Load the module anew next time; what can't be loaded isn't tried again."""
         if isinstance(self._opened.get(problem.id), ModuleType):
             del self._opened[problem.id]
 

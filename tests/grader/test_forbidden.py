@@ -23,7 +23,7 @@ PARTS_OF_A_BLOCK = (
     *("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm"),
     "TransformerEncoderLayer",
 )
-TRAINING = ("optim", "clip_grad_norm_", "derivatives")
+TRAINING = ("optim", "clip_grad_norm_")
 
 X = torch.randn(2, 3, 4)
 
@@ -132,10 +132,6 @@ class OwnOptimizer(torch.optim.Optimizer):
     """Adds nothing to torch's own."""
 
 
-def softmaxes(x: torch.Tensor) -> torch.Tensor:
-    return x.exp() / x.exp().sum(-1, keepdim=True)
-
-
 SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
     "AdamW": lambda: torch.optim.AdamW([W]),
     "SGD": lambda: torch.optim.SGD([W], lr=0.1),
@@ -144,13 +140,19 @@ SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
         [W.detach()], [X[0, 0, :3]], [X[0, 0, :3]], [X[0, 0, :3] ** 2], [], [torch.ones(())],
         amsgrad=False, beta1=0.9, beta2=0.99, lr=0.1, weight_decay=0.0, eps=1e-8, maximize=False,
     ),
+    "function for sparse gradients": lambda: sys.modules["torch.optim._functional"].sparse_adam(
+        [W.detach()], [X[0, 0, :3].to_sparse()], [X[0, 0, :3]], [X[0, 0, :3] ** 2], [1],
+        eps=1e-8, beta1=0.9, beta2=0.99, lr=0.1, maximize=False,
+    ),
+    "operator": lambda: torch._fused_adamw_(
+        [W.detach()], [W.grad], [torch.ones(3)], [torch.ones(3)], [], [torch.ones(())],
+        lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
+    ),
+    "schedule": lambda: torch.optim.lr_scheduler.LambdaLR.get_lr(W),
     "clip": lambda: nn.utils.clip_grad_norm_([W], 1.0),
     "clip by value": lambda: nn.utils.clip_grad_value_([W], 1.0),
     "clip to a norm": lambda: nn.utils.clip_grads_with_norm_([W], 1.0, torch.ones(())),
-    "vjp": lambda: torch.func.vjp(softmaxes, X),
-    "grad": lambda: torch.func.grad(lambda x: softmaxes(x).square().sum())(X),
-    "jacrev": lambda: torch.func.jacrev(softmaxes)(X[0]),
-    "jacfwd": lambda: torch.func.jacfwd(softmaxes)(X[0]),
+    "norm of all": lambda: nn.utils.get_total_norm([W.grad]),
 }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def test_a_record_has_all_that_running_a_test_takes(small_course: Course) -> Non
     assert (hidden.case, hidden.fixtures) == ({}, ("problem", "solution", "rng"))
     assert first.problem == small_course.problems()[0]
     assert first.tests is hidden.tests
-    assert first.tests.forbidden == ("softmax",)
+    assert first.forbidden == ("softmax",)
 
 
 def test_nothing_of_pytest_is_kept(small_course: Course) -> None:

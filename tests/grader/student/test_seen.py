@@ -48,7 +48,7 @@ def known(small_course: Course) -> Course:
     for number, text in enumerate(("def double(x): return x + x", TRIPLED)):
         path = small_course.root / f"source{number}.py"
         path.write_text(text, encoding="utf-8")
-        answers.append(ask(probe, load_module(path, f"source{number}"), ()))
+        answers.append(ask(probe, load_module(path, f"source{number}")))
         path.unlink()
     right, wrong = answers
     texts = {"tripled": Text("x is added once too often", LOOK)}
