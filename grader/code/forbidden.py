@@ -86,7 +86,6 @@ _TRACES = {
         "_autograd_grad()",
         "gradcheck()",
         "register_hook()",
-        "retain_grad",
     ),
 }
 

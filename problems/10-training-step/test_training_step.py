@@ -825,6 +825,8 @@ def test_evaluate_records_no_gradients(problem, rng):
     except RuntimeError as error:
         told = "PyTorch keeps all that the model computes for a backward pass. What prevents that?"
         require("saved for backward" not in str(error), f"{call}\n{told}")
+        if "inference tensor" not in str(error):  # nor lets it them want gradients again
+            raise
 
 
 # What holds for all

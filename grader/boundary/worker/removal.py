@@ -176,7 +176,7 @@ def _record_nothing() -> None:
 
 _IN_C = (
     *("run_backward", "_grad_increment_nesting", "_jvp_increment_nesting", "_enter_dual_level"),
-    *("_jit_differentiate", "_jit_pass_create_autodiff_subgraphs"),
+    *("retain_grad", "_jit_differentiate", "_jit_pass_create_autodiff_subgraphs"),
     *("_set_graph_executor_optimize", "_jit_set_profiling_executor", "_jit_set_profiling_mode"),
 )
 """What starts autograd, written in C, or makes TorchScript find derivatives again."""
@@ -190,7 +190,8 @@ def _refuse_in_c(refusal: Callable[..., Any]) -> None:
     for owner in gc.get_referrers(*found):
         if type(owner) is dict:
             owner.update({name: refusal for name, o in owner.items() if id(o) in numbers})
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(torch._C._ImperativeEngine))
+    for changed in (torch._C._ImperativeEngine, torch._C.TensorBase):
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(changed))
 
 
 _C_FUNCTIONS = (BuiltinFunctionType, MethodDescriptorType)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
 from types import ModuleType
 
 import pytest
@@ -76,3 +77,121 @@ def test_at_home_a_test_may_differentiate(given):
         torch.func.vjp(torch.exp, given[0])
     assert guard.called is None
     assert weights.grad is not None
+
+
+OTHERS = {
+    "attention": """
+        def f(q, k, v, grad):
+            found = torch._scaled_dot_product_flash_attention_for_cpu(q, k, v)
+            operator = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+            return operator(grad, q, k, v, *found, 0.0, False)
+        """,
+    "loss": """
+        def f(logits, *rest):
+            targets, weight = torch.zeros(4, dtype=torch.long), torch.ones(())
+            likely, total = torch.log_softmax(logits[0, 0], -1), torch.ones(())
+            operator = torch.ops.aten.nll_loss_backward
+            return operator(weight, likely, targets, None, 1, -100, total)
+        """,
+    "convolution": """
+        def f(q, k, v, grad):
+            return torch.nn.grad.conv2d_weight(q, k.shape, grad[..., :1, :1])
+        """,
+}
+
+
+@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
+def test_backward_passes_of_other_functions_are_gone(opened, source):
+    given, source = torch.randn(4, 1, 1, 4, 4), "import torch\n" + textwrap.dedent(source)
+    with pytest.raises(ForbiddenCall, match="^autograd$"):
+        opened(source, FORBIDDEN).f(*given)
+    opened(source).f(*given)
+
+
+RIGHT = {
+    "gradients at the end": """
+        x = torch.rand(2, 3).requires_grad_()
+        w = x.softmax(-1)
+        w.retain_grad()
+        w.square().sum().backward()
+        assert torch.allclose(x.grad, softmax_backward(w.detach(), w.grad))
+        largest = (x.grad - softmax_backward(w.detach(), w.grad)).abs().max()
+        print(f"{largest:.1e}")
+        """,
+    "a function that compares": """
+        def compare():
+            x = torch.rand(2, 3, requires_grad=True)
+            w = x.softmax(-1)
+            (found,) = torch.autograd.grad(w.sum(), x)
+            assert torch.allclose(found, softmax_backward(w.detach(), torch.ones(2, 3)))
+
+        compare()
+        """,
+    "torch.func at the end": """
+        from torch.func import vjp
+
+        w, back = vjp(lambda x: x.softmax(-1), torch.rand(2, 3))
+        assert torch.allclose(back(w)[0], softmax_backward(w, w))
+        """,
+    "gradcheck at the end": """
+        torch.autograd.gradcheck(torch.exp, torch.rand(3, requires_grad=True).double())
+        """,
+    "only when it is run": """
+        if __name__ == "__main__":
+            torch.rand(2, requires_grad=True).sum().backward()
+        """,
+    "training at the end": """
+        model = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(3)).sum().backward()
+            optimizer.step()
+        assert model.weight.grad.shape == (2, 3)
+        """,
+    "layers and parameters": """
+        layer, scale = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+        scale.data.mul_(1.0)
+        plain = softmax_backward
+
+        def softmax_backward(weights, grad):
+            layer(torch.ones(3))
+            with torch.no_grad():
+                scale.mul_(1.0)
+            return (plain(weights.requires_grad_(), grad) * scale).detach()
+        """,
+    "a function with a backward pass of its own": """
+        class Softmax(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.softmax(-1)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+        Softmax.apply(torch.rand(3, requires_grad=True))
+        """,
+    "decorated": "softmax_backward = torch.inference_mode()(torch.no_grad()(softmax_backward))",
+    "scripted": """
+        plain = softmax_backward
+        softmax_backward = torch.jit.script(plain)
+        """,
+    "mapped": "softmax_backward = torch.vmap(softmax_backward)",
+}
+
+
+@pytest.mark.parametrize("end", RIGHT.values(), ids=RIGHT)
+def test_right_files_work_without_autograd(opened, end, given):
+    start = """
+import torch
+from torch import nn
+
+def softmax_backward(weights: torch.Tensor, grad: torch.Tensor):
+    back = weights * grad
+    back -= weights * back.sum(-1, keepdim=True)
+    return back
+"""
+    problem = opened(start + textwrap.dedent(end), FORBIDDEN)
+    assert torch.allclose(problem.softmax_backward(*given), right(*given))
+    assert problem.called is None

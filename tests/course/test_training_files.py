@@ -1,0 +1,193 @@
+"""Files for problem 10 that let PyTorch do the work get no points for it; others get all."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.boundary.boundary import Boundary
+from grader.boundary.starting import TemplateProcess
+from grader.course import own_course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult, Status, TestResult
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import Suite
+from tests.lent import lent_boundary
+
+COURSE = own_course()
+(PROBLEM,) = COURSE.select(["10"])
+REFERENCE = COURSE.solution(PROBLEM).read_text(encoding="utf-8")
+
+WRONG = {
+    "operators": """
+        def softmax_backward(weights, grad):
+            return torch._softmax_backward_data(grad, weights, -1, weights.dtype)
+
+        def attention_backward(q, k, v, grad, mask=None):
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            weights = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1)
+            found = torch.ops.aten._softmax_backward_data(grad @ v.mT, weights, -1, q.dtype)
+            found = found / q.shape[-1] ** 0.5
+            return found @ k, found.mT @ q, weights.mT @ grad
+
+        def cross_entropy_backward(logits, targets):
+            likely = logits.flatten(0, -2).log_softmax(-1)
+            wanted, one = targets.flatten(), torch.ones((), dtype=logits.dtype)
+            count = (wanted != -100).sum().to(logits.dtype)
+            aten = torch.ops.aten
+            found = aten.nll_loss_backward(one, likely, wanted, None, 1, -100, count)
+            found = aten._log_softmax_backward_data(found, likely, -1, logits.dtype)
+            return found.view_as(logits)
+        """,
+    "vjp": """
+        from torch.autograd.functional import vjp
+
+        def softmax_backward(weights, grad):
+            return vjp(lambda x: x.softmax(-1), weights.log(), grad)[1]
+
+        def attention_backward(q, k, v, grad, mask=None):
+            def attention(q, k, v):
+                scores = q @ k.mT / q.shape[-1] ** 0.5
+                scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
+                return scores.softmax(-1) @ v
+
+            return vjp(attention, (q, k, v), grad)[1]
+
+        def cross_entropy_backward(logits, targets):
+            def loss(x):
+                return F.cross_entropy(x.flatten(0, -2), targets.flatten())
+            return vjp(loss, logits)[1]
+        """,
+}
+
+OPTIMIZER = """
+from torch.optim import _functional
+
+class AdamW(AdamW):
+    @torch.no_grad()
+    def step(self):
+        for i, p in enumerate(self.parameters):
+            if p.grad is None:
+                continue
+            self.steps[i] += 1
+            p *= 1 - self.lr * self.weight_decay
+            _functional.sparse_adam(
+                [p], [p.grad.to_sparse()], [self.means[i]], [self.squares[i]], [self.steps[i]],
+                eps=self.eps, beta1=self.betas[0], beta2=self.betas[1], lr=self.lr, maximize=False,
+            )
+
+def clip_gradients(parameters, max_norm):
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = nn.utils.get_total_norm(gradients).item()
+    for gradient in gradients if norm > max_norm else ():
+        gradient *= max_norm / norm
+    return norm
+"""
+
+
+@pytest.fixture(scope="module")
+def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
+    with lent_boundary(origin, call_seconds=30, submission_seconds=300) as boundary:
+        yield boundary
+
+
+def graded(boundary: Boundary, added: str) -> ProblemResult:
+    """Grade the reference with more at its end."""
+    source = f"{REFERENCE}\n{textwrap.dedent(added)}".encode()
+    grader = Grader(COURSE, Settings(), boundary, [PROBLEM.id])
+    return grader.grade(Submission("anna", {PROBLEM.id: StudentFile(source)})).problems[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
+    boundary: Boundary, course_suite: Suite, wrong: str
+) -> None:
+    tests = [test for test in course_suite.tests if test.problem.id == PROBLEM.id]
+    own = {test.id for test in tests if "autograd" in test.forbidden}
+    result = graded(boundary, wrong)
+    found = {test.id for test in result.tests if test.status is Status.FORBIDDEN}
+    assert found == own
+    assert {test.id for test in result.tests if test.status is not Status.PASSED} == own
+    told = {test.message.split(".")[0] for test in result.tests if test.id in own}
+    assert told == {"Your code calls PyTorch's autograd"}
+
+
+@pytest.mark.slow
+def test_optimizers_and_norms_of_pytorch_get_no_points(boundary: Boundary) -> None:
+    result = graded(boundary, OPTIMIZER)
+    parts = (
+        "clip",
+        "adamw",
+        "train_step",
+        "learns",
+        "two_models",
+        "state_after",
+        "learning_rate_may",
+    )
+    for test in result.tests:
+        if any(part in test.name for part in parts) and "refused" not in test.name:
+            assert test.status is Status.FORBIDDEN, test.name
+
+
+EVALUATE = """
+def evaluate(model, batches):
+    training = model.training
+    model.eval()
+    total, count = 0.0, 0
+    for idx, targets in batches:
+        {switch}
+            logits = model(idx).flatten(0, 1)
+        total += F.cross_entropy(logits, targets.flatten(), reduction="sum").item()
+        count += targets.numel()
+    model.train(training)
+    return total / count
+"""
+
+
+def evaluated(suite: Suite, added: str, folder: Path) -> list[TestResult]:
+    """Run the tests of evaluate at home, for the reference with another one at its end."""
+    path = folder / "problem.py"
+    path.write_text(REFERENCE + added, encoding="utf-8")
+    session = Session(LocalFiles(lambda _: path), hidden=True, diagnose=False)
+    tests = [test.id for test in suite.tests if "evaluate" in test.id]
+    suite.run(session, tests=tests)
+    return session.results[PROBLEM.id].tests
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "with torch.no_grad():",
+        "with torch.inference_mode():",
+        "with torch.set_grad_enabled(False):",
+    ],
+)
+def test_gradients_may_be_switched_off_in_any_way(
+    course_suite: Suite, tmp_path: Path, switch: str
+) -> None:
+    tests = evaluated(course_suite, EVALUATE.format(switch=switch), tmp_path)
+    assert [test.message for test in tests if test.message] == []
+
+
+def test_weights_may_do_without_gradients_meanwhile(course_suite: Suite, tmp_path: Path) -> None:
+    added = EVALUATE.format(switch="if True:")
+    added = added.replace("    model.eval()\n", "    model.eval().requires_grad_(False)\n")
+    added = added.replace("model.train(training)", "model.train(training).requires_grad_()")
+    tests = evaluated(course_suite, added, tmp_path)
+    assert [test.message for test in tests if test.message] == []
+
+
+@pytest.mark.parametrize("switch", ["if True:", "with torch.enable_grad():"])
+def test_gradients_have_to_be_switched_off(
+    course_suite: Suite, tmp_path: Path, switch: str
+) -> None:
+    tests = evaluated(course_suite, EVALUATE.format(switch=switch), tmp_path)
+    failed = [test.name for test in tests if test.status is Status.FAILED]
+    assert failed == ["test_evaluate_records_no_gradients"]
