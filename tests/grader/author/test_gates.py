@@ -46,7 +46,7 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
     oracles.write_text(ORACLES, encoding="utf-8")
     variants = course.solution(problem).parent / "variants"
     variants.mkdir()
-    (variants / "off.py").write_text("def double(x):\n    return 2 * x + 1\n", encoding="utf-8")
+    (variants / "off.py").write_text("def double(x):\n    return 3 * x\n", encoding="utf-8")
 
     def findings(body: str) -> list[str]:
         problem.test_file.write_text(TESTS.format(body=body), encoding="utf-8")
@@ -57,6 +57,7 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
 
 
 def test_a_good_test(found: Callable[[str], list[str]]) -> None:
+    """One that is failed by a wrong file."""
     assert found('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
 
 
@@ -68,7 +69,7 @@ def test_a_good_test(found: Callable[[str], list[str]]) -> None:
         ('check_that(problem.double(x), oracles.finite, "f")', "a wrong value is accepted"),
         (
             'check(problem.double(2 * x), oracles.doubled(problem.double(x)), "f")',
-            "what is right depends on the tested file; with variant off",
+            "at home it is passed, and failed in grading, with variant off",
         ),
     ],
 )
