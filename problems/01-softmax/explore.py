@@ -43,15 +43,17 @@ pictures.save(figure, "softmax_scale")
 
 # %% And what happens when the same number is added to every score?
 shifts = (0, 10, 1000)
+# In float64, as float32 rounds scores near 1000 to four digits after the point.
+shifted = scores.double() + torch.tensor(shifts)[:, None]  # (shifts, scores)
+expected = torch.softmax(shifted, dim=-1)
 pictures.yours(
     "01-softmax",
     "softmax of shifted scores",
-    lambda problem: torch.stack([problem.softmax(scores + s, dim=-1) for s in shifts]),
-    torch.stack([torch.softmax(scores + s, dim=-1) for s in shifts]),
+    lambda problem: problem.softmax(shifted, dim=-1),
+    expected,
 )
-for shift in shifts:
-    weights = torch.softmax(scores + shift, dim=-1)
+for shift, weights in zip(shifts, expected, strict=True):
     print(f"expected, softmax(scores + {shift}):", *(f"{w:.4f}" for w in weights))
 
-# Nothing, but for the rounding of float32: the differences stay as they are. So softmax is free to
-# choose the shift that keeps its numbers small.
+# Nothing: the differences stay as they are. So softmax is free to choose the shift that keeps its
+# numbers small.

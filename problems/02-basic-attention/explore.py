@@ -1,9 +1,9 @@
-"""Picture for problem 02: who looks at whom in a small sentence.
+"""Pictures for problem 02: who looks at whom in a small sentence, and the way of one query.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your layer
-gives; where that is wrong, what is expected stands beside it, and the cells that differ are framed.
-A sentence of your own: `uv run python explore.py "cats chase cat toys"`. Without a display, or with
-`--save`, it writes the picture to pictures/my_attention_weights.png.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the weights of your
+layer. If they are wrong, it draws the expected ones, too, and frames the cells that differ.
+Another sentence: `uv run python explore.py "cats chase cat toys"`. Without a display, or with
+`--save`, it writes the pictures to pictures/my_attention_weights.png and pictures/my_one_query.png.
 """
 
 # %% What does each word mean? Here: article, animal, action, size; invented for this picture.
@@ -11,6 +11,7 @@ import grader.student.script  # noqa: F401  (no file beside this one hides anoth
 
 # isort: split
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 
 from shared import expected, pictures
@@ -62,3 +63,32 @@ pictures.save(figure, "attention_weights")
 # so learns which mouse it is. "cat" looks most at itself, then at "mouse", whose meaning is close.
 # The two "the" have equal rows, since equal words ask equal questions: nothing in the scores tells
 # where a word stands.
+
+# %% Which way does one query go? The first of three, in the numbers of the README's example.
+tables = [  # a sign in front, what it is, its numbers, and how many rows the first query uses
+    ("", "queries Q\n(T, C)", [[1, 0], [0, 1], [1, 1]], 1),
+    ("@", "keys Kᵀ\n(C, T)", [[1, 1, 2], [0, 1, 1]], 2),
+    ("=", "scores\n(1, T)", [[1, 1, 2]], 1),
+    ("softmax", "weights, sum 1\n(1, T)", [[0.21, 0.21, 0.58]], 1),
+    ("@", "values V\n(T, C)", [[2, 1], [0, -1], [2, 0]], 3),
+    ("=", "output\n(1, C)", [[1.58, 0]], 1),
+]
+figure, axes = plt.subplots(figsize=(8, 1.9))
+left = 0.0
+for sign, name, table, in_use in tables:
+    gap = {"": 0.0, "softmax": 1.6}.get(sign, 0.7)
+    axes.text(left + gap / 2, 0.5, sign, ha="center", va="center")
+    left += gap
+    for (row, column), number in np.ndenumerate(np.array(table)):
+        face, ink = (pictures.BLUE, "white") if row < in_use else ("lightgrey", "black")
+        axes.add_patch(plt.Rectangle((left + column, row), 1, 1, fc=face, ec="white", lw=2))
+        axes.text(left + column + 0.5, row + 0.5, f"{number:g}", ha="center", va="center", c=ink)
+    left += len(table[0])
+    axes.text(left - len(table[0]) / 2, -0.15, name, ha="center", va="bottom")
+axes.set_xlim(-0.1, left + 0.1)
+axes.set_ylim(3.1, -1.3)
+axes.set_axis_off()
+pictures.save(figure, "one_query")
+
+# The query meets every key: T scores. Softmax makes T weights of them. The weights average the T
+# values: one output with C entries. The other queries go the same way, each by itself.

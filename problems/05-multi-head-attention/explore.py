@@ -60,7 +60,7 @@ right = weights_of_heads(expected)
 yours = pictures.yours("05-multi-head-attention", "MultiHeadAttention", weights_of_heads, right)
 
 # %% What do the heads look at?
-figure = plt.figure(figsize=(8, 2.4))
+figure = plt.figure(figsize=(8, 2.7))
 panels = [
     pictures.Panel(f"head {head}: {question}", right[head], None if yours is None else yours[head])
     for head, question in enumerate(heads)

@@ -253,6 +253,9 @@ def draw_panels(
         elif place % columns == 0:
             query = "query: the word that looks" if columns <= 2 else "query"
             axes.set_ylabel(f"{whose[place]}\n{query}" if twice else query)
+    for axes in grid.flat:
+        if columns > 2 or len(labels) > 6:  # side by side the words would touch
+            axes.tick_params("x", rotation=90)
     for axes in grid[-1]:
         axes.set_xlabel("key: the word that is looked at" if columns <= 2 else "key")
     figure.colorbar(image, ax=grid, label="attention weight", shrink=0.8)
@@ -262,8 +265,6 @@ def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: b
     table = panel.expected if panel.yours is None else panel.yours
     image = heatmap(axes, table, labels, labels)
     axes.set_aspect("auto")
-    if len(labels) > 6:
-        axes.tick_params("x", rotation=90)
     if with_numbers:
         write_numbers(axes, table, ".0f" if bool((table == table.round()).all()) else ".2f")
     axes.set_title(panel.title, fontsize=9)

@@ -274,6 +274,12 @@ def test_a_sentence_of_ones_own(explore, problem_id):
     assert how_it_is(words) == {"yours, as expected."}
 
 
+def test_a_shift_changes_no_weight(explore):
+    _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py")
+    weights = re.findall(r"softmax\(scores \+ \d+\): (.*)", words)
+    assert weights == ["0.1669 0.1119 0.1013 0.2039 0.1669 0.2490"] * 3
+
+
 def test_numbers_of_ones_own(explore):
     _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
     assert "softmax(scores + 0): 0.2689 0.7311" in words

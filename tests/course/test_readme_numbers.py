@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import re
@@ -87,7 +88,31 @@ def row_of_position(position: int) -> list[str]:
     return next(cells for line in rows if len(cells := [c.strip() for c in line.split("|")]) == 3)
 
 
+def test_the_way_of_one_query() -> None:
+    """The picture has the numbers of the example."""
+    script = COURSE.root / "problems/02-basic-attention/explore.py"
+    (tables,) = re.findall(r"^tables = (\[.*?^\])", script.read_text(encoding="utf-8"), re.M | re.S)
+    q, k, scores, weights, v, output = (
+        torch.tensor(table, dtype=torch.float32) for _, _, table, _ in ast.literal_eval(tables)
+    )
+    x = torch.tensor([[1.0, 0], [0, 1], [1, 1]])
+    assert torch.equal(q, x)
+    assert torch.equal(k.T, x @ torch.tensor([[1.0, 1], [0, 1]]).T)
+    assert torch.equal(v, x @ torch.tensor([[2.0, 0], [1, -1]]).T)
+    assert torch.equal(scores, (q @ k)[:1])
+    assert torch.allclose(weights, scores.softmax(-1), atol=0.005)
+    assert torch.allclose(output, scores.softmax(-1) @ v, atol=0.005)
+
+
 # 03: variances
+
+
+def test_attention_by_hand() -> None:
+    q = torch.tensor([1.0, 2, 1, 0])
+    scores = torch.stack([torch.tensor([1.0, 1, 1, 1]), torch.tensor([2.0, 0, 0, 3])]) @ q
+    assert scores.tolist() == [4, 2]
+    scaled, plain = (digits(s.softmax(0)).replace(", ", " and ") for s in (scores / 2, scores))
+    assert f"Weights: {scaled}. Without the division they would be {plain}." in READMES["03"]
 
 
 def test_small_vectors_counted() -> None:
@@ -144,12 +169,10 @@ def test_masked_weights() -> None:
     scores = torch.tensor([[0.0, 1, 3], [2, 0, 2]])
     late = scores[0].softmax(0)[:2]
     told = READMES["04"]
-    assert (
-        f"Softmax of 0 and 1 is {digits(scores[0, :2].softmax(0)).replace(', ', ' and ')}" in told
-    )
-    first, second, third = digits(scores[1].softmax(0)).split(", ")
-    assert f"= {first}$, then {second}, then {third}." in told
-    assert f"would be {digits(late)}, 0. Its sum is {late.sum():.4f}" in told
+    assert f"| query 2 | 0 | 1 | 3 | {digits(scores[0, :2].softmax(0))}, 0 |" in told
+    assert f"| query 3 | 2 | 0 | 2 | {digits(scores[1].softmax(0))} |" in told
+    assert f"= {digits(scores[1].softmax(0)[:1])}$." in told
+    assert f"would be {digits(late)}, 0, and sum to {late.sum():.4f}." in told
     assert f"then {digits(torch.tensor([3.0, 3, 9]).softmax(0))}. The 9" in told
     assert f"{10 * 0.2689414 + 20 * 0.7310586:.3f} and 20." in told
 

@@ -1,4 +1,4 @@
-"""The numbers of problem 03's README about variances and derivatives."""
+"""The numbers of problem 03's pages about variances and derivatives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from torch import nn
 
 from grader.course import own_course
 
-README = (own_course().root / "problems/03-scaled-attention/README.md").read_text(encoding="utf-8")
+PROBLEM = own_course().root / "problems/03-scaled-attention"
+README = "\n".join((PROBLEM / name).read_text("utf-8") for name in ("README.md", "more.md"))
 
 
 def test_the_derivatives_of_a_weight() -> None:

@@ -1,0 +1,47 @@
+"""The lines of Python in the READMEs do what the text claims."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+import torch
+
+from grader.course import own_course
+
+BLOCKS = [
+    pytest.param(block, id=f"{problem.id[:2]}-{number}")
+    for problem in own_course().problems()
+    for number, block in enumerate(
+        re.findall(
+            r"^```python\n(.*?)^```", (problem.folder / "README.md").read_text("utf-8"), re.M | re.S
+        )
+    )
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_line_has_the_value_of_its_comment(block: str) -> None:
+    """A block that imports what it needs is for typing into Python."""
+    if not block.startswith("import "):
+        pytest.skip("a part of a program")
+    here: dict[str, object] = {}
+    for line in filter(None, block.splitlines()):
+        code, _, comment = line.partition("  # ")
+        if isinstance(ast.parse(code).body[0], ast.Expr) and comment:
+            value = eval(code, here)
+            shown = str(tuple(value)) if isinstance(value, torch.Size) else repr(value)
+            assert comment.startswith(shown), line
+        else:
+            exec(code, here)
+
+
+def test_the_loop_over_queries_is_attention() -> None:
+    (loop,) = (str(p.values[0]) for p in BLOCKS if "for i in range(T)" in str(p.values[0]))
+    queries, keys, values = torch.randn(3, 5, 4).unbind()
+    here = {"torch": torch, "T": 5, "queries": queries, "keys": keys, "values": values}
+    output = here["output"] = torch.zeros(5, 4)
+    exec(loop, here)
+    right = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, scale=1)
+    torch.testing.assert_close(output, right)

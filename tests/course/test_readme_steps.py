@@ -1,0 +1,78 @@
+"""The command of each step succeeds once the parts up to this step are written."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.mark.expression import Expression
+
+from grader.course import own_course
+from grader.result import Status
+from grader.run.local_files import LocalFiles
+from grader.run.session import Session
+from grader.run.suite import Suite
+
+COURSE = own_course()
+WRITTEN = {
+    "01": [["dot_product_similarity"], ["softmax"], []],
+    "02": [["SimpleAttention.__init__"], ["SimpleAttention.forward"], []],
+    "03": [["scaled_dot_product_attention"], ["ScaledAttention"], ["dot_product_variance"]],
+    "04": [["causal_mask"], ["masked_softmax"], ["CausalAttention"]],
+    "05": [
+        ["split_heads"],
+        ["merge_heads"],
+        ["MultiHeadAttention.__init__"],
+        ["MultiHeadAttention.forward"],
+        [],
+    ],
+}
+"""What each step of a problem adds; the last steps of 01, 02 and 05 only improve it."""
+
+STEPS = [
+    pytest.param(number, step, id=f"{number}-step {step + 1}")
+    for number, steps in WRITTEN.items()
+    for step in range(len(steps))
+]
+
+
+def partly_written(stub: str, solution: str, written: set[str]) -> str:
+    """Return a solution in which the parts of the stub that are not written yet are its stubs."""
+    tree, of_stub = ast.parse(solution), {name for name, _ in functions(ast.parse(stub))}
+    for name, function in functions(tree):
+        if name in of_stub and not {name, name.partition(".")[0]} & written:
+            function.body = ast.parse("raise NotImplementedError").body
+    return ast.unparse(tree)
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions of a module, and the methods of its classes as `Class.method`."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            methods = (each for each in node.body if isinstance(each, ast.FunctionDef))
+            yield from ((f"{node.name}.{method.name}", method) for method in methods)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "step"), STEPS)
+def test_the_command_of_a_step_succeeds_after_it(number: str, step: int, tmp_path: Path) -> None:
+    (problem,) = COURSE.select([number])
+    readme = (problem.folder / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^```bash\nuv run pytest -k (\S+|\".*\")$", readme, re.MULTILINE)
+    assert len(commands) == len(WRITTEN[number])
+    chosen = Expression.compile(commands[step].strip('"'))
+    path = tmp_path / "problem.py"
+    written = {part for parts in WRITTEN[number][: step + 1] for part in parts}
+    stub, solution = problem.original, COURSE.solution(problem)
+    path.write_text(partly_written(stub.read_text("utf-8"), solution.read_text("utf-8"), written))
+    session = Session(LocalFiles(lambda _: path))
+    Suite([problem], COURSE.root).run(session)
+    tests = session.results[problem.id].tests
+    ran = [test for test in tests if chosen.evaluate(lambda word, name=test.name: word in name)]
+    assert ran
+    assert {test.status for test in ran} == {Status.PASSED}
