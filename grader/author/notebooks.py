@@ -6,11 +6,12 @@ A notebook is made of what goes out anyway: the README, the stub as a cell that 
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Mapping
-from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.course import NOTEBOOK, SUBMISSION_FILE
 
@@ -138,24 +139,20 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
     stub = files[f"{folder}{SUBMISSION_FILE}"].decode()
     badge = _badge_of_colab(url, f"{folder}{NOTEBOOK}")
     cells = [
-        *([_markdown(badge)] if badge else []),
-        _code(_SETUP.format(address=_to_clone(url) if url else [])),
-        _markdown(readme[:cut]),
-        _markdown(_HOW),
-        _code(f"%%problem {number}\n{stub}"),
-        _code(_CHECK.format(number=number)),
-        _markdown(readme[cut:]),
+        *([new_markdown_cell(badge)] if badge else []),
+        new_code_cell(_SETUP.format(address=_to_clone(url) if url else []).strip()),
+        new_markdown_cell(readme[:cut].strip()),
+        new_markdown_cell(_HOW),
+        new_code_cell(f"%%problem {number}\n{stub}".strip()),
+        new_code_cell(_CHECK.format(number=number).strip()),
+        new_markdown_cell(readme[cut:].strip()),
     ]
     for place, cell in enumerate(cells):
-        cell["id"] = f"cell-{place}"
+        cell.id = f"cell-{place}"  # by default it is random, and each release would change it
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook = {
-        "cells": cells,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    text: str = nbformat.writes(new_notebook(cells=cells, metadata=metadata))
+    return f"{text}\n".encode()
 
 
 def _with_absolute_links(readme: str, folder: str, url: str) -> str:
@@ -173,22 +170,3 @@ def _with_absolute_links(readme: str, folder: str, url: str) -> str:
         return f"{is_picture}{words}{base}/{posixpath.normpath(folder + target)}"
 
     return _RELATIVE_LINK.sub(absolute, readme)
-
-
-def _markdown(text: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "metadata": {}, "source": _lines(text)}
-
-
-def _code(text: str) -> dict[str, Any]:
-    source = _lines(text)
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-    }
-
-
-def _lines(text: str) -> list[str]:
-    return text.strip("\n").splitlines(keepends=True)

@@ -1,7 +1,4 @@
-"""Checkpoints in GPT-2's layout: a file of safetensors becomes the weights of problem 07's GPT.
-
-Such a file is eight bytes with the length of a header, the header in JSON, which says each tensor's
-dtype, shape and place, and then the raw bytes of all tensors.
+"""Checkpoints in GPT-2's layout: a safetensors file becomes the weights of problem 07's GPT.
 
 GPT-2 was written with layers called Conv1D, whose matrices are (inputs, outputs), where those of
 nn.Linear are (outputs, inputs). So the four matrices of each block are transposed here.
@@ -10,7 +7,6 @@ nn.Linear are (outputs, inputs). So the four matrices of each block are transpos
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,29 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from grader.errors import UsageError
-from grader.files import write_whole
 
 COURSE_MODEL = Path(__file__).with_name("course_model.safetensors")
 """A small model, in half precision, that was trained on the text of problem 07."""
 
-_DTYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "I16": torch.int16,
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
-
-_LARGEST_HEADER = 100_000_000  # bytes, as in the format itself
 _PREFIX = "transformer."
 _CONV1D = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 _BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
@@ -64,7 +45,7 @@ class Checkpoint:
 
 
 def load(file: Path) -> Checkpoint:
-    """Return the GPT that a file of safetensors holds.
+    """Return the GPT in a safetensors file.
 
     Raises:
         UsageError: it can't be read, or holds no GPT-2; the text says what is wrong.
@@ -101,58 +82,19 @@ def into(model: nn.Module, checkpoint: Checkpoint) -> None:
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return all tensors of a file of safetensors by name, and what it says of itself.
+    """Return all tensors of a safetensors file by name, and its metadata.
 
     Raises:
-        UsageError: it can't be read, or is no such file, or not whole.
+        UsageError: it can't be read, or is no safetensors file.
     """
     try:
-        with file.open("rb") as stream:
-            size = int.from_bytes(stream.read(8), "little")
-            if not 2 <= size <= min(_LARGEST_HEADER, file.stat().st_size - 8):
-                raise UsageError(f"{file} is no file of safetensors, or not a whole one.")
-            header, data = stream.read(size), bytearray(stream.read())
+        with safe_open(file, "pt") as opened:
+            names = opened.keys()
+            return {name: opened.get_tensor(name) for name in names}, opened.metadata() or {}
     except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror or error}.") from None
-    try:
-        entries = json.loads(header)
-        metadata = {str(k): str(v) for k, v in entries.pop("__metadata__", {}).items()}
-        return {name: _tensor(entry, data) for name, entry in entries.items()}, metadata
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{file} is no file of safetensors, or spoilt ({reason}).") from None
-
-
-def _tensor(entry: dict[str, Any], data: bytearray) -> Tensor:
-    """Return one tensor of a file.
-
-    Raises:
-        ValueError: it does not lie within the data, or has another size than its shape says.
-    """
-    dtype, shape, (start, end) = _DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
-    if not all(isinstance(n, int) and n >= 0 for n in [*shape, start, end]):
-        raise ValueError("a shape or a place is no number")
-    if not start <= end <= len(data) or end - start != math.prod(shape) * dtype.itemsize:
-        raise ValueError("a tensor's bytes are not all there")
-    if start == end:
-        return torch.empty(shape, dtype=dtype)
-    count = math.prod(shape)
-    return torch.frombuffer(data, dtype=dtype, count=count, offset=start).view(shape)
-
-
-def write_tensors(file: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write a file of safetensors."""
-    header: dict[str, Any] = {"__metadata__": metadata}
-    data = b""
-    for name, tensor in tensors.items():
-        content = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        place = [len(data), len(data) + len(content)]
-        shape = list(tensor.shape)
-        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": shape, "data_offsets": place}
-        data += content
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8
-    write_whole(file, len(text).to_bytes(8, "little") + text + data)
+        raise UsageError(f"{file} can't be read: {error}.") from None
+    except SafetensorError as error:
+        raise UsageError(f"{file} is no safetensors file, or it is damaged ({error}).") from None
 
 
 # GPT-2's layout
@@ -238,15 +180,6 @@ def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[
         for name in shapes
     }
     return state | {"lm_head.weight": state["transformer.wte.weight"]}
-
-
-def to_gpt2(state: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
-    """Return a GPT's weights as GPT-2's own files have them."""
-    plain = {name: weight for name, weight in _plain(state).items() if name != "lm_head.weight"}
-    return {
-        name: (weight.mT if _CONV1D.fullmatch(name) else weight).to(dtype).contiguous()
-        for name, weight in plain.items()
-    }
 
 
 def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
