@@ -58,7 +58,11 @@ def test_the_length_of_more(page: Path) -> None:
 @each_readme
 def test_each_step_has_a_command_and_all_of_the_stub_is_in_a_step(readme: Path) -> None:
     steps = [text for title, text in sections(readme).items() if title.startswith("Step ")]
-    assert all("```bash\nuv run pytest -k " in text for text in steps)
+    drawings = re.compile(r"```(?!bash).*?```|\$\$.*?\$\$|^[|!][^\n]*$", re.DOTALL | re.MULTILINE)
+    for text in steps:
+        idea, command, _ = drawings.sub("", text).partition("```bash\nuv run pytest -k ")
+        assert command
+        assert words(idea) <= 140  # 120 for the idea, and the function to write
     stub = readme.with_name("problem.py").read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```", "", "".join(steps), flags=re.DOTALL)
     named = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))}
