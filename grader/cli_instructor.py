@@ -87,6 +87,7 @@ def grade(
     with faults() as on_early_end:
         from grader.grade.class_reports import REPORT_FILES, REPORT_FOLDERS
         from grader.grade.class_run import grade_class
+        from grader.grade.previous import RESULTS, require_this_version
         from grader.grade.same_person import as_on_roster
         from grader.grade.settings import Settings, default_jobs
         from grader.gradebook.folder import open_gradebook_folder
@@ -105,6 +106,7 @@ def grade(
         course = this_course()
         _require_one_of(problem, part)
         settings = Settings(seed, timeout, memory, isolation, own_tests)
+        require_this_version(out / RESULTS)
         if not dry_run:
             require_writable(out, REPORT_FOLDERS, REPORT_FILES)
         chosen = None if problem is None else course.select([problem])[0]
@@ -322,7 +324,7 @@ def export(
             download=download,
         )
         rows = same.rows(previous.results.values())
-        told = export_from(order, rows, [*previous.damaged, *previous.older])
+        told = export_from(order, rows, [*previous.damaged])
     for text in [*about_book, *told]:
         console.print(line(text), markup=False, soft_wrap=True)
 

@@ -8,7 +8,6 @@ import hashlib
 import io
 import itertools
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -167,19 +166,18 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def set_aside(path: Path, why: str, *, stays: bool = False) -> Path:
+def set_aside(path: Path, why: str) -> Path:
     """Rename a file, or a folder that stands in its place, and return where it is now.
 
     Args:
         path: what is in the way of a file that will be written.
         why: what is put behind its name, such as "damaged".
-        stays: whether the file also stays where it is, until the new one takes its place.
     """
     endings = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     names = (f"{path.name}.{why}{ending}" for ending in endings)
     free = next(n for n in map(path.with_name, names) if not os.path.lexists(n))
     with writing(free):
-        return Path(shutil.copy2(path, free)) if stays else path.rename(free)
+        return path.rename(free)
 
 
 def keep(file: Path) -> Path:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from itertools import groupby
 from typing import Any, ClassVar, TypedDict
 
 from grader.text import some
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 NOT_YET = "This can't be judged yet: "
 """How the message of a test begins whose rule nothing is known of, as the code stops before."""
@@ -23,10 +23,6 @@ def not_yet(reason: str) -> str:
 
 
 _MOST_POINTS = 1e6  # of one test; a number beyond it was not written by a grader
-
-
-class OlderVersion(ValueError):  # noqa: N818  (it says which result was found)
-    """What was read is a result of a version of this model that is too old."""
 
 
 class Status(StrEnum):
@@ -570,7 +566,14 @@ class SubmissionResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data with the totals written out, for files and other programs."""
-        return {
+        import msgspec  # here, for students' code is never written: their copy does without it
+
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        for problem, of_problem in zip(self.problems, data["problems"], strict=True):
+            of_problem |= {"points": problem.points, "max": problem.max}
+            for test, of_test in zip(problem.tests, of_problem["tests"], strict=True):
+                of_test |= {"points": test.points, "diagnosis": [*test.diagnosis]}
+        totals = {
             "schema": SCHEMA_VERSION,
             "submission": self.submission,
             "status": self.status,
@@ -579,16 +582,8 @@ class SubmissionResult:
             "optional": {
                 id: {"points": part.points, "max": part.max} for id, part in self.optional.items()
             },
-            "seed": self.seed,
-            "isolation": self.isolation and str(self.isolation),
-            "grader_sha256": self.grader_sha256,
-            "members": list(self.members),
-            "late": self.late,
-            "identity": self.identity,
-            "full_name": self.full_name,
-            "notes": self.notes,
-            "problems": [_problem_json(p) for p in self.problems],
         }
+        return totals | data | {"members": [*self.members]}  # JSON has lists and no tuples
 
     @classmethod
     def from_json(cls, data: Any) -> SubmissionResult:
@@ -598,12 +593,10 @@ class SubmissionResult:
             data: plain data of which nothing is known, such as what a file says.
 
         Raises:
-            OlderVersion: it is of a version of the model that is too old to be read.
             ValueError: it is no result; the text says what is wrong with it.
         """
-        import msgspec  # here, for students' code is never read back: their copy does without it
+        import msgspec
 
-        data = _of_this_version(data)
         try:
             result = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
@@ -626,49 +619,6 @@ class SubmissionResult:
         )
 
 
-def _of_this_version(data: Any) -> Any:
-    """Return what a file says as this version says it; version 5 is read, too.
-
-    A term may begin with an older version: the marks of its first weeks stay.
-    """
-    version = data.get("schema") if isinstance(data, dict) else None
-    if type(version) is int and version == 5:
-        try:
-            problems = [
-                {**p, "own_tests": _own_tests_of_5(p["own_tests"])} for p in data["problems"]
-            ]
-        except (KeyError, TypeError):
-            raise ValueError("it is no result of version 5") from None
-        return {**data, "schema": SCHEMA_VERSION, "problems": problems}
-    if type(version) is int and 0 < version < SCHEMA_VERSION:
-        raise OlderVersion(f"it is of version {version}")
-    if type(version) is not int or version != SCHEMA_VERSION:
-        raise ValueError(f"it is no result of version {SCHEMA_VERSION}")
-    return data
-
-
-def _own_tests_of_5(known: Any) -> dict[str, Any] | None:
-    """Return what version 5 says of a student's tests as version 6 says it, worth the same.
-
-    It didn't say by name what is refused, which version 6 wants to know.
-    """
-    if known is None:
-        return None
-    found = BreakResult(known["id"], known["sha256"], known["reason"], max=known["max"])
-    if known["accepted"] < known["right"]:
-        found.reason = f"They accept {known['accepted']} of {known['right']} right solutions."
-    elif not found.reason:
-        found = replace(
-            found,
-            tests=known["tests"],
-            right=known["right"],
-            mistakes=known["mistakes"],
-            caught=known["caught"],
-            example=known["missed"],
-        )
-    return asdict(found)
-
-
 def total(points: Any) -> float:
     """Add points up. A share such as 2/3 + 2/3 + 2/3 makes 2, without the last digits' noise."""
     return round(math.fsum(points), 6)
@@ -677,44 +627,3 @@ def total(points: Any) -> float:
 def shown(points: float) -> str:
     """Return points as a report shows them: with at most two digits behind the point."""
     return f"{round(points, 2):g}"
-
-
-def _problem_json(problem: ProblemResult) -> dict[str, Any]:
-    return {
-        "id": problem.id,
-        "part": problem.part,
-        "optional": problem.optional,
-        "sha256": problem.sha256,
-        "points": problem.points,
-        "max": problem.max,
-        "notes": problem.notes,
-        "diagnoses": problem.diagnoses,
-        "unknown": problem.unknown,
-        "mistakes": problem.mistakes,
-        "repeated": problem.repeated,
-        "provenance": problem.provenance,
-        "reason": problem.reason,
-        "late": problem.late,
-        "handed_in": problem.handed_in,
-        "adjustments": [_adjustment_json(a) for a in problem.adjustments],
-        "tests": [_test_json(test) for test in problem.tests],
-        "own_tests": None if problem.own_tests is None else asdict(problem.own_tests),
-    }
-
-
-def _adjustment_json(adjustment: Adjustment) -> dict[str, Any]:
-    return {"points": adjustment.points, "reason": adjustment.reason, "max": adjustment.max}
-
-
-def _test_json(test: TestResult) -> dict[str, Any]:
-    return {
-        "id": test.id,
-        "title": test.title,
-        "hidden": test.hidden,
-        "points": test.points,
-        "max": test.max,
-        "status": test.status.value,
-        "message": test.message,
-        "diagnosis": list(test.diagnosis),
-        "seconds": test.seconds,
-    }

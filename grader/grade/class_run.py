@@ -109,7 +109,7 @@ def grade_class(
         words = Words(course)
         for each in plans:
             each.kept = {id: words.renewed(problem) for id, problem in each.kept.items()}
-        keep_aside(ready.previous, ready.names, course, out / RESULTS)
+        keep_aside(ready.previous, ready.names, out / RESULTS)
         keeper = _Keeper(out, course, settings)
         keeper.keep_sources(each.submission for each in plans)
         left = [replace(r, problems=[*map(words.renewed, r.problems)]) for r in ready.absent]

@@ -110,8 +110,7 @@ class Prepared:
             news=news,
             outdated=outdated(shown, self.common),
             damaged=self.previous.damaged,
-            older=self.previous.older,
-            lost=sorted({*self.previous.damaged, *self.previous.older} - self.names),
+            lost=sorted({*self.previous.damaged} - self.names),
             told=[
                 *self.told,
                 *_about_roster(rows, matched, book),

@@ -8,7 +8,9 @@ file that isn't whole is no result.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
@@ -20,7 +22,7 @@ from grader.grade.provenance import provenance, without_catalogue
 from grader.gradebook.late_policy import moment
 from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.result_names import longer_result_name
-from grader.result import OlderVersion, ProblemResult, Provenance, Status, SubmissionResult
+from grader.result import SCHEMA_VERSION, ProblemResult, Provenance, Status, SubmissionResult
 from grader.text import quoted
 
 RESULTS = "results"
@@ -31,7 +33,8 @@ NEW = "new"
 _FAULT = "the grader had failed"
 _FRESH = "graded afresh"
 _DAMAGED = "the previous result was damaged"
-_OLDER = "the previous result was of an older version"
+_FIRST_BYTES = 100
+_VERSION = re.compile(rb'\s*{\s*"schema":\s*(\d+)')
 
 
 def sweep(folder: Path) -> None:
@@ -60,7 +63,6 @@ def read_result(path: Path) -> SubmissionResult:
     """Return the result that a file holds.
 
     Raises:
-        OlderVersion: it is of a version that is too old to be read.
         ValueError: it is damaged, or can't be read; the text says in what way.
     """
     if not path.is_file():
@@ -88,12 +90,10 @@ class Previous:
     Attributes:
         results: what can be read; nobody's twice.
         damaged: what can't, and why.
-        older: whose results are of a version that is too old to be read.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
-    older: list[str] = field(default_factory=list)
 
     def of(self, submission: Submission) -> SubmissionResult | None:
         """Return the result of who handed in, and of nobody else."""
@@ -102,60 +102,75 @@ class Previous:
 
     def why_none(self, name: str) -> str:
         """Return why there is no result of a submission's problem, as a reason to grade it."""
-        if name in self.damaged:
-            return _DAMAGED
-        return _OLDER if name in self.older else NEW
+        return _DAMAGED if name in self.damaged else NEW
+
+
+def require_this_version(folder: Path) -> None:
+    """Make sure that a folder holds no results of another version of their format.
+
+    Raises:
+        UsageError: it does; nothing in it was touched.
+    """
+    for path in _results_in(folder):
+        with suppress(OSError), path.open("rb") as file:
+            version = _VERSION.match(file.read(_FIRST_BYTES))
+            if version and int(version[1]) != SCHEMA_VERSION:
+                raise UsageError(
+                    f"{folder.parent} holds results of version {int(version[1])} of the format, "
+                    f"and this grader reads version {SCHEMA_VERSION} alone: grade the submissions "
+                    "again into another folder, with --out."
+                )
+
+
+def _results_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[!.]*.json"))
 
 
 def load_previous(folder: Path) -> Previous:
-    """Read all results in a folder."""
+    """Read all results in a folder.
+
+    Raises:
+        UsageError: they are of another version of their format.
+    """
+    require_this_version(folder)
     previous = Previous()
     known: dict[str, str] = {}
-    for path in sorted(folder.glob("[!.]*.json")):
+    for path in _results_in(folder):
         try:
             result = read_result(path)
             if known.setdefault(result.who, path.stem) != path.stem:
                 raise ValueError(f"it is of the same student as {known[result.who]}.json")
             previous.results[path.stem] = result
-        except OlderVersion:
-            previous.older.append(path.stem)
         except ValueError as error:
             previous.damaged[path.stem] = str(error)
     return previous
 
 
-def keep_aside(previous: Previous, names: Collection[str], course: Course, folder: Path) -> None:
-    """Keep beside the new results what these don't hold any more.
-
-    That are files which can't be read, and results with problems that the course has no more.
+def keep_aside(previous: Previous, names: Collection[str], folder: Path) -> None:
+    """Keep the files that can't be read beside the new results.
 
     Args:
         previous: what previous runs left.
         names: whose results will be written.
-        course: what is graded.
         folder: of the results.
     """
-    for why, unread in (("damaged", previous.damaged), ("older", previous.older)):
-        for name in set(unread) & set(names):
-            set_aside(result_path(folder, name), why)
-    known = {problem.id for problem in course.problems()}
-    for name, result in previous.results.items():
-        if name in names and not {problem.id for problem in result.problems} <= known:
-            set_aside(result_path(folder, name), "older", stays=True)
+    for name in {*previous.damaged} & {*names}:
+        set_aside(result_path(folder, name), "damaged")
 
 
 def require_same_course(previous: Previous, course: Course, folder: Path) -> None:
-    """Refuse a folder of reports in which there are results, and none of this course.
+    """Refuse a folder of reports with results of problems that the course does not have.
 
     Raises:
         UsageError: it is so.
     """
     results = previous.results.values()
-    ids = sorted({p.id for each in results for p in each.problems if p.id})  # a fault has none
-    if ids and {*ids}.isdisjoint(problem.id for problem in course.problems()):
+    ids = {problem.id for each in results for problem in each.problems if problem.id}
+    if others := sorted(ids - {problem.id for problem in course.problems()}):
         raise UsageError(
-            f"{folder} holds results of another course ({', '.join(ids[:3])}), which would be "
-            "lost. Name another folder with --out, or that course with --course."
+            f"{folder} holds results of problems that this course does not have "
+            f"({', '.join(others[:3])}), and they would be lost. Name another folder with --out, "
+            "or the course that has them with --course."
         )
 
 

@@ -102,8 +102,7 @@ class RunSummary:
         outdated: the problems whose kept marks rest on something that has changed since, and on
             what.
         damaged: names whose files in the folder of results are no results, and why.
-        older: names whose previous results are of an older version.
-        lost: names of both kinds that were not graded again.
+        lost: those of these names that were not graded again.
         told: sentences about whose files are whose.
         absent: who is on the roster and has handed in nothing.
     """
@@ -112,7 +111,6 @@ class RunSummary:
     news: News = field(default_factory=News)
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
-    older: Sequence[str] = ()
     lost: Sequence[str] = ()
     told: Sequence[str] = ()
     absent: Sequence[str] = ()
@@ -128,12 +126,6 @@ def about_run(run: RunSummary) -> list[str]:
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()
     ]
-    again = {*run.older} - {*run.lost}
-    if again:
-        told.append(
-            f"Results of an older version are graded again: {len(again)}. What they say of "
-            "problems that are not handed in now is in results/*.json.older."
-        )
     if run.lost:
         told.append(
             f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from grader.cli import app
 from grader.course import Course
 from grader.errors import UsageError
 from grader.grade.previous import load_previous, read_result, save_result
@@ -93,7 +95,6 @@ DAMAGES = {
     "a missing key": change("grader_sha256", to=GONE),
     "a missing version": change("schema", to=GONE),
     "a key too many": change("bonus", to=10),
-    "a later version": change("schema", to=99),
     "a version that is none": change("schema", to="2"),
     "another name": change("submission", to="bob"),
     "another's result": of_another,
@@ -193,64 +194,41 @@ def test_a_file_that_may_not_be_read_is_no_result(
     assert load_previous(tmp_path).damaged == {"ada": "it can't be read: Permission denied"}
 
 
-def test_results_of_an_older_version_are_told_once_and_kept(school: Any) -> None:
-    """They may hold marks of problems that are not handed in any more."""
-    school.grade()
-    for name in ("ada", "bob"):
-        change("schema", to=2)(school.out / f"results/{name}.json")
-    run = school.grade()
-    assert school.names() == ["ada", "bob"]
-    (told,) = about_run(run)
-    assert told.startswith("Results of an older version are graded again: 2. ")
-    assert told.endswith(" is in results/*.json.older.")
-    data = json.loads((school.out / "results/ada.json").read_text())
-    assert data["problems"][0]["reason"] == "the previous result was of an older version"
-    kept = {path.name for path in (school.out / "results").iterdir()} - {*NAMES}
-    assert kept == {"ada.json.older", "bob.json.older"}
-    assert json.loads((school.out / "results/ada.json.older").read_text())["schema"] == 2
-    assert about_run(school.grade()) == []
-
-
-OWN_TESTS = {
-    "id": "01-one", "sha256": "ab", "reason": "", "tests": {"test_a": 3}, "right": 9, "accepted": 9,
-    "refusals": [], "mistakes": 4, "caught": 3.0, "missed": "x is lost", "max": 10.0,
-}  # fmt: skip
-"""As version 5 wrote them."""
-
-
-def test_results_of_the_version_before_still_hold(school: Any) -> None:
-    """An update of the grader in the middle of a term takes no earlier week's marks away."""
-    school.grade()
-    before = school.gradebook()
-    change("schema", to=5)(school.out / "results/ada.json")
-    assert school.grade().graded == 0
-    assert school.gradebook() == before
-
-
-@pytest.mark.parametrize(
-    ("said", "points", "told"),
-    [
-        ({}, 7.5, "Your own tests: 7.5 of 10 points."),
-        ({"accepted": 7}, 0, "They accept 7 of 9 right solutions."),
-        ({"reason": "It has no test.", "right": 0, "accepted": 0}, 0, "It has no test."),
-        ({"right": "9"}, None, ""),
-        ({"mistakes": 2}, None, ""),
-    ],
-)
-def test_what_the_version_before_says_of_own_tests_is_worth_the_same(
-    school: Any, said: dict[str, object], points: float | None, told: str
+@pytest.mark.parametrize("version", [5, 6, 99])
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--fresh",), ("--only", "ada")])
+def test_results_of_another_version_are_refused_and_left_alone(
+    school: Any, version: int, words: tuple[str, ...]
 ) -> None:
     school.grade()
-    path = school.out / "results/ada.json"
-    change("problems", 0, "own_tests", to=OWN_TESTS | said)(path)
-    change("schema", to=5)(path)
-    previous = load_previous(path.parent)
-    assert [*previous.damaged] == ([] if points is not None else ["ada"])
-    if points is not None:
-        own_tests = previous.results["ada"].problems[0].own_tests
-        assert own_tests is not None
-        assert own_tests.points == points
-        assert told in " ".join(own_tests.lines())
+    change("schema", to=version)(school.out / "results/ada.json")
+    before = everything_in(school.out)
+    said = school.command(*words, status=2)
+    assert f"holds results of version {version} of the format" in said
+    assert "grade the submissions again into another folder, with --out." in said
+    assert everything_in(school.out) == before
+
+
+def everything_in(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", ["replay", "export"])
+def test_no_command_reads_results_of_another_version(school: Any, command: str) -> None:
+    school.grade()
+    change("schema", to=6)(school.out / "results/ada.json")
+    list_ = write_list(school.out.parent / "list.csv")
+    words = {
+        "replay": [str(school.folder / "ada"), "01/test_doubles", "--out", str(school.out)],
+        "export": ["csv", str(list_), "--from", str(school.out), "--total", "--id-column", "id"],
+    }
+    done = CliRunner().invoke(app, [command, *words[command]])
+    assert done.exit_code == 2
+    assert "results of version 6 of the format" in " ".join(done.output.split())
+
+
+def write_list(path: Path) -> Path:
+    path.write_text("id,mark\nada,\n")
+    return path
 
 
 def add_problem(school: Any, name: str, id: str) -> Path:
@@ -261,24 +239,13 @@ def add_problem(school: Any, name: str, id: str) -> Path:
     return save_result(result, path.parent)
 
 
-def test_results_of_another_course_are_left_alone(school: Any) -> None:
-    school.grade()
-    for name in ("ada", "bob"):
-        change("problems", 0, "id", to="01-of-another")(school.out / f"results/{name}.json")
-    before = (school.out / "results/ada.json").read_bytes()
-    with pytest.raises(UsageError, match="results of another course .01-of-another.*--course"):
-        school.grade()
-    assert (school.out / "results/ada.json").read_bytes() == before
-
-
-def test_marks_of_a_problem_that_the_course_has_no_more_are_told_and_kept(school: Any) -> None:
+def test_results_of_a_problem_that_the_course_does_not_have_are_left_alone(school: Any) -> None:
     school.grade()
     path = add_problem(school, "ada", "09-gone")
     before = path.read_bytes()
-    gradebook = school.out / "gradebook.csv"
-    gradebook.write_text("submission,09-gone,total\nada,4,8\n")
-    assert "changed: ada: 09-gone 4 -> none (no result has it now)" in about_run(school.grade())
-    assert (school.out / "results/ada.json.older").read_bytes() == before
+    with pytest.raises(UsageError, match=r"that this course does not have \(09-gone\).*--course"):
+        school.grade()
+    assert path.read_bytes() == before
 
 
 def test_a_mark_whose_result_is_gone_is_told(school: Any) -> None:
