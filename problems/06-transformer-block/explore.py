@@ -1,9 +1,9 @@
 """Pictures for problem 06: what GELU and LayerNorm do, and twelve blocks one behind the other.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your code
-gives; where that is wrong, what is expected stands beside it, in black. A row of your own:
-`uv run python explore.py 3 1 4 1 5 9`. Without a display, or with `--save`, it writes
-the pictures to pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of your
+code. Where these are wrong, the expected ones are drawn in black. To choose a row:
+`uv run python explore.py 3 1 4 1 5 9`. Without a display, or with `--save`, it writes the pictures
+to pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
 """
 
 # %% A bend, and a norm.
@@ -38,7 +38,7 @@ def normalise(module):
 
 
 def asked(name, compute):
-    """Return what right code gives, and what the student's does; the first if that can't be had."""
+    """Return the expected result and the student's, or the expected one twice if there is none."""
     right = compute(expected).detach()
     yours = pictures.yours("06-transformer-block", name, compute, right)
     return right, right if yours is None else yours
@@ -75,16 +75,16 @@ for axes in (before, after):
     axes.set_xlabel("place in the row")
 pictures.save(figure, "gelu_and_norm")
 
-# The three rows have one pattern. A norm takes their place and their spread away, and what is left
-# is the same.
+# The three rows have the same pattern. A norm removes their mean and their spread, so the results
+# are the same.
 
-# %% What becomes of a token in twelve blocks: how large does it get, and what is left of it?
+# %% A token goes through twelve blocks. How large does it get, and how much of it is left?
 depth, n_embd, n_head = 12, 64, 4
 tokens = torch.randn(4, 16, n_embd, generator=torch.Generator().manual_seed(1)).double()
 
 
 def weights_of(number):
-    """Return weights for one block, by name: each layer keeps its input about as large as it is."""
+    """Return weights for one block, by name: no layer makes its input much larger or smaller."""
     generator = torch.Generator().manual_seed(100 + number)
     shapes = {
         "attn.c_attn": (3, 1),
@@ -167,7 +167,7 @@ for number, name in enumerate(("pre-norm", "post-norm")):
     sizes, likeness = yours[:, number, -1].tolist()
     print(f"{name}: after {depth} blocks a token has size {sizes:.2f}, likeness {likeness:.2f}.")
 
-# With norms after the sums, each norm makes what was there before smaller, for what was added to
-# fit in: after twelve blocks next to nothing is left of the first x, and little of what the first
-# blocks did. With norms before the parts the residual path is free: each half adds to it, so
-# it grows slowly, and what was put in stays in.
+# With norms after the sums, each norm shrinks everything that was there before. After twelve blocks
+# almost nothing is left of the first x, and little of the work of the first blocks. With norms
+# before the parts the residual path is free: each half adds to it, so it grows slowly, and the
+# input stays in it.

@@ -2,7 +2,7 @@
 
 Run `uv run python explore.py`. It takes a minute or two on one core, and uses a GPU if there is
 one. Ctrl-C ends the training and keeps the best model so far. Until your code is correct, it trains
-the course's model and says so. A tenth of the text is held out: no model trains on it, so its loss
+the course's model. A tenth of the text is held out: no model trains on it, so its loss
 shows what the model understood.
 
     --mine           use your code for every part: softmax (01), attention (05), block (06),
@@ -18,7 +18,7 @@ shows what the model understood.
     --steps 300      so many steps and no more (3000)
     --minutes 0.5    so many minutes and no more
     --seed 7         draw the same random numbers again
-    --no-mask        the same without the causal mask: see what the mask is for
+    --no-mask        the same without the causal mask: see why it is needed
     --save           write the pictures to pictures/my_NAME.png, as it does without a display;
                      those of earlier runs are kept
 
@@ -90,12 +90,12 @@ torch.manual_seed(seed)
 threads = torch.get_num_threads()
 torch.set_num_threads(1)  # on a CPU, a model so small gains nothing from more
 
-# %% A checkpoint in place of training.
+# %% A checkpoint instead of training.
 if asked.gpt2:
     told_of_it = gpt2_in_yours.explore(asked.gpt2, asked.tokens, asked.name, asked.mine)
     raise SystemExit(told_of_it)
 
-# %% What it reads: your texts, or the source of Python's own library.
+# %% The text: your files, or the source of Python's library.
 n_positions = 64
 try:
     name = trained.name_for(asked.name, asked.text)
@@ -128,20 +128,20 @@ x, y = expected_gpt.get_batch(text.training, 24, 2)
 
 
 def answers(model):
-    """Return what a model says of a few characters: its logits, and their loss."""
+    """Return the logits of a model for a few characters, and their loss."""
     logits, loss = model(x, y)
     return torch.cat([logits.flatten(), loss.reshape(1)])
 
 
 def students(module):
-    """Return what the student's GPT says, with the weights of the course's."""
+    """Return the same for the student's GPT, with the weights of the course's."""
     model = module.GPT(module.GPTConfig(**vars(config))).double()
     model.load_state_dict(right.gpt2_weights(), strict=False)
     return answers(model)
 
 
 def pairs_drawn(module):
-    """Return 1 if what get_batch draws is so made that y comes after x, and 0 otherwise."""
+    """Return 1 if y comes after x in the batch that get_batch draws, and 0 otherwise."""
     x, y = module.get_batch(torch.arange(500), 16, 8)
     return ((x.diff() == 1).all() & (y == x + 1).all()).double()
 
@@ -334,11 +334,11 @@ elif asked.no_mask:
         "The loss goes to 0, and the text is nonsense. With nothing hidden, a position sees the "
         "next token in its input, and copies it. So the model learns to look one to the right, "
         "and nothing about text; and when it writes, there is nothing to the right. The mask "
-        "takes the answers away. What is left to learn is to guess them."
+        "takes the answers away, so the model has to learn to guess them."
     )
 
 
-# %% The losses, beside the bars of the bigram model.
+# %% The losses, and the bars of the bigram model.
 def draw_losses(axes, text, curves):
     """Draw the losses of some models, and those of the bigram model."""
     for name, (losses, measured) in curves.items():
@@ -373,7 +373,7 @@ if asked.readme:
 draw_losses(panels[0, 0], text, curves)
 pictures.save(figure, "loss", each=True)
 
-# %% What the heads look at.
+# %% The attention weights of the heads.
 reader = expected_gpt.TinyGPT(config)
 reader.load_gpt2_weights(state)
 reader.causal = not asked.no_mask
@@ -403,5 +403,5 @@ for layer, row in enumerate(panels):
 pictures.save(figure, "heads", each=True)
 torch.set_num_threads(threads)
 
-# Each row is a character that looks, each column one that is looked at. Under each title stands
-# how far back a character looks most, on average, and with what share of its weight.
+# Each row is a character that looks, each column one that is looked at. Each title gives the
+# distance at which a character looks most, on average, and its share of the weight.

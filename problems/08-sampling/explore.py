@@ -1,13 +1,15 @@
-"""Picture for problem 08: what temperature, top-k and top-p leave of a choice. And a talk.
+"""Picture for problem 08: a choice after temperature, top-k and top-p. And a model that writes.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your functions
-give; where that is wrong, bars are orange, and a line shows what is expected. The dots show how
-often `sample` drew each word. Other cuts: `uv run python explore.py 2 0.5` for k = 2 and p = 0.5.
-Without a display, or with `--save`, it writes the picture to pictures/my_cuts.png.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of your
+functions. Where these are wrong, bars are orange, and a line shows the expected value. The dots
+show how often `sample` drew each word. To choose the cuts, type k and p:
+`uv run python explore.py 2 0.5`. Without a display, or with `--save`, it writes the picture to
+pictures/my_cuts.png.
 
-`uv run python explore.py --talk` talks with the model that you trained in problem 07: you type the
-beginning of a text, and your `sample` draws how it goes on. `--talk NAME` picks one of several
-models; `--talk --mine` builds it of your own parts, from the softmax of 01 to the cache of 09.
+`uv run python explore.py --talk` uses the model that you trained in problem 07. You type the
+beginning of a text; the model continues it, and your `sample` draws each character. `--talk NAME`
+chooses one of several models; `--talk --mine` builds it from your parts, from the softmax of 01 to
+the cache of 09.
 """
 
 # %% Five words that may come after "the cat sat on the", and a model's logits for them.
@@ -77,7 +79,7 @@ def counted(module):
 
 
 def shares(module):
-    """Return the same; what is near enough by chance counts as expected."""
+    """Return the same; a share that is off by chance counts as expected."""
     found = counted(module)
     return torch.where((found - drawn).abs() < 0.02, drawn, found)
 
@@ -104,5 +106,5 @@ for column, title in enumerate(columns):
 figure.suptitle("the cat sat on the ...", fontsize=10)
 pictures.save(figure, "cuts")
 
-# Each row is one model at one temperature. A cut takes words away, and the others share their part.
-# Top-k takes as many at every temperature; top-p the more, the surer the model is.
+# Each row is the model at one temperature. A cut removes words, and the others share their part.
+# Top-k removes the same number at every temperature. Top-p removes more, the surer the model is.

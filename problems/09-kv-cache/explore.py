@@ -1,11 +1,11 @@
-"""Picture for problem 09: what one more token costs, with and without the cache.
+"""Picture for problem 09: the cost of one more token, with and without the cache.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It writes the same text both
-ways, counts what each new token takes, and then takes the time at a larger size: some ten seconds.
-As long as your code isn't right, it shows the course's model and says so. The model that you
-trained in problem 07 is taken if it is there; a beginning of your own:
-`uv run python explore.py "class Token"`. Without a display, or with `--save`,
-it writes the picture to pictures/my_cost.png.
+ways, counts the operations of each new token, and measures the time at a larger size. This takes
+about ten seconds. Until your code is correct, it shows the course's model. It uses the model that
+you trained in problem 07, if there is one. To choose the beginning of the text:
+`uv run python explore.py "class Token"`. Without a display, or with `--save`, it writes the picture
+to pictures/my_cost.png.
 """
 
 # %% The model of problem 07, if you have trained it.
@@ -37,7 +37,7 @@ if kept:
     small, weights, characters = kept.config, kept.state, kept.characters
     print("The model is the one that you trained in problem 07.")
 else:
-    print(f"{missing}\nUntil then one that has learned nothing writes tokens.")
+    print(f"{missing}\nUntil then, a model that has learned nothing writes tokens.")
 small = {"dropout": 0.0, "bias": True} | small
 weights = weights or expected_cache.fresh_weights(SimpleNamespace(**small))
 
@@ -50,7 +50,7 @@ def encode(text):
 
 
 def decode(tokens):
-    """Return the text of some tokens; their numbers, if they stand for no characters."""
+    """Return the text of some tokens, or their numbers if their characters are unknown."""
     if not characters:
         return " ".join(map(str, tokens.tolist()))
     return "".join(characters[token] for token in tokens).replace("\t", " " * 4)
@@ -72,14 +72,14 @@ def model_of(module, sizes, weights):
 
 
 def text_of(module):
-    """Return what the student's model writes."""
+    """Return the text that the student's model writes."""
     return model_of(module, small, weights).generate(prompt.clone(), n_new)
 
 
 found = pictures.yours(problem, "CachedGPT", text_of, without)
 is_yours = found is not None and torch.equal(found, without)
 code = pictures.students_module(problem) if is_yours else None
-print("What follows is of your code." if is_yours else "What follows is of the course's model.")
+print("The rest uses your code." if is_yours else "The rest uses the course's model.")
 with_cache = found if is_yours else expected_cache.greedy(reader, prompt, n_new, cached=True)
 for how, text in [("without a cache", without), ("with the cache", with_cache)]:
     lines = "\n".join(f"  | {line}" for line in decode(text[0]).splitlines())
@@ -90,9 +90,9 @@ print(f"Both are the same: {torch.equal(without, with_cache)}.")
 # %% One more token, with the cache and without.
 @torch.no_grad()
 def both_ways(sizes, weights, length):
-    """Return two functions that read the last token of so long a text: with a cache, and without.
+    """Return two functions that read the last token of a text of this length.
 
-    What the first one has to know beforehand, it knows.
+    The first one uses a cache that holds all tokens before it; the second one reads the whole text.
     """
     idx = torch.randint(sizes["vocab_size"], (1, length))
     if is_yours:
@@ -119,7 +119,7 @@ def operations(run):
 
 @torch.no_grad()
 def milliseconds(run, times=5):
-    """Return the processor's time for a call; the shortest of several, for more is by chance."""
+    """Return the processor's time for a call: the shortest of several."""
     run()
     taken = []
     for _ in range(times):
@@ -167,5 +167,5 @@ left.legend(loc="upper left")
 pictures.save(figure, "cost")
 torch.set_num_threads(threads)
 
-# With the cache a token costs what one token costs, and a little for each that it looks at.
-# Without, it costs that for each token of the text so far: n times as much for n tokens.
+# With the cache, only the new token goes through the layers, and looking at each earlier token
+# costs a little. Without, every token of the text does: n times as much for n tokens.

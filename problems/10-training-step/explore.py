@@ -1,10 +1,9 @@
-"""Pictures for problem 10: why gradients vanish, and what an optimizer is worth.
+"""Pictures for problem 10: why gradients vanish, and the effect of the optimizer.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter; it takes half a minute. It
-trains a small GPT three times, with your training step and your AdamW. As long as one of them isn't
-right, it takes the course's and says so. Another number of steps than 400:
-`uv run python explore.py 1000`. Without a display, or with `--save`, it writes the pictures to
-pictures/my_NAME.png.
+trains a small GPT three times, with your training step and your AdamW. Until both are correct, it
+uses the course's. To train for more steps than 400: `uv run python explore.py 1000`. Without a
+display, or with `--save`, it writes the pictures to pictures/my_NAME.png.
 """
 
 # %% How many steps to train.
@@ -121,13 +120,13 @@ class Momentum:
             parameter -= self.lr * kept
 
     def zero_grad(self):
-        """Let the next gradients begin anew."""
+        """Clear all gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
 
 def some_steps(module):
-    """Return what two steps of training make of a model's losses and last bias."""
+    """Return the losses of two steps of training, and of an evaluation."""
     model, found = copy.deepcopy(start), []
     optimizer = module.AdamW(model.parameters(), lr=0.01)
     for _ in range(2):
@@ -178,10 +177,10 @@ for (name, make), colour in zip(OPTIMIZERS.items(), colours, strict=True):
     print(f"{name}: training loss {smooth(losses)[-1]:.2f}, held-out loss {last:.2f}")
     axes.plot(range(1, steps + 1), smooth(losses), color=colour, label=f"{name}, training text")
     axes.plot(*zip(*measured.items(), strict=True), "o", ms=4, color=colour, label="held-out text")
-axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(2.2, None))
+axes.set(xlabel="step", ylabel="loss in nats per character")
 axes.legend(ncols=3)
 pictures.save(figure, "optimizers")
 torch.set_num_threads(threads)
 
-# A dot above its line is what the model learned of its own text alone. Here the text is long and
-# training short, so they are near each other: this model has not overfitted yet.
+# Where dots are above their line, the model knows its training text better than other text. Here
+# the text is long and training is short, so they are close: this model has not overfitted yet.
