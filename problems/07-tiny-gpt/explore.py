@@ -341,11 +341,12 @@ elif asked.no_mask:
 # %% The losses, and the bars of the bigram model.
 def draw_losses(axes, text, curves):
     """Draw the losses of some models, and those of the bigram model."""
-    for name, (losses, measured) in curves.items():
+    for number, (name, (losses, measured)) in enumerate(curves.items()):
         colour = pictures.ORANGE if "without" in name else pictures.BLUE
         steps = range(1, len(losses) + 1)
         smooth = [recent(losses[:step]) for step in steps]
-        axes.plot(steps, losses, color=colour, alpha=0.25, linewidth=0.7, label="each step")
+        label = None if number else "each step"
+        axes.plot(steps, losses, color=colour, alpha=0.25, linewidth=0.7, label=label)
         axes.plot(steps, smooth, color=colour, label=f"{name}: training")
         axes.plot(*zip(*measured.items(), strict=True), "o:", ms=3, color=colour, label="held out")
     bars = [expected_gpt.bigram_loss(each, n_characters) for each in (text.training, text.held_out)]
@@ -356,7 +357,14 @@ def draw_losses(axes, text, curves):
             axes.axhline(
                 bar, color=pictures.BLACK, linestyle=line, linewidth=1, label=f"bigram bar{of_text}"
             )
-    axes.set(xlabel="step", ylabel="loss in nats per character", ylim=(0, None))
+    axes.set(
+        xlabel="step",
+        ylabel="loss in nats per character",
+    )
+    highest = max(
+        *bars, *(max(*losses, *held_out.values()) for losses, held_out in curves.values())
+    )
+    axes.set_ylim(0, 1.3 * highest)  # the legend is above all curves
     axes.legend(ncols=2, fontsize=7, loc="upper right")
 
 
