@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark.expression import Expression
 
-from grader.course import own_course
+from grader.course import STUB_LINE, own_course
 from grader.result import Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
@@ -29,8 +29,35 @@ WRITTEN = {
         ["MultiHeadAttention.forward"],
         [],
     ],
+    "06": [["gelu"], ["LayerNorm"], ["MLP"], ["Block"]],
+    "07": [
+        ["GPT.__init__"],
+        [],
+        ["GPT.forward"],
+        [],
+        ["GPT.generate"],
+        ["get_batch"],
+        ["bigram_loss"],
+    ],
+    "08": [["apply_temperature"], ["keep_top_k"], ["keep_top_p"], ["sample"]],
+    "09": [
+        ["kv_cache_bytes"],
+        ["CachedAttention"],
+        [],
+        ["CachedGPT.forward"],
+        ["CachedGPT.generate"],
+    ],
+    "10": [
+        ["softmax_backward"],
+        ["attention_backward"],
+        ["cross_entropy_backward"],
+        ["clip_gradients"],
+        ["learning_rate"],
+        ["AdamW"],
+        ["train_step", "evaluate"],
+    ],
 }
-"""What each step of a problem adds; the last steps of 01, 02 and 05 only improve it."""
+"""The parts that each step of a problem adds. An empty step completes the part before it."""
 
 STEPS = [
     pytest.param(number, step, id=f"{number}-step {step + 1}")
@@ -41,9 +68,10 @@ STEPS = [
 
 def partly_written(stub: str, solution: str, written: set[str]) -> str:
     """Return a solution in which the parts of the stub that are not written yet are its stubs."""
-    tree, of_stub = ast.parse(solution), {name for name, _ in functions(ast.parse(stub))}
+    tree, of_stub = ast.parse(solution), functions(ast.parse(stub))
+    to_write = {name for name, function in of_stub if STUB_LINE in ast.unparse(function)}
     for name, function in functions(tree):
-        if name in of_stub and not {name, name.partition(".")[0]} & written:
+        if name in to_write and not {name, name.partition(".")[0]} & written:
             function.body = ast.parse("raise NotImplementedError").body
     return ast.unparse(tree)
 
