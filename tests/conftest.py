@@ -266,7 +266,8 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
         path = small_course.root / "handed in/problem.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(textwrap.dedent(source), encoding="utf-8")
-        session = Session(LocalFiles(lambda _: path), **{"hidden": True, **options})
+        files = LocalFiles(lambda _: path, seconds=timeout)
+        session = Session(files, **{"hidden": True, **options})
         Suite(small_course.problems(), small_course.root, timeout=timeout).run(session)
         return session.results["01-doubling"]
 

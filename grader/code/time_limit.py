@@ -17,10 +17,16 @@ import time
 from contextlib import suppress
 
 TIMEOUT_SECONDS = 10.0
-"""How long one test may run at home, and one call in grading. The slowest takes less than one."""
+"""How long one test may run at home, and one call in grading; and a file, while it is imported.
+
+The slowest takes less than one.
+"""
 
 NO_END = "Your code did not come to an end."
 """What the student reads of code that was ended."""
+
+NO_END_OF_FILE = "problem.py does not come to an end while it is being imported."
+"""What the student reads of a file that was ended before its last line."""
 
 WALL_FACTOR = 20
 """How many times as long as it may a thing can take by the clock on the wall, on any machine."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from grader.code.interrupt import DoesNotEnd
+from grader.code.interrupt import DoesNotEnd, time_limit
 from grader.code.loading import STUDENT_MODULE, judge_load, load_module, place
-from grader.code.time_limit import NO_END
+from grader.code.time_limit import NO_END_OF_FILE, TIMEOUT_SECONDS
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.result import Status
@@ -20,10 +20,16 @@ class LocalFiles:
 
     Args:
         find: returns where the file to test is.
+        seconds: how long a file may take to load.
     """
 
-    def __init__(self, find: Callable[[Problem], Path] = lambda problem: problem.stub) -> None:
+    def __init__(
+        self,
+        find: Callable[[Problem], Path] = lambda problem: problem.stub,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         self._find = find
+        self._seconds = seconds
         self._opened: dict[str, ModuleType | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
@@ -56,10 +62,11 @@ class LocalFiles:
             reason = f"{path.name} can't be read: {error.strerror}. Who may read it?"
             return CannotLoad(Status.ERROR, reason)
         try:
-            return load_module(path, STUDENT_MODULE + problem.id[:2])
+            with time_limit(self._seconds):
+                return load_module(path, STUDENT_MODULE + problem.id[:2])
         except KeyboardInterrupt:
             raise
         except DoesNotEnd as exception:
-            return CannotLoad(Status.TIMEOUT, NO_END + place(exception.__traceback__))
+            return CannotLoad(Status.TIMEOUT, NO_END_OF_FILE + place(exception.__traceback__))
         except BaseException as exception:  # student code may raise SystemExit or worse
             return judge_load(exception, path)

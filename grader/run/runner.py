@@ -26,9 +26,6 @@ from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 _TIMEOUTS_BEFORE_GIVING_UP = 2
 """After so many endless tests of a problem its other tests are not run any more."""
 
-_LOADING_FACTOR = 3
-"""How many times as long as a test a file may take to load: it may import what is large."""
-
 _LITTLE = 0.01
 """Seconds that may count in a test's time limit though they passed before."""
 
@@ -104,10 +101,9 @@ def _call(
     try:
         # Code that leaves gradients switched off must not reach the next test with it.
         with warnings.catch_warnings(), torch.enable_grad():
-            with time_limit(_LOADING_FACTOR * timeout, stopwatch):
-                _give_up_after_timeouts(test, session)
-                _seed_global_state(test, session)
-                arguments = _arguments(test, session)
+            _seed_global_state(test, session)
+            arguments = _arguments(test, session)
+            _give_up_after_timeouts(test, session)
             # A file may set another one for all code; it is graded without.
             torch.set_default_dtype(torch.float32)
             if time.perf_counter() - start > _LITTLE:

@@ -171,6 +171,8 @@ def _place_of(test: TestResult) -> str:
 def next_step(result: ProblemResult) -> str:
     """Return the one sentence that tells a student what to do now."""
     wrong = _judged(result.with_cases)
+    if wrong and _stops_alike(result):
+        return wrong[0][0].message.partition("\n")[0]
     if wrong:
         return f"Look at this first: {wrong[0][0].title}."
     unwritten = [t for t in result.tests if t.status is Status.NOT_IMPLEMENTED]

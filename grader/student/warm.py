@@ -194,11 +194,13 @@ def _serve(root: Path, connection: Connection) -> None:
         return
     problem = Problem(root / "problems" / id)
 
+    files = LocalFiles()
+
     def session(*, diagnose: bool) -> Session:
         def send(id: str, test: TestResult) -> None:
             connection.send((test, made.printed[id].get(test.id, "")))
 
-        made = Session(LocalFiles(), on_result=send, diagnose=diagnose)
+        made = Session(files, on_result=send, diagnose=diagnose)
         return made
 
     try:
@@ -206,6 +208,7 @@ def _serve(root: Path, connection: Connection) -> None:
         known = {test.id for test in suite.tests}
         if ahead := [test for test in first if test in known]:
             _run_ahead(suite, session(diagnose=False), ahead)
+            files.forget(problem)
         whole = session(diagnose=True)
         suite.run(whole)
     except CourseError as error:

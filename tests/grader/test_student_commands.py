@@ -77,6 +77,13 @@ def test_check_tells_points_and_the_next_step(problem: Problem) -> None:
     assert "Well done" in output
 
 
+def test_check_tells_why_a_file_can_not_be_tested(problem: Problem) -> None:
+    problem.stub.write_text("def double(x): return x + x\n1 / 0\n", encoding="utf-8")
+    status, output = grader("check")
+    assert status == 1
+    assert "01-doubling: problem.py stops while it is being imported." in output
+
+
 @pytest.mark.slow
 def test_check_names_the_folder_as_seen_from_here(
     problem: Problem, monkeypatch: pytest.MonkeyPatch

@@ -74,6 +74,7 @@ from grader.code.cost import Cost, counters, elsewhere
 from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
 from grader.code.tensors import Array, entries, is_float
+from grader.code.time_limit import NO_END, NO_END_OF_FILE
 from grader.errors import CannotLoad, Mismatch
 
 _CALLS_AT_ONCE = 100
@@ -219,7 +220,8 @@ class LoadedFile:
             connection.put([source])
             response, _ = connection.exchange(Load(self.forbidden, self._printed is not None))
         except WorkerFailure as failure:
-            text = f"{FILE} can't be imported. {failure}"
+            ended = str(failure) == NO_END
+            text = NO_END_OF_FILE if ended else f"{FILE} can't be imported. {failure}"
             raise CannotLoad(failure.status, text) from None
         with connection.checked():
             error = response.error

@@ -131,7 +131,7 @@ def test_an_exception_that_cannot_be_printed(opened):
         ("def f(:\n  pass", Status.ERROR, r"can't be read as Python: .*\n  line 1: def"),
         ("x = 1\nraise ValueError('no')", Status.ERROR, r"ValueError: no\n  problem.py, line 2: "),
         ("raise NotImplementedError", Status.NOT_IMPLEMENTED, "stops before it is read to its end"),
-        ("import nowhere_at_all", Status.ERROR, "ModuleNotFoundError: No module named"),
+        ("import nowhere_at_all", Status.ERROR, "Error: problem.py can't import nowhere"),
         ("import os\nos._exit(0)", Status.CRASH, "can't be imported. Your code ended its process"),
         ("raise SystemExit", Status.ERROR, "SystemExit"),
         ("x = '\0'", Status.ERROR, "null bytes"),

@@ -22,6 +22,14 @@ def loop() -> None:
             time.sleep(0)
 
 
+def stubborn_loop() -> None:
+    while True:
+        try:
+            time.sleep(10)
+        except:  # noqa: E722  (as students write who never want to see an error)
+            time.sleep(10)
+
+
 def is_ended() -> bool:
     with pytest.raises(DoesNotEnd), time_limit(0.1):
         loop()
@@ -38,6 +46,12 @@ def in_thread(function: object) -> list[object]:
 
 def test_a_loop_is_ended() -> None:
     assert is_ended()
+
+
+@pytest.mark.slow
+def test_a_loop_that_catches_everything_is_ended() -> None:
+    with pytest.raises(DoesNotEnd), time_limit(0.1):
+        stubborn_loop()
 
 
 def test_a_loop_in_another_thread_is_ended() -> None:
