@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import hashlib
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from grader.errors import CannotWrite, InUse, UsageError
+from grader.text import quoted
 
 _LOCK = ".lock"
 
@@ -197,6 +199,28 @@ def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
     return [name.strip().lower() for name in rows[0][1]] if rows else []
 
 
+SEPARATORS = ",;\t"
+"""What spreadsheets put between the cells of a CSV file."""
+
+
+def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
+    """Return the text of a CSV file and its encoding: UTF-8, or UTF-16 as spreadsheets mark it.
+
+    Args:
+        data: the file's bytes.
+        errors: what to do about bytes that are no text, as Python calls it.
+
+    Raises:
+        ValueError: it is no text.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16"), "utf-16"
+    if b"\0" in data:
+        raise ValueError("it holds zero bytes")
+    encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+    return data.decode(encoding, errors), encoding
+
+
 def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]]]:
     """Return the lines of a CSV file of any spreadsheet with their numbers, without empty ones.
 
@@ -208,15 +232,19 @@ def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]
         UsageError: it is no CSV file, or can't be read.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text, _ = decoded_csv(path.read_bytes())
         first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
-        mark = max(",;\t", key=first.count)
+        mark = max(SEPARATORS, key=first.count)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
         rows = [(reader.line_num, cells) for cells in reader]
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except (ValueError, csv.Error):
-        raise UsageError(f"{path} is not a CSV file in UTF-8; save it as one.") from None
+    except UnicodeError:
+        raise UsageError(
+            f"{path} is not text in UTF-8. In a spreadsheet, save it as {quoted('CSV UTF-8')}."
+        ) from None
+    except (ValueError, csv.Error) as error:
+        raise UsageError(f"{path} is not a CSV file: {error}.") from None
     left_out = "#" if comments else None
     return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != left_out]
 

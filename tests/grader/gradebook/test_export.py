@@ -78,7 +78,7 @@ def cells(data: bytes, separator: str = ",") -> list[list[str]]:
 
 
 def without_column(data: bytes, name: str) -> list[object]:
-    """Return all that stands in a file, letter for letter, but for one column."""
+    """Return all that stands in a file but for one column."""
     table = read_table(data, "")
     at = table.columns.index(name)
     rows = [table.header, *table.rows]
@@ -86,7 +86,7 @@ def without_column(data: bytes, name: str) -> list[object]:
         [*row.cells[:at], *row.cells[at + 1 :]] if row is not table.header else row.cells
         for row in rows
     ]
-    return [table.start, table.separator, others, [row.ending for row in rows]]
+    return [table.encoding, table.separator, table.ending, others]
 
 
 def marks_in(data: bytes, by: str, name: str, separator: str = ",") -> dict[str, str]:

@@ -56,8 +56,8 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
         (b"found,means\nx.py,01-dubling\n", "line 2: 'x.py' is a file: it can mean a problem, and"),
         (b"found,means\nbob.py,Bob\n", "not 'Bob'. If it is what 'Bob' handed in, put it into a f"),
         (b"found,means\nx.ipynb,01\n", "line 2: 'x.ipynb' is a notebook, which is not graded"),
-        (b"found,means\n\xff,ada\n", "is not a CSV file in UTF-8"),
-        (b'found,means\n"x,ada\n', "is not a CSV file in UTF-8"),
+        (b"found,means\n\xff,ada\n", "save it as 'CSV UTF-8'"),
+        (b'found,means\n"x,ada\n', "is not a CSV file: unexpected end of data"),
     ],
 )
 def test_a_file_that_is_wrong_stops_the_run(tmp_path: Path, content: bytes, why: str) -> None:
