@@ -14,8 +14,8 @@ from torch import Tensor, nn
 class CausalSelfAttention(nn.Module):
     """Given: the attention that you wrote in problem 05, by PyTorch's own function.
 
-    Its arguments are those of problem 05's class; what comes after n_head goes by its name. You may
-    put your own class in its place; ask yours for causal=True.
+    Its arguments are those of problem 05's class; those after n_head are passed by name. You may
+    put your class in its place; ask yours for causal=True.
 
     Args:
         n_embd: the embedding width C.
@@ -60,7 +60,7 @@ def gelu(x: Tensor) -> Tensor:
     Returns:
         The same shape.
     """
-    # TODO: the formula stands in the README.
+    # TODO: the formula is in the README.
     raise NotImplementedError
 
 
@@ -70,7 +70,7 @@ class LayerNorm(nn.Module):
     Args:
         n_embd: how many entries a token has.
         bias: whether there is a bias.
-        eps: what is added to the variance, so that nothing is divided by 0.
+        eps: is added to the variance, so that nothing is divided by 0.
 
     Attributes:
         weight: nn.Parameter, (n_embd,), ones at first.
@@ -79,7 +79,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
         super().__init__()
-        # TODO: make the attributes listed above, and keep what forward needs.
+        # TODO: make the attributes listed above, and keep eps for forward.
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ class Block(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add to every token what attention finds, then what the MLP returns.
+        """Add the output of the attention to every token, then that of the MLP.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -159,7 +159,7 @@ class Block(nn.Module):
         Returns:
             Shape (B, T, C).
         """
-        # TODO: two steps; each adds to x what a part returns for the normalised x.
+        # TODO: two steps; each adds the output of a part, for the normalised x, to x.
         raise NotImplementedError
 
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Given: the sizes of a model, and a block with all that is in it. You wrote one like it in problems
-# 05 and 06; this one is made of PyTorch's own functions. You may put yours in its place.
+# Given: the sizes of a model, and a block with its parts. You wrote one like it in problems 05 and
+# 06; this one is made of PyTorch's functions. You may put yours in its place.
 
 
 @dataclass
@@ -82,7 +82,7 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """Problem 06's block: attention, then the small network, each added to what came in."""
+    """Problem 06's block: attention, then the small network, each added to its input."""
 
     def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Block(nn.Module):
         return x + self.mlp(self.ln_2(x))
 
 
-# What is left to write
+# To write
 
 
 class GPT(nn.Module):

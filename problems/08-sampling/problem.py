@@ -38,7 +38,7 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
     Raises:
         ValueError: k is less than 1.
     """
-    # TODO: refuse an impossible k, then replace what is too small.
+    # TODO: refuse an impossible k, then replace the logits that are too small.
     raise NotImplementedError
 
 
@@ -50,8 +50,8 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
         p: above 0, at most 1. With 1 all are kept.
 
     Returns:
-        Logits of the same shape, with -inf in place of the others. The token that crosses p is
-        kept; the logits of kept tokens don't change.
+        Logits of the same shape, with -inf for the other tokens. The token that crosses p is kept;
+        the logits of kept tokens don't change.
 
     Raises:
         ValueError: p is not above 0, or is above 1.

@@ -28,12 +28,12 @@ def kv_cache_bytes(
     Returns:
         The number of bytes.
     """
-    # TODO: how many entries are kept, and how large is each?
+    # TODO: how many entries are kept, and how many bytes has each?
     raise NotImplementedError
 
 
 class CachedAttention(nn.Module):
-    """Causal self-attention that goes on where its past ends, without dropout.
+    """Causal self-attention that continues where its past ends, without dropout.
 
     Args:
         n_embd: the embedding width C.
@@ -43,7 +43,7 @@ class CachedAttention(nn.Module):
     Attributes:
         c_attn: nn.Linear, n_embd -> 3 * n_embd, gives the queries, the keys and the values, in this
             order.
-        c_proj: nn.Linear, n_embd -> n_embd, mixes what the heads found.
+        c_proj: nn.Linear, n_embd -> n_embd, mixes the outputs of the heads.
     """
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:
@@ -57,7 +57,7 @@ class CachedAttention(nn.Module):
         Args:
             x: embeddings of the new tokens, shape (B, t, C).
             past: the keys and the values of all tokens before them, each of shape
-                (B, n_head, length, head_dim); None when there are none. It is left as it was.
+                (B, n_head, length, head_dim); None if there are none. It stays unchanged.
 
         Returns:
             The new embeddings, shape (B, t, C), and the present: keys and values of past and new
@@ -99,12 +99,12 @@ class MLP(nn.Module):
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return what it makes of each token, (B, t, C)."""
+        """Return the new embedding of each token, (B, t, C)."""
         return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
 
 
 class Block(nn.Module):
-    """A transformer block whose attention has a cache. Given, with PyTorch's LayerNorm."""
+    """A transformer block with a cache in its attention. Given, with PyTorch's LayerNorm."""
 
     def __init__(self, n_embd: int, n_head: int, bias: bool = True) -> None:
         super().__init__()
@@ -114,14 +114,14 @@ class Block(nn.Module):
         self.mlp = MLP(n_embd, bias)
 
     def forward(self, x: Tensor, past: KeysAndValues | None = None) -> tuple[Tensor, KeysAndValues]:
-        """Return the new x, (B, t, C), and what the attention now holds."""
+        """Return the new x, (B, t, C), and the present of the attention."""
         y, present = self.attn(self.ln_1(x), past)
         x = x + y
         return x + self.mlp(self.ln_2(x)), present
 
 
 class CachedGPT(nn.Module):
-    """A GPT that can go on where it ended. What it is made of is given: the parts of problem 07.
+    """A GPT that can continue where it ended. Its parts are given: those of problem 07.
 
     Args:
         config: its sizes.
@@ -150,12 +150,12 @@ class CachedGPT(nn.Module):
     def forward(
         self, idx: Tensor, past: list[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Return the logits of what follows each of the new tokens.
+        """Return the logits of the tokens that follow each of the new tokens.
 
         Args:
             idx: the new tokens, int64, shape (B, t).
-            past: what an earlier call returned as its present: keys and values of each layer, for
-                all tokens before idx; None when there are none. It is left as it was.
+            past: the present that an earlier call returned: keys and values of each layer, for all
+                tokens before idx; None if there are none. It stays unchanged.
 
         Returns:
             The logits, shape (B, t, vocab_size), and the present: a list with the keys and values
@@ -164,7 +164,7 @@ class CachedGPT(nn.Module):
         Raises:
             ValueError: past and new tokens are more than n_positions in all.
         """
-        # TODO: embed at the right positions, go through the blocks, collect what each holds.
+        # TODO: embed at the right positions, go through the blocks, collect their presents.
         raise NotImplementedError
 
     def generate(self, idx: Tensor, max_new_tokens: int) -> Tensor:
@@ -183,7 +183,7 @@ class CachedGPT(nn.Module):
             ValueError: T + max_new_tokens is more than n_positions. It is raised before anything
                 is computed.
         """
-        # TODO: refuse what is too long; then the prompt once, and one token at a time.
+        # TODO: refuse a text that is too long; then the prompt once, and one token at a time.
         raise NotImplementedError
 
 

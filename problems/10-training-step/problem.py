@@ -63,8 +63,8 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
     """Scale all gradients by one factor, in place, if their norm is above max_norm.
 
     Args:
-        parameters: may be an iterator, such as model.parameters(). Those whose `grad` is None are
-            passed over.
+        parameters: may be an iterator, such as model.parameters(). Those with a `grad` of None are
+            skipped.
         max_norm: the largest norm that all gradients together may have, above 0.
 
     Returns:
@@ -116,7 +116,7 @@ class AdamW:
         eps: float = 1e-8,
         weight_decay: float = 0.01,
     ) -> None:
-        # TODO: check the options, keep the parameters, and begin what is kept for each of them.
+        # TODO: check the options, keep the parameters, and start the state of each of them.
         raise NotImplementedError
 
     def step(self) -> None:
@@ -125,7 +125,7 @@ class AdamW:
         raise NotImplementedError
 
     def zero_grad(self) -> None:
-        """Let the next gradients begin anew: as None, or as zeros."""
+        """Clear all gradients: set them to None, or to zeros."""
         # TODO: backward() adds to what is there already.
         raise NotImplementedError
 
@@ -162,11 +162,11 @@ def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
     Returns:
         The mean cross entropy per token, a Python float.
     """
-    # TODO: every token counts the same, in whichever batch it stands.
+    # TODO: every token counts the same, in a large batch or in a small one.
     raise NotImplementedError
 
 
-# What follows is given: a model to train, and how the tests hold a model with its optimizer.
+# The rest is given: a model to train, and a class by which the tests use a model.
 
 
 class SmallModel(nn.Module):
@@ -210,7 +210,7 @@ class SGD:
                 parameter -= self.lr * parameter.grad
 
     def zero_grad(self) -> None:
-        """Let the next gradients begin anew."""
+        """Clear all gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
@@ -221,9 +221,9 @@ def optimizer_of(model: nn.Module, **options: float | tuple[float, float]) -> Ad
 
 
 class Bench:
-    """A model with an optimizer, as the tests hold them. Given; leave it as it is.
+    """A model with an optimizer, for the tests. Given; leave it unchanged.
 
-    When your code is graded it runs in a process of its own, and tests reach its tensors by these
+    When your code is graded, it runs in a separate process, and tests use its tensors by these
     methods.
 
     Args:
