@@ -1,7 +1,7 @@
 """Checkpoints in GPT-2's layout: a safetensors file becomes the weights of problem 07's GPT.
 
-GPT-2 was written with layers called Conv1D, whose matrices are (inputs, outputs), where those of
-nn.Linear are (outputs, inputs). So the four matrices of each block are transposed here.
+GPT-2 was written with layers called Conv1D, with matrices (inputs, outputs); those of nn.Linear are
+(outputs, inputs). So the four matrices of each block are transposed here.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _heads(file: Path, metadata: dict[str, str]) -> int | None:
-    """Return how many heads a model has, by the file or by a config.json beside it."""
+    """Return the number of heads of a model, by its file or by a config.json next to it."""
     try:
         config = json.loads(file.with_name("config.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""A model of the student's own parts: the code of each problem that is right, and no other.
+"""Build a model from the student's parts: the code of each problem, if it is correct.
 
-`explore.py --mine` of problem 07 trains it, and `--talk --mine` of 08 talks with it. The blocks of
-the model from 07 give way to those of 06, their attention to that of 05, and the softmax in there
-to that of 01. Where a part isn't right yet, the course's stands in its place.
+`explore.py --mine` of problem 07 trains it, and `--talk --mine` of 08 writes with it. The blocks of
+the model from 07 are replaced by those of 06, their attention by that of 05, and its softmax by
+that of 01. The course's code replaces parts that are not correct yet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shared.expected_gpt import TinyGPT, gpt2_name
 CONFIG = Namespace(
     vocab_size=11, n_positions=8, n_embd=12, n_layer=2, n_head=3, dropout=0.0, bias=True
 )
-"""The sizes of the model by which parts are compared."""
+"""The sizes of the model for comparing parts."""
 
 TRAINING = ("softmax", "attention", "block", "model", "training step")
 TALKING = ("sampling", "cache")
@@ -43,13 +43,13 @@ _PROBLEMS = {
 
 @dataclass
 class Part:
-    """A part of the model, and whose code it is.
+    """A part of the model, from the student or from the course.
 
     Attributes:
-        name: what it is.
+        name: its name.
         problem_id: the problem in which it is written.
         module: the student's file, if it is used; None for the course's code.
-        remark: why the student's isn't used, as a sentence; empty if there is nothing to say.
+        remark: a sentence that explains why the student's code isn't used; may be empty.
     """
 
     name: str
@@ -70,16 +70,16 @@ class Parts:
     parts: dict[str, Part] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the student's file for a part; None where the course's code is used."""
+        """Return the student's file for a part, or None if the course's code is used."""
         return self.parts[name].module if name in self.parts else None
 
     def told(self) -> str:
-        """Return the line that says whose each part is, and a line for each that isn't used."""
+        """Return a line with all parts, and a line for each of the student's that isn't used."""
         line = " · ".join(map(str, self.parts.values()))
         return "\n".join([line, *(part.remark for part in self.parts.values() if part.remark)])
 
     def leave_out(self, name: str, why: str) -> None:
-        """Use the course's code in place of a part that is right."""
+        """Use the course's code instead of a correct part of the student's."""
         part = self.parts[name]
         part.module = None
         part.remark = f"{name}: yours, {part.problem_id[:2]}, is right, but {why}."
@@ -125,7 +125,7 @@ class Parts:
         return {name: weight.detach() for name, weight in state.items()}
 
     def load(self, model: Any, weights: dict[str, Tensor]) -> Any:
-        """Give a model weights that stand under GPT-2's names."""
+        """Load weights with GPT-2's names into a model."""
         if self["model"]:
             model.load_state_dict(weights, strict=False)
         else:
@@ -134,7 +134,7 @@ class Parts:
 
 
 class _OfBlocks(TinyGPT):
-    """The course's model with the student's blocks, which know of their mask themselves."""
+    """The course's model with the student's blocks, which have their own mask."""
 
     def blocks(self, hidden: Tensor) -> Tensor:
         for layer in self.encoder.layers:
@@ -144,7 +144,7 @@ class _OfBlocks(TinyGPT):
 
 
 class Logits(nn.Module):
-    """A GPT as problem 10 sees it: it returns its logits alone."""
+    """A GPT for the functions of problem 10: it returns its logits only."""
 
     def __init__(self, gpt: nn.Module) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Logits(nn.Module):
 
 
 def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
-    """Put a module in the place of another, with its weights."""
+    """Replace a module by another one with the same weights."""
     old = parent.get_submodule(name).state_dict()
     new.load_state_dict({gpt2_name(name): weight for name, weight in old.items()}, strict=False)
     parent.register_module(name, new)
@@ -186,7 +186,7 @@ class _Lent(TorchFunctionMode):
 
 
 def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]) -> None:
-    """Let a module's softmax be another one; when it is called, that is noted."""
+    """Replace the softmax in a module by another one, and note that it was called."""
     forward = attention.forward
 
     def noted(x: Tensor, dim: int) -> Tensor:
@@ -200,11 +200,11 @@ def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[
     attention.forward = with_another
 
 
-# Which parts are right
+# The correct parts
 
 
 def gather(names: Sequence[str] = TRAINING) -> Parts:
-    """Return the parts of a model: the student's where they are right, else the course's."""
+    """Return the parts of a model: the student's if they are correct, otherwise the course's."""
     with torch.random.fork_rng(devices=[]):
         found = _judged(names)
         _fit(found)
@@ -235,7 +235,7 @@ def _judged(names: Sequence[str]) -> Parts:
 
 
 def _fit(parts: Parts) -> None:
-    """Leave out what has no place, what is never called, and what doesn't work with the others."""
+    """Leave out parts that have no place, are never called, or don't work with the others."""
     if parts["attention"] and not parts["block"] and not parts["model"]:
         parts.leave_out("attention", "it waits for a block of yours, from 06 or 07")
     if parts["softmax"] and not parts["attention"]:
@@ -243,14 +243,14 @@ def _fit(parts: Parts) -> None:
     called = _called(parts)
     for name in ("softmax", "attention", "block"):
         if parts[name] and called is not None and name not in called:
-            parts.leave_out(name, "your code around it has one of its own")
+            parts.leave_out(name, "your code around it has another one")
     for name in ("softmax", "attention", "block", "model"):
         if parts[name] and not _is_right(parts):
             parts.leave_out(name, "together with your other parts it gives other numbers")
 
 
 def _called(parts: Parts) -> set[str] | None:
-    """Return which parts a model calls; None if it stops."""
+    """Return the names of the parts that a model calls, or None if it raises an exception."""
     called: set[str] = set()
     try:
         parts.model(CONFIG, called)(TOKENS)
@@ -260,7 +260,7 @@ def _called(parts: Parts) -> set[str] | None:
 
 
 def _is_right(parts: Parts) -> bool:
-    """Tell whether the parts together give what they should, and its gradient."""
+    """Return whether the parts together give the expected logits, loss and gradient."""
     right = _right_model()
 
     def whole() -> Tensor:
@@ -269,13 +269,13 @@ def _is_right(parts: Parts) -> bool:
     return not pictures.judged(whole, _answers(right))[1]
 
 
-# What right code gives
+# The expected results
 
 TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
 
 
 def _right_model() -> TinyGPT:
-    """Return PyTorch's model with weights that tell the parts apart."""
+    """Return PyTorch's model with weights for which a mistake in any part shows."""
     model, generator = TinyGPT(CONFIG).double(), torch.Generator().manual_seed(30)
     for weight in model.parameters():
         weight.data = torch.randn(weight.shape, generator=generator).double() * 0.4
@@ -283,7 +283,7 @@ def _right_model() -> TinyGPT:
 
 
 def _answers(model: Any) -> Tensor:
-    """Return what a GPT says of some tokens, and the gradient of its table of tokens."""
+    """Return logits and loss of a GPT for some tokens, and the gradient of its token table."""
     logits, loss = model(TOKENS, TOKENS.roll(-1, 1))
     table = model.tokens if isinstance(model, TinyGPT) else model.lm_head
     (gradient,) = torch.autograd.grad(loss, table.weight)
@@ -291,7 +291,7 @@ def _answers(model: Any) -> Tensor:
 
 
 def _with_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return what a function gives for x, and the gradient of x."""
+    """Return the output of a function for x, and the gradient of x."""
     x = x.clone().requires_grad_()
     y = function(x)
     upstream = torch.linspace(-1, 2, y.numel(), dtype=torch.float64).view(y.shape)
@@ -300,7 +300,7 @@ def _with_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]:
-    """Return, for each part, what to ask of the student's file, and of right code."""
+    """Return for each part a function of the student's file, and one for the expected result."""
     right = _right_model()
     weights, layer = right.gpt2_weights(), right.encoder.layers[0]
     sizes = {"dropout": 0.0, "bias": True}
@@ -353,7 +353,7 @@ def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]
 
 
 def _steps(code: Any) -> Tensor:
-    """Return the losses of two steps of training, and of two batches of unequal size after it."""
+    """Return the losses of two steps of training, then of two batches of different sizes."""
     model = Logits(_right_model())
     optimizer = code.AdamW(model.parameters(), lr=0.01)
     batches = [(TOKENS, TOKENS.roll(-1, 1)), (TOKENS[:1, :3], TOKENS[:1, 1:4])]
@@ -374,7 +374,7 @@ _RIGHT_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], 
 
 
 def _drawn(code: Any) -> Tensor:
-    """Return which of five tokens `sample` draws after each cut, as 0 and 1."""
+    """Return for each cut which of five tokens `sample` draws, as 0 and 1."""
     logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
     drawn = [code.sample(logits.clone(), **cut) for cut in _CUTS]
     return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()
@@ -386,12 +386,12 @@ def _drawn(code: Any) -> Tensor:
 class Remembering:
     """Gives the logits of the next token by a model that keeps keys and values.
 
-    Positions count from the beginning of what is remembered. When there is no place left, it reads
-    the last half of the text anew.
+    Positions count from the first token in the cache. When the cache is full, it reads the last
+    half of the text again.
 
     Args:
         model: the CachedGPT of problem 09.
-        n_positions: how many tokens it can hold.
+        n_positions: the largest number of tokens in the cache.
     """
 
     def __init__(self, model: Any, n_positions: int) -> None:
@@ -416,7 +416,7 @@ class Remembering:
 
 
 def time_of_a_step(step_code: Any, model: nn.Module, config: Namespace, steps: int = 4) -> float:
-    """Return how many seconds a step of training takes; the model is changed by it."""
+    """Return the seconds that a step of training takes; it changes the model."""
     reader = Logits(model)
     optimizer = step_code.AdamW(reader.parameters(), lr=1e-3)
     device = next(model.parameters()).device

@@ -1,4 +1,4 @@
-"""A talk with the model that was trained in problem 07, by problem 08's `sample`."""
+"""Let the model of problem 07 continue text that a student types, by `sample` of problem 08."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Settings:
     top_p: float | None = 0.95
 
     def __str__(self) -> str:
-        """Say what is set, as it is typed."""
+        """Return the settings in the form in which they are typed."""
         told = f"T {self.temperature:g}"
         told += "" if self.top_k is None else f"  k {self.top_k}"
         return told + ("" if self.top_p is None else f"  p {self.top_p:g}")
@@ -57,7 +57,7 @@ class Settings:
         """Return the settings with one of them changed.
 
         Raises:
-            ValueError: the value makes no sense.
+            ValueError: the value is out of range.
         """
         if name == "T":
             return replace(self, temperature=float(value or "1"))
@@ -72,14 +72,14 @@ class Settings:
 
 @dataclass
 class Model:
-    """A trained model, and how characters become tokens.
+    """A trained model and its characters.
 
     Attributes:
-        whose: whose code it runs, for a sentence.
+        whose: "Your model" or "The course's model", for a message.
         forward: from tokens (B, T) to logits (B, T, V) and a loss.
         characters: all characters, in the order of their token numbers.
-        n_positions: how many tokens it can read at once.
-        read: gives the logits after a list of tokens in another way, such as with a cache.
+        n_positions: the largest number of tokens that it can read at once.
+        read: another function from a list of tokens to the next logits, such as one with a cache.
     """
 
     whose: str
@@ -92,15 +92,15 @@ class Model:
         self.alphabet = Alphabet(self.characters)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; characters that the model never saw are left out."""
+        """Return the tokens of a text, without characters that the model never saw."""
         return self.alphabet.encode(text)
 
     def decode(self, token: int) -> str:
-        """Return a token's character; a tab stands for four spaces."""
+        """Return a token's character; a tab becomes four spaces."""
         return self.alphabet.decode([token])
 
     def next_logits(self, tokens: list[int]) -> Tensor:
-        """Return the logits of the token that comes next, (1, V)."""
+        """Return the logits of the next token, (1, V)."""
         if self.read is not None:
             return self.read(tokens)
         with torch.no_grad():
@@ -109,7 +109,7 @@ class Model:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Talk as `explore.py --talk` is asked to: with which model, and by whose code."""
+    """Run `explore.py --talk` with these arguments."""
     options = argparse.ArgumentParser(prog="explore.py", allow_abbrev=False)
     options.add_argument("--talk", nargs="?", metavar="NAME", help="the name of a trained model")
     options.add_argument("--mine", action="store_true", help="use your own parts throughout")
@@ -123,16 +123,16 @@ def talk(
     name: str | None = None,
     mine: bool = False,
 ) -> None:
-    """Talk until an empty line is typed.
+    """Continue typed text until an empty line is typed.
 
     Args:
-        console: where the talk is shown.
-        ask: asks for a line.
-        name: the name of a trained model; the newest if not given.
-        mine: whether to build it of the student's own parts.
+        console: for the output.
+        ask: reads a line.
+        name: the name of a trained model; by default the newest.
+        mine: whether to build the model from the student's parts.
 
     Raises:
-        SystemExit: there is no trained model; the sentence says what to run.
+        SystemExit: there is no trained model; the message names the command that trains one.
     """
     torch.set_num_threads(1)  # as in training: more only wait for each other
     console = console or Console(highlight=False, markup=False)
@@ -187,7 +187,7 @@ def _write_on(
 
 
 def continued(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
-    """Yield the characters that come after a text, as they are drawn."""
+    """Draw and yield the characters that follow a text."""
     tokens = model.encode(text) or model.encode("\n") or [0]
     for _ in range(LENGTH):
         drawn = sample(model.next_logits(tokens), **vars(settings))
@@ -208,14 +208,14 @@ def _show_next(model: Model, text: str, console: Console) -> None:
         console.print(f"{name:>5}  " + " ".join(bars))
 
 
-# Whose code
+# The student's code, or the course's
 
 
 def _kept(name: str | None, console: Console) -> Trained:
-    """Return a trained model, and say which one where there are several.
+    """Return a trained model, and print its name if there are several.
 
     Raises:
-        SystemExit: there is none; the sentence says what to run, or which there are.
+        SystemExit: there is none; the message names the command that trains one, or all models.
     """
     names = trained.names()
     if name is None:
@@ -238,7 +238,7 @@ def _kept(name: str | None, console: Console) -> Trained:
 
 
 def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
-    """Return a model of the student's parts, what draws, and the line that says whose each is."""
+    """Return a model of the student's parts, a sample function, and a line that lists the parts."""
     reading = [name for name in own_parts.TRAINING if name != "training step"]
     parts = own_parts.gather([*reading, *own_parts.TALKING])
     config = argparse.Namespace(**kept.config)
@@ -252,7 +252,7 @@ def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
 
 
 def load_model(kept: Trained) -> Model:
-    """Return a trained model, in the student's code if that is right."""
+    """Return a trained model, in the student's code if that is correct."""
     model, n_positions = kept.course_model(), kept.config["n_positions"]
     tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
     with torch.no_grad():
@@ -263,7 +263,7 @@ def load_model(kept: Trained) -> Model:
 
 
 def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[Tensor], Any] | None:
-    """Return the student's GPT with these weights, if it answers as it should."""
+    """Return the student's GPT with these weights, if its logits are correct."""
     try:
         with redirect_stdout(io.StringIO()), torch.no_grad():
             code = _students(MODEL)
@@ -276,7 +276,7 @@ def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[T
 
 
 def _sample() -> tuple[Sample, str]:
-    """Return the student's `sample`, if it draws what it should, and whose it is."""
+    """Return the student's `sample` if it is correct, otherwise the course's, and its name."""
     if code := own_parts.gather(["sampling"])["sampling"]:
         return code.sample, "your sample"
     return expected_sampling.sample, "the course's sample (until yours is right)"

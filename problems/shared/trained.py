@@ -1,4 +1,4 @@
-"""The model that was trained in problem 07, as it is kept in `model.pt` for 08 and 09."""
+"""Keep the model that was trained in problem 07, in `model.pt`, for 08 and 09."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TRAIN = """ it takes a minute or two:
 NONE_YET = f"""There is no trained model yet. Train one first;{_TRAIN}
 (With --gpt2 course it takes the one that the course has trained, at once.)
 """
-"""What to say where there is none, in the folder of a problem beside it."""
+"""The message if there is none, in the folder of another problem."""
 
 _SPOILT = f"The trained model can't be read. Train it again;{_TRAIN}"
 
@@ -44,9 +44,9 @@ class Trained:
         config: its sizes, by the names of GPTConfig's fields.
         state: its weights, by GPT-2's names.
         characters: all characters, in the order of their token numbers.
-        loss: how well it does; infinite where that isn't known.
-        is_yours: whether it was the student's code that learned.
-        held_out: whether the loss is that of text that it wasn't trained on.
+        loss: its loss; infinite if unknown.
+        is_yours: whether it was trained in the student's code.
+        held_out: whether the loss is that of held-out text.
     """
 
     config: dict[str, Any]
@@ -63,9 +63,10 @@ class Trained:
         return model.eval()
 
     def better_than(self, other: Trained) -> bool:
-        """Tell whether it is worth more: a student's own model is, and then a lower loss.
+        """Return whether this model should replace another one.
 
-        A loss of text that was held out counts more than one of the text that was learned.
+        A student's model is preferred to the course's, then a loss of held-out text to one of the
+        training text, then a lower loss.
         """
         return self._worth() > other._worth()
 
@@ -74,7 +75,7 @@ class Trained:
 
 
 def file(name: str = "") -> Path:
-    """Return where the model of a name is kept; without a name, that of the course's text."""
+    """Return the file of the model of a name; without a name, that of the course's text."""
     return pictures.folder(PROBLEM) / (f"model-{name}.pt" if name else "model.pt")
 
 
@@ -91,10 +92,10 @@ def names() -> list[str]:
 
 
 def name_for(name: str | None, texts: Sequence[str]) -> str:
-    """Return under which name a model is kept: the given one, or that of its first text.
+    """Return the name of a model: the given one, or that of its first text.
 
     Raises:
-        UsageError: no file could be called so.
+        UsageError: the given name has other characters than a file name should have.
     """
     if name is None:
         return re.sub(r"[^\w-]+", "_", Path(texts[0]).stem)[:40] if texts else ""
@@ -104,10 +105,10 @@ def name_for(name: str | None, texts: Sequence[str]) -> str:
 
 
 def read(name: str = "") -> Trained | None:
-    """Return the model that is kept under a name; None when there is none.
+    """Return the model of a name, or None if there is none.
 
     Raises:
-        UsageError: it can't be read, or isn't whole; the text says what to do.
+        UsageError: it can't be read; the message names the command that trains it again.
     """
     if not file(name).is_file():
         return None
@@ -145,9 +146,9 @@ def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
 
 
 def keep(new: Trained, name: str = "") -> str:
-    """Keep a model unless a better one of that name is there, and return a sentence about that.
+    """Keep a model unless there is a better one of that name, and return a message about it.
 
-    Another text has other characters, so its losses can't be compared: its model is kept.
+    A model of another text has other characters. Losses can't be compared then, so it is replaced.
     """
     try:
         old = read(name)
@@ -158,7 +159,7 @@ def keep(new: Trained, name: str = "") -> str:
         whose = "yours" if old.is_yours else "the course's"
         return (
             f"{where} holds a better one already: {whose}, with a loss of {old.loss:.3f}. It "
-            "stays; delete it to keep another, or keep this one beside it with --name."
+            "stays. To keep this one, delete the other, or choose another name with --name."
         )
     whole = io.BytesIO()
     torch.save(asdict(new), whole)

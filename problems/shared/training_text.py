@@ -1,4 +1,4 @@
-"""The text that problem 07 trains on: characters, tokens, and the tenth that is held out."""
+"""Read the text for problem 07: characters, tokens, and the held-out tenth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODULES = """
     smtplib socket statistics subprocess tarfile tempfile textwrap threading timeit trace
     traceback turtle typing urllib.parse urllib.request uuid weakref
 """
-"""What is read without `--text`: the source of Python's own library, as it is on this machine."""
+"""The text without `--text`: the source of Python's library on this machine."""
 
 SHIPPED = {"alice": Path(__file__).with_name("alice.txt")}
 """Texts that come with the course, by their names for `--text`.
@@ -30,14 +30,14 @@ public domain.
 """
 
 MOST = 3000
-"""How many different characters there may be; the rarest of more become one."""
+"""The largest number of different characters; if a text has more, the rarest become one."""
 
 _TAB, _FOUR_SPACES, _OTHER = "\t", " " * 4, "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """The characters that a model knows, each of which is a token.
+    """The characters that a model knows; each is a token.
 
     Attributes:
         characters: all of them, in the order of their token numbers.
@@ -51,13 +51,13 @@ class Alphabet:
         object.__setattr__(self, "number_of", numbers)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; characters that it doesn't know are left out."""
+        """Return the tokens of a text, without unknown characters."""
         if _TAB in self.number_of:
             text = text.replace(_FOUR_SPACES, _TAB)
         return [self.number_of[character] for character in text if character in self.number_of]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of some tokens; a tab stands for four spaces."""
+        """Return the text of some tokens; a tab becomes four spaces."""
         return "".join(self.characters[token] for token in tokens).replace(_TAB, _FOUR_SPACES)
 
 
@@ -68,7 +68,7 @@ class TrainingText:
     Attributes:
         alphabet: its characters.
         training: the first nine tenths.
-        held_out: the last tenth; no model is trained on it.
+        held_out: the last tenth; no model trains on it.
         is_the_course_s: whether it is the source of Python's library.
     """
 
@@ -111,8 +111,8 @@ def read(files: Sequence[str | Path], n_positions: int, first: int | None = None
     Args:
         files: files, or names of texts that come with the course; the source of Python's library if
             there are none.
-        n_positions: how many tokens the model reads at once.
-        first: read so many characters only.
+        n_positions: the number of tokens that the model reads at once.
+        first: the number of characters to read; by default all.
 
     Raises:
         UsageError: a file can't be read, or the text is too short for a model of this size.

@@ -114,7 +114,7 @@ def test_a_softmax_that_is_not_called_is_not_named(problems: Path) -> None:
     shutil.copy(own, problems / "05-multi-head-attention" / "problem.py")
     told = own_parts.gather(ALL).told()
     assert told.startswith(line("softmax"))
-    assert "is right, but your code around it has one of its own" in told
+    assert "is right, but your code around it has another one" in told
 
 
 def test_the_softmax_of_01_is_called_in_the_attention_of_05(problems: Path) -> None:
