@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -285,6 +286,12 @@ class StudentRun:
     @property
     def lines(self) -> list[str]:
         return [line.strip() for line in self.text.splitlines()]
+
+    @property
+    def screen(self) -> str:
+        """What stands below pytest's own lines, without times."""
+        own = re.sub(r"\A.*?\[100%\]\n", "", self.text, flags=re.DOTALL)
+        return re.sub(r"=* (.*) in [\d.]+s =*", r"\1", own)
 
 
 class _KeptSession:
