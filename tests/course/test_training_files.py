@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -104,19 +104,41 @@ def graded(boundary: Boundary, added: str) -> ProblemResult:
     return grader.grade(Submission("anna", {PROBLEM.id: StudentFile(source)})).problems[0]
 
 
+def at_home(
+    suite: Suite, added: str, folder: Path, *, hidden: bool = True, tests: Iterable[str] = ()
+) -> ProblemResult:
+    """Run tests as at home, for the reference with more at its end."""
+    path = folder / "problem.py"
+    path.write_text(REFERENCE + added, encoding="utf-8")
+    session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=False)
+    suite.run(session, [PROBLEM], tests=tests)
+    return session.results[PROBLEM.id]
+
+
+def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
+    """Return what is said of the tests of those functions that may not use autograd."""
+    own = {test.id for test in suite.tests if "autograd" in test.forbidden}
+    return {test.id: test.message.split(".")[0] for test in result.tests if test.id in own}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
     boundary: Boundary, course_suite: Suite, wrong: str
 ) -> None:
-    tests = [test for test in course_suite.tests if test.problem.id == PROBLEM.id]
-    own = {test.id for test in tests if "autograd" in test.forbidden}
     result = graded(boundary, wrong)
-    found = {test.id for test in result.tests if test.status is Status.FORBIDDEN}
-    assert found == own
-    assert {test.id for test in result.tests if test.status is not Status.PASSED} == own
-    told = {test.message.split(".")[0] for test in result.tests if test.id in own}
-    assert told == {"Your code calls PyTorch's autograd"}
+    told = differentiating(course_suite, result)
+    assert {*told.values()} == {"Your code calls PyTorch's autograd"}
+    found = {test.id for test in result.tests if test.status is not Status.PASSED}
+    assert found == told.keys()
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_at_home_the_same_is_said(course_suite: Suite, tmp_path: Path, wrong: str) -> None:
+    result = at_home(course_suite, textwrap.dedent(wrong), tmp_path, hidden=False)
+    assert {*differentiating(course_suite, result).values()} == {
+        "Your code calls PyTorch's autograd"
+    }
 
 
 @pytest.mark.slow
@@ -153,12 +175,8 @@ def evaluate(model, batches):
 
 def evaluated(suite: Suite, added: str, folder: Path) -> list[TestResult]:
     """Run the tests of evaluate at home, for the reference with another one at its end."""
-    path = folder / "problem.py"
-    path.write_text(REFERENCE + added, encoding="utf-8")
-    session = Session(LocalFiles(lambda _: path), hidden=True, diagnose=False)
     tests = [test.id for test in suite.tests if "evaluate" in test.id]
-    suite.run(session, tests=tests)
-    return session.results[PROBLEM.id].tests
+    return at_home(suite, added, folder, tests=tests).tests
 
 
 @pytest.mark.parametrize(
