@@ -43,8 +43,6 @@ console = Console(highlight=False)
 
 UNSOLVED = 1
 
-_WRITE_TESTS = "grader.student.write_tests"
-"""In a students' copy only where there is something to try tests on."""
 BAD_USAGE = 2
 GRADERS_FAULT = 3
 INTERRUPTED = 130
@@ -209,22 +207,20 @@ def break_(
         str | None, typer.Argument(help="such as 03; default: where you are")
     ] = None,
     tests: Annotated[
-        Path | None, typer.Option(help="the file of tests; default: the problem's test_mine.py")
+        Path | None, typer.Option(help="file of tests; default: the problem's test_mine.py")
     ] = None,
 ) -> None:
-    """Say how good the tests are that you wrote: which wrong solutions they catch."""
+    """Run your own tests on known mistakes and on correct files, and show what they catch."""
     with faults():
+        from grader.run.announce import loaded
+        from grader.student.break_tests import break_problem
+
+        loaded()
         course = this_course()
-        chosen = _this_problem(course, problem, "break")
-        if not find_spec(_WRITE_TESTS):
-            raise UsageError(
-                "This copy of the course has nothing to try tests on. Your tests are judged when "
-                "they are graded."
-            )
-        result = import_module(_WRITE_TESTS).break_problem(course, chosen, tests)
-    for text in result.lines():
+        report = break_problem(course, _this_problem(course, problem, "break"), console, tests)
+    for text in report.lines():
         print_text(text)
-    raise typer.Exit(0 if result.accepts_all else UNSOLVED)
+    raise typer.Exit(UNSOLVED if report.refused else 0)
 
 
 def _these_problems(course: Course, name: str | None) -> list[Problem]:

@@ -69,10 +69,6 @@ def grade(
         typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
     ] = None,
     part: PartOfCourse = None,
-    own_tests: Annotated[
-        bool,
-        typer.Option("--break", help="also judge the tests that students wrote, test_mine.py"),
-    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="say whose work was read as what, and write nothing"),
@@ -105,7 +101,7 @@ def grade(
 
         course = this_course()
         _require_one_of(problem, part)
-        settings = Settings(seed, timeout, memory, isolation, own_tests)
+        settings = Settings(seed, timeout, memory, isolation)
         require_this_version(out / RESULTS)
         if not dry_run:
             require_writable(out, REPORT_FOLDERS, REPORT_FILES)
@@ -458,12 +454,6 @@ def release(
         list[str] | None,
         typer.Option(help="what it has, or all; default: as a previous copy, all in a new one"),
     ] = None,
-    practice: Annotated[
-        bool | None,
-        typer.Option(
-            "--break/--no-break", help="with the core of mistakes, to try tests of one's own on"
-        ),
-    ] = None,
     solutions: Annotated[
         bool | None,
         typer.Option(
@@ -490,7 +480,6 @@ def release(
             course,
             folder,
             parts,
-            practice=practice,
             solutions=solutions,
             notebooks=notebooks,
             url=url,

@@ -108,19 +108,6 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class BreakRule:
-    """What the tests are worth that students write; docs/break.md says how they are judged.
-
-    Attributes:
-        full: the share of a problem's core of mistakes that earns all points.
-        bonus: how many points more all the other mistakes earn together.
-    """
-
-    full: float = 0.8
-    bonus: float = 2.0
-
-
-@dataclass(frozen=True)
 class Handout:
     """What students get beside READMEs, stubs and the visible halves of tests; as patterns.
 
@@ -144,7 +131,6 @@ class Manifest:
         students: what students get.
         name: when students at home read the name of a mistake, one of `NAMES_MISTAKES`.
         values: whose values its functions take and return, one of `VALUES`.
-        own_tests: what the tests are worth that students write.
     """
 
     title: str
@@ -153,7 +139,6 @@ class Manifest:
     students: Handout = field(default_factory=Handout)
     name: str = NAMES_MISTAKES[0]
     values: str = VALUES[0]
-    own_tests: BreakRule = field(default_factory=BreakRule)
 
     @property
     def names_at_once(self) -> bool:
@@ -209,17 +194,15 @@ def _manifest(path: Path, said: int) -> Manifest:
         given = _list(data, "problems") if "problems" in data else []  # before the first is written
         entries = tuple(_read(Entry, each, "problems") for each in given)
         students = _read(Handout, data.get("students", {}), "students")
-        own_tests = _read(BreakRule, data.get("break", {}), "break")
-        tables = {"parts", "problems", "students", "break"}
+        tables = {"parts", "problems", "students"}
         rest = {name: data[name] for name in data.keys() - tables}
         head = _read(_Head, rest, "the top")
         _check(parts, entries)
         _check_choice("name", head.name, NAMES_MISTAKES)
         _check_choice("values", head.values, VALUES)
-        _check_break(own_tests)
     except ValueError as error:
         raise CourseError(f"{path}: {error}") from None
-    return Manifest(head.title, parts, entries, students, head.name, head.values, own_tests)
+    return Manifest(head.title, parts, entries, students, head.name, head.values)
 
 
 @dataclass(frozen=True)
@@ -294,13 +277,6 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         known = " or ".join(f"'{each}'" for each in choices)
         raise ValueError(f"the top: '{name}' should be {known}, and is '{value}'")
-
-
-def _check_break(rule: BreakRule) -> None:
-    if not 0 < rule.full <= 1:
-        raise ValueError(f"break: 'full' should be a share of more than 0, and is {rule.full}")
-    if rule.bonus < 0:
-        raise ValueError(f"break: 'bonus' should be no less than 0, and is {rule.bonus}")
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, ClassVar, TypedDict
 
-from grader.text import some
-
 SCHEMA_VERSION = 7
 
 NOT_YET = "This can't be judged yet: "
@@ -153,8 +151,6 @@ class Provenance(TypedDict, total=False):
         seed: what the tests' inputs were drawn from.
         limits: time and memory that student code had.
         isolation: how it was kept apart from the tests.
-        own_tests: the hash of the student's own tests, where they were judged.
-        catalogue: a hash over the mistakes that these were judged by.
         words: the hash of what mistakes were named by and told in. No mark rests on it.
     """
 
@@ -166,8 +162,6 @@ class Provenance(TypedDict, total=False):
     seed: int
     limits: str
     isolation: Isolation
-    own_tests: str
-    catalogue: str
     words: str
 
 
@@ -184,191 +178,6 @@ class Adjustment:
     points: float
     reason: str
     max: float = 0.0
-
-
-BREAK_POINTS = 10.0
-"""What the tests are worth that a student wrote for one problem."""
-
-_BAR = 24
-_MOST_NAMED = 8
-
-_ROUNDING = 1e-6
-
-_ENOUGH_RIGHT = 5
-"""Among so many right solutions or more, a single one that is refused may be the exception."""
-
-
-@dataclass
-class BreakResult:
-    """What became of the tests that a student wrote for a problem.
-
-    Attributes:
-        id: the problem's id.
-        sha256: the hash of the file of tests.
-        reason: why they could not be judged; empty when they were.
-        repeats: the names of those that repeat a visible test; they are left out.
-        tests: how many mistakes each of the others catches, by the test's name; empty where a file
-            is left as soon as one test catches it.
-        right: how many right solutions they ran on.
-        refused: the names of those that they refuse.
-        refusals: sentences about these.
-        core: how many mistakes of the core they ran on; what is one idea counts once. 0 where no
-            core is chosen.
-        core_caught: how many of those they catch; of a mistake in several forms the share of these.
-        core_missed: what is wrong in each of those that they don't, by its name.
-        mistakes: how many other mistakes they ran on; 0 as long as the core is not caught.
-        caught: how many of those they catch.
-        missed: the names of those that they don't.
-        example: what is wrong in one of these.
-        max: what they are worth without the bonus; 0 where they give no points.
-        full: the share that earns all of that: of the core, or of all mistakes where there is none.
-        bonus: what the mistakes beside a core earn together.
-    """
-
-    id: str
-    sha256: str
-    reason: str = ""
-    repeats: list[str] = field(default_factory=list)
-    tests: dict[str, int] = field(default_factory=dict)
-    right: int = 0
-    refused: list[str] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    core: int = 0
-    core_caught: float = 0.0
-    core_missed: dict[str, str] = field(default_factory=dict)
-    mistakes: int = 0
-    caught: float = 0.0
-    missed: list[str] = field(default_factory=list)
-    example: str = ""
-    max: float = 0.0
-    full: float = 1.0
-    bonus: float = 0.0
-
-    @property
-    def accepts_all(self) -> bool:
-        """Whether they accept all that is right."""
-        return self.right > 0 and not self.refused
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a single right solution refuses to fit: an instructor has to look at that."""
-        return len(self.refused) == 1 and self.right >= _ENOUGH_RIGHT
-
-    @property
-    def has_all_of_core(self) -> bool:
-        """Whether they earn all that the core is worth."""
-        enough = self.core_caught >= self.full * self.core - _ROUNDING
-        return enough and (self.accepts_all or self.is_open)
-
-    @property
-    def points(self) -> float:
-        """What they earned, once they refuse nothing right; what is open is given meanwhile."""
-        return round(sum(self._points_of_each), 6)
-
-    @property
-    def _points_of_each(self) -> tuple[float, float]:
-        """What the core earned, and what the mistakes beside it did."""
-        if not (self.accepts_all or self.is_open):
-            return 0.0, 0.0
-        of_core, of_others = _share(self.core_caught, self.core), _share(self.caught, self.mistakes)
-        main, more = (of_core, of_others) if self.core else (of_others, 0.0)
-        return self.max * min(1.0, main / self.full), self.bonus * more
-
-    def is_sound(self) -> bool:
-        """Tell whether the numbers are those that a grader can have written."""
-        return (
-            0 <= len(self.refused) <= self.right
-            and 0 <= self.core_caught <= self.core
-            and 0 <= self.caught <= self.mistakes
-            and 0 < self.full <= 1
-            and 0 <= min(self.max, self.bonus) <= max(self.max, self.bonus) <= _MOST_POINTS
-        )
-
-    def about_refusals(self) -> str:
-        """Return what the instructor reads of right solutions that are refused; empty if none."""
-        if not self.refused:
-            return ""
-        names = some(self.refused, _MOST_NAMED)
-        if self.is_open:
-            return f"one right file is refused ({names}): look at it; the points are open"
-        return f"{len(self.refused)} of {self.right} right files are refused ({names})"
-
-    def lines(self) -> list[str]:
-        """Return what the student reads, line by line."""
-        if self.reason:
-            return [f"Your tests could not be judged. {self.reason}"]
-        found = [self._about_points()] if self.max else []
-        if self.repeats:
-            found.append(
-                f"These repeat visible tests of the course and are left out: "
-                f"{some(self.repeats, _MOST_NAMED)}."
-            )
-        found += [self._about_right(), *self.refusals]
-        if self.core:
-            found += self._about_core()
-        if self.mistakes:
-            found += self._about_others()
-        elif self.max and self.bonus:
-            found.append("Other mistakes are tried once the core gives all points.")
-        return found + self._about_tests()
-
-    def _about_points(self) -> str:
-        if not (self.core and self.bonus):
-            return f"Your own tests: {self.points:.3g} of {self.max:g} points."
-        main, more = self._points_of_each
-        return (
-            f"Your own tests: {self.points:.3g} points, {main:.3g} of {self.max:g} for the core "
-            f"and {more:.3g} of {self.bonus:g} for other mistakes."
-        )
-
-    def _about_right(self) -> str:
-        if self.accepts_all:
-            return f"Your tests accept all {self.right} right solutions."
-        accepted = f"Your tests accept {self.right - len(self.refused)} of {self.right} right "
-        if self.is_open:
-            return accepted + "solutions. Somebody will look at the one that is left."
-        return accepted + (
-            "solutions. Before they may catch mistakes, they must accept what is right."
-        )
-
-    def _about_core(self) -> list[str]:
-        bar = _bar(self.core_caught, self.core)
-        enough = f"; {self.full:.0%} give all points" if self.max and self.full < 1 else ""
-        found = [f"{bar}  {self._catch(self.core_caught, self.core)} of the core{enough}."]
-        return found + [f"Not caught: {text}." for text in dict.fromkeys(self.core_missed.values())]
-
-    def _about_others(self) -> list[str]:
-        caught = self._catch(self.caught, self.mistakes)
-        others = f"{caught} beside the core." if self.core else f"{caught}."
-        found = [others if self.core else f"{_bar(self.caught, self.mistakes)}  {others}"]
-        if self.example:
-            found.append(f"A wrong solution that they still accept: in it {self.example}.")
-        return found
-
-    def _catch(self, caught: float, mistakes: int) -> str:
-        catch = "catch" if self.accepts_all or self.is_open else "would catch"
-        return f"They {catch} {int(caught)} of {mistakes} mistakes"
-
-    def _about_tests(self) -> list[str]:
-        """Return how many mistakes the best tests catch, and which tests catch none."""
-        ranked = sorted(self.tests.items(), key=lambda item: (-item[1], item[0]))
-        useful = [f"{name} {caught}" for name, caught in ranked if caught]
-        idle = [name for name, caught in ranked if not caught]
-        found = []
-        if useful and len(self.tests) > 1:
-            found.append(f"Caught by each: {some(useful, _MOST_NAMED)}.")
-        if idle:
-            found.append(f"No mistake is caught by {some(idle, _MOST_NAMED)}.")
-        return found
-
-
-def _share(part: float, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
-def _bar(caught: float, mistakes: int) -> str:
-    full = int(_share(caught, mistakes) * _BAR)
-    return "█" * full + "░" * (_BAR - full)
 
 
 @dataclass
@@ -394,7 +203,6 @@ class ProblemResult:
         part: the id of the part of the course that it belongs to.
         optional: whether that part is for whoever likes to: then it doesn't count in the total.
         unknown: by function or class, the wrong answers that fit no known mistake.
-        own_tests: what the tests are worth that the student wrote; None where none were judged.
     """
 
     id: str
@@ -409,7 +217,6 @@ class ProblemResult:
     late: bool = False
     handed_in: str = ""
     adjustments: list[Adjustment] = field(default_factory=list)
-    own_tests: BreakResult | None = None
     unknown: dict[str, WrongAnswers] = field(default_factory=dict)
     part: str = ""
     optional: bool = False
@@ -615,7 +422,6 @@ class SubmissionResult:
             len(ids) == len(self.problems)
             and all(0 <= t.max <= _MOST_POINTS and 0 <= t.seconds < math.inf for t in tests)
             and all(max(abs(a.points), abs(a.max)) <= _MOST_POINTS for a in adjustments)
-            and all(p.own_tests is None or p.own_tests.is_sound() for p in self.problems)
         )
 
 

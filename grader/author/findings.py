@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 from grader.author.candidates import CandidateKind
 from grader.author.fingerprint_writer import same_fingerprints
 from grader.author.release import leaks
 from grader.author.running import CandidateOutcome
 from grader.author.weights import misplaced
-from grader.code.quiet import quiet
 from grader.course import MANIFEST, Problem
 from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
-from grader.run.own_tests import Ended, as_problem, run_own_tests
-from grader.run.worth_of_tests import is_less_exact
-
-ORACLE = "oracle.py"
-"""Tests as a careful student would write them, against PyTorch's own functions."""
 
 _TYPOS = ("AttributeError", "NameError", "TypeError")
 """What the reference answers where a question itself is wrong."""
@@ -43,10 +36,6 @@ def findings(
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
     solution = next(o for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
-    kinds = (CandidateKind.SOLUTION, CandidateKind.VARIANT)
-    right = [o.candidate for o in outcomes if o.candidate.kind in kinds]
-    called = [(f"{each.kind} {each.name}", each.source) for each in right]
-    yield from (f"{problem.id}: {f}" for f in wrongly_marked(solution.candidate.path, called))
     tests = solution.result.tests
     mistakes = [o for o in outcomes if o.candidate.kind is CandidateKind.MISTAKE]
     yield from (f"{problem.id}: {f}" for f in _about_points(mistakes, solution))
@@ -82,30 +71,6 @@ def _unreadable(source: bytes) -> str:
     except SyntaxError as error:
         return f"can't be read as Python: line {error.lineno}: {error.msg}"
     return ""
-
-
-def wrongly_marked(solution: Path, right: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Yield a sentence for each right file that should say "Less exact", or should not.
-
-    Students' own tests are not judged by such a file, which the oracle refuses.
-
-    Args:
-        solution: the problem's reference, beside which the oracle may stand.
-        right: what each right file is called, and its code.
-    """
-    oracle = solution.with_name(ORACLE)
-    if not oracle.is_file():
-        return
-    for name, source in right:
-        with quiet():
-            found = run_own_tests(oracle.read_bytes(), as_problem(source), first=())
-        failed = next((test for test in found if test.ended is not Ended.PASSED), None)
-        says = is_less_exact(source.decode())
-        if failed and not says:
-            where = f"{failed.name} of {ORACLE}, line {failed.line}"
-            yield f'{name} fails {where}; its docstring should say "Less exact", and why'
-        elif says and not failed:
-            yield f'{name} says "Less exact" and passes {ORACLE}'
 
 
 def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:

@@ -38,7 +38,6 @@ from grader.errors import CourseError, UsageError
 from grader.files import keep, write_whole, writing
 from grader.grade.packing import files_used
 from grader.run.comparison import comparison_file
-from grader.run.sealed import PRACTICE
 from grader.text import counted
 
 _OF_THE_COURSE = {
@@ -110,7 +109,6 @@ def release(
     folder: Path,
     parts: Sequence[str] = (),
     *,
-    practice: bool | None = None,
     solutions: bool | None = None,
     notebooks: bool | None = None,
     url: str | None = None,
@@ -124,8 +122,6 @@ def release(
         course: the instructor's, with its hidden tests.
         folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
         parts: which parts of the course it is to have; in a new copy all.
-        practice: whether students get something to try tests of their own on; see docs/break.md.
-            In a new copy they don't.
         solutions: whether the copy has `solutions/`. A new copy does not have it.
         notebooks: whether each problem has a notebook, too. In a new copy none has.
         url: the address that the copy will have; its front page shows it.
@@ -141,7 +137,6 @@ def release(
     every = tuple(part.id for part in course.manifest.parts)
     parts = tuple(parts) or (earlier.parts if earlier else ()) or every
     asked: dict[str, Any] = {
-        "practice": practice,
         "solutions": solutions,
         "notebooks": notebooks,
         "url": url,
@@ -149,7 +144,6 @@ def release(
     extras = earlier.extras if earlier else Extras()
     extras = replace(extras, **{name: value for name, value in asked.items() if value is not None})
     files = contents(course, parts, solutions=extras.solutions)
-    files |= _practice(course, parts) if extras.practice else {}
     made = notebooks_of(files, extras.url) if extras.notebooks else {}
     files |= made
     page = files[FRONT_PAGE].decode()
@@ -190,7 +184,6 @@ def _remove_empty(folder: Path, path: str) -> None:
 class Extras:
     """What a copy can have beside the parts of the course; see `release`."""
 
-    practice: bool = False
     solutions: bool = False
     notebooks: bool = False
     url: str = ""
@@ -264,7 +257,7 @@ def _extras_of(files: Iterable[str]) -> Extras:
     Its address is not to be had from these.
     """
     names = {Path(path).name for path in files}
-    return Extras(practice=PRACTICE in names, notebooks=NOTEBOOK in names)
+    return Extras(notebooks=NOTEBOOK in names)
 
 
 def _write_manifest(folder: Path, manifest: _Released) -> None:
@@ -360,18 +353,6 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
         files = (path for path in paths if "*" not in pattern or path.is_file())
         found += sorted(path for path in files if not path.name.startswith(OWN_PICTURE))
     return found
-
-
-def _practice(course: Course, parts: Sequence[str]) -> dict[str, bytes]:
-    """Return `grader break` and what it runs a student's tests on: the core, half of the right."""
-    from grader.run.worth_of_tests import seal, sealed_file, targets  # with torch, which takes long
-
-    sealed = {
-        sealed_file(problem).relative_to(course.root).as_posix(): seal(targets(course, problem))
-        for problem in course.problems()
-        if problem.part.id in parts
-    }
-    return sealed | _of_the_grader([b"import grader.student.write_tests"])
 
 
 def _of_the_grader(sources: Iterable[bytes]) -> dict[str, bytes]:

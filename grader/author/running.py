@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import math
 import re
@@ -31,7 +32,6 @@ from grader.run.local_files import LocalFiles
 from grader.run.records import CollectedTest, ProblemTests
 from grader.run.session import Session
 from grader.run.suite import Suite
-from grader.run.worth_of_tests import stripped
 
 _FEW = 4
 """A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""
@@ -328,9 +328,19 @@ def _names_forbidden(candidate: Candidate) -> bool:
     whole = _folded(candidate.source.decode())
     if not any(name in whole for name in names):
         return False
-    code = _folded(stripped(candidate.source).decode())  # docstrings may say such a name
+    code = _folded(_without_docstrings(candidate.source))  # docstrings may say such a name
     # As an attribute, by import, or as a text for getattr.
     return bool(re.search(rf"(\.|import .*|['\"])({'|'.join(names)})\b", code))
+
+
+def _without_docstrings(source: bytes) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def _folded(text: str) -> str:

@@ -6,16 +6,12 @@ import math
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
-import msgspec
-import torch
-
-from grader.boundary.connection import Connection, SubmissionBudget
-from grader.boundary.protocol.wire import JobRequest, Load
+from grader.boundary.connection import SubmissionBudget
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import ForkedWorkers, SpawnedWorkers, Workers
@@ -37,8 +33,6 @@ class Boundary:
         submission_seconds: how long all calls of one submission may take together; see `budget`.
         memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
         capture: whether to keep what student code prints, which is lost otherwise.
-        jobs: the names of what workers can do beside calls, as `package.module:function`; see
-            `run`.
         prefork_server: the connection to one that waits for its settings, as `TemplateProcess`
             gives it; without it a fresh interpreter is started, which takes seconds.
 
@@ -55,7 +49,6 @@ class Boundary:
         submission_seconds: float = 120.0,
         memory_mb: int = 1024,
         capture: bool = False,
-        jobs: Sequence[str] = (),
         prefork_server: socket.socket | None = None,
     ) -> None:
         self.level = level
@@ -64,7 +57,6 @@ class Boundary:
         self._submission_seconds = submission_seconds
         self._memory = memory_mb << 20
         self._capture = capture
-        self._jobs = tuple(jobs)
         self._prefork_server = prefork_server
         self._workers: Workers | None = None
 
@@ -75,7 +67,7 @@ class Boundary:
             BoundaryError: the level asked for isn't to be had here; the text says why.
         """
         if self.level == Isolation.PROCESS:
-            self._workers = SpawnedWorkers(self._jobs)
+            self._workers = SpawnedWorkers()
             return self
         try:
             self._workers = self._confined()
@@ -140,25 +132,6 @@ class Boundary:
         about = source, tuple(forbidden), budget or self.budget(), printed
         return self._with_workers(lambda workers: RemoteProblem(LoadedFile(workers, *about)))
 
-    def run(
-        self, job: str, file: bytes, data: bytes, report: type[T], budget: SubmissionBudget
-    ) -> T:
-        """Have a job done on a file, in a new worker, and return what it reports.
-
-        Args:
-            job: its name, one of those that this boundary was made with. In the worker it is
-                called with the data and the module that the file became.
-            file: what to load.
-            data: the job's input.
-            report: the type of what it reports, as msgspec knows types.
-            budget: how long it may take.
-
-        Raises:
-            WorkerFailure: it did not end, ended its process, or reported something else.
-            BoundaryError: no worker could be started.
-        """
-        return self._with_workers(lambda workers: _run(workers, job, file, data, report, budget))
-
     def _with_workers(self, do: Callable[[Workers], T]) -> T:
         """Do something that takes a worker; once more if the prefork server may have died."""
         if self._workers is None:
@@ -193,7 +166,6 @@ class Boundary:
         workers = ForkedWorkers(
             self._memory,
             math.ceil(self._submission_seconds),
-            jobs=self._jobs,
             prefork_server=server,
         )
         try:
@@ -213,17 +185,3 @@ def _missing() -> str:
     from grader.boundary.sandbox.confine import missing
 
     return missing()
-
-
-def _run(
-    workers: Workers, job: str, file: bytes, data: bytes, report: type[T], budget: SubmissionBudget
-) -> T:
-    connection = Connection(workers.spawn((), file, data), budget)
-    try:
-        for do, text in ((Load(), file), (JobRequest(job), data)):
-            connection.put([torch.frombuffer(bytearray(text + b"\n"), dtype=torch.uint8)])
-            response, _ = connection.exchange(do)
-        with connection.checked():
-            return msgspec.json.decode(response.job, type=report)
-    finally:
-        connection.close()

@@ -21,7 +21,6 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import signal
 import socket
 import sys
@@ -65,8 +64,7 @@ def main(channel: socket.socket) -> None:
 
     Args:
         channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
-            `secret` paths and `wanted` paths, and the names of `jobs` that workers can do beside
-            calls.
+            `secret` paths and `wanted` paths.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
@@ -88,11 +86,10 @@ def _settled(channel: socket.socket) -> PreforkServer:
     if not message:
         os._exit(0)  # nobody wants it any more
     config = json.loads(message)
-    jobs = {name: pkgutil.resolve_name(name) for name in config["jobs"]}
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = may_become(pick_uid(os.getpid()), readable)
-    return PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid, jobs)
+    return PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
 
 
 def warm() -> None:
@@ -152,7 +149,6 @@ class PreforkServer:
         cpu_seconds: seconds of CPU time that a worker may use.
         paths: what workers may read.
         own_uid: whether each worker gets a user id of its own.
-        jobs: what workers can do beside calls, by name.
     """
 
     def __init__(
@@ -162,9 +158,7 @@ class PreforkServer:
         cpu_seconds: int,
         paths: tuple[str, ...],
         own_uid: bool,
-        jobs: dict[str, Any],
     ) -> None:
-        self._jobs = jobs
         self._channel = channel
         self._memory = memory
         self._cpu_seconds = cpu_seconds
@@ -263,7 +257,7 @@ class PreforkServer:
             memory = Memory.attached(shared)
             kept = socket.socket(fileno=keep_only(channel))
             self._confine(kept, parent)
-            serving.main(kept, memory, self._called, self._jobs)
+            serving.main(kept, memory, self._called)
         finally:
             os._exit(1)
 

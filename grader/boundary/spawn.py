@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any
@@ -55,7 +55,7 @@ if sys.platform == "linux":
     from grader.boundary.sandbox.libc import die_with
     die_with(config["parent"])
 gc.enable()
-main(channel, config.pop("shared"), config.pop("jobs"))
+main(channel, config.pop("shared"))
 """
 )
 
@@ -140,7 +140,6 @@ class ForkedWorkers(Workers):
     Args:
         memory: bytes that a worker may use beyond what torch itself takes.
         cpu_seconds: seconds of CPU time that a worker may use.
-        jobs: the names of what workers can do beside calls, as `package.module:function`.
         prefork_server: the connection to a first server that was started already and waits for its
             settings; without it, a fresh interpreter is started.
 
@@ -153,7 +152,6 @@ class ForkedWorkers(Workers):
         memory: int,
         cpu_seconds: int,
         *,
-        jobs: Sequence[str] = (),
         prefork_server: socket.socket | None = None,
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -164,7 +162,7 @@ class ForkedWorkers(Workers):
         self._servers: dict[_WorkerKind, RequestChannel] = {((), False): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
-        first.send(limits | paths | {"jobs": [*jobs]})
+        first.send(limits | paths)
         self.processes = (self._wait_for(first)["process"],)
 
     def _wait_for(self, server: RequestChannel) -> Any:
@@ -234,20 +232,13 @@ def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
 
 
 class SpawnedWorkers(Workers):
-    """Workers that are fresh interpreters, apart from this process but not confined.
-
-    Args:
-        jobs: the names of what workers can do beside calls, as `package.module:function`.
-    """
-
-    def __init__(self, jobs: Sequence[str] = ()) -> None:
-        self._jobs = [*jobs]
+    """Workers that are fresh interpreters, apart from this process but not confined."""
 
     def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
         """Start an interpreter and wait until it has loaded torch."""
         ours, theirs = socket.socketpair()
         with shared_memory() as (memory, handle):
-            config = {"parent": os.getpid(), "shared": handle, "jobs": self._jobs}
+            config = {"parent": os.getpid(), "shared": handle}
             shared = [handle] if isinstance(handle, int) else []
             started = boot(_BOOT_WORKER, theirs, config, descriptors=shared)
         process = _FreshWorker(started, ours, memory)

@@ -8,11 +8,10 @@
     +    scores = q @ q.mT
 
 The head names the mistake and the right file that it starts from: `reference`, or a variant. Behind
-it may stand how the mistake weighs: `idea`, `idea of NAME` or `slip`; and `core`, if it is one of
-the few by which students' own tests are judged first (docs/break.md). The first sentence ends "It
-looks as if ...", the second is a nudge, never the line of code; a sentence goes on in lines that
-begin with `#` and more than one blank. Each `@` replaces lines that stand in the right file once.
-Lines that begin with a blank stay, and say which of several places is meant.
+it may stand how the mistake weighs: `idea`, `idea of NAME` or `slip`. The first sentence ends
+"It looks as if ...", the second is a nudge, never the line of code; a sentence goes on in lines
+that begin with `#` and more than one blank. Each `@` replaces lines that stand in the right file
+once. Lines that begin with a blank stay, and say which of several places is meant.
 
 A family is one place and many ways to get it wrong:
 
@@ -45,8 +44,8 @@ EDITS_FILE = "mistakes.edits"
 """The file beside a problem's reference that holds its mistakes."""
 
 
-_HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?( core)?")
-_FAMILY = re.compile(r"=== (\S.*) \((\w+)\)")
+_HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?")
+_FAMILY = re.compile(r"=== \S.* \((\w+)\)")
 
 
 _Lines = list[tuple[int, str]]
@@ -78,8 +77,6 @@ class Edit:
         when: ends the sentence "It looks as if ...".
         look: a nudge to what to look at; may be empty.
         weight: how it weighs, as it stands behind the head; may be empty.
-        core: whether students' own tests are to catch it before others.
-        family: the title of the family that it is of; empty for a mistake by itself.
         blocks: what is replaced.
         place: the file that it stands in.
         line: and where in it.
@@ -91,8 +88,6 @@ class Edit:
     look: str
     blocks: tuple[Block, ...]
     weight: str = ""
-    core: bool = False
-    family: str = ""
     place: str = EDITS_FILE
     line: int = 1
 
@@ -102,13 +97,11 @@ class _Family:
     """What the members of a family have in common.
 
     Attributes:
-        title: what it is about.
         base: the right file that they start from.
         look: their nudge; may be empty.
         block: the place that they are about; empty if that is different for each.
     """
 
-    title: str
     base: str
     look: str
     block: _Lines
@@ -229,7 +222,7 @@ def _family(lines: _Lines, place: str) -> _Family:
     for at, line in block[1:]:
         if line.startswith("+"):
             raise _error(place, at, "what comes in a place is said by the members of a family")
-    return _Family(match[1], match[2], next(iter(sentences), ""), _without_end(block))
+    return _Family(match[1], next(iter(sentences), ""), _without_end(block))
 
 
 def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
@@ -237,9 +230,9 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     match = _HEAD.fullmatch(head.rstrip())
     if match is None or (match[2] is None and family is None):
         said = "a head is '== name (reference)', or, below that of a family, '== name'"
-        weight = "behind it may stand 'idea', 'idea of NAME' or 'slip', and then 'core'"
+        weight = "behind it may stand 'idea', 'idea of NAME' or 'slip'"
         raise _error(place, number, f"{said}; {weight}")
-    common = family if family is not None and match[2] is None else _Family("", match[2], "", [])
+    common = family if family is not None and match[2] is None else _Family(match[2], "", [])
     sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
         raise _error(place, number, "a mistake has a sentence and a nudge, each behind a '#'")
@@ -257,8 +250,6 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
         look,
         blocks,
         weight,
-        bool(match[4]),
-        common.title,
         place,
         number,
     )

@@ -20,7 +20,7 @@ from grader.intake.handed_in import StudentFile
 from grader.intake.reading import HANDED_IN_LATE
 from grader.reports.class_table import RunSummary, about_book, about_run
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import cell, column_of_tests
+from grader.reports.gradebook_csv import cell
 from grader.result import ProblemResult, SubmissionResult
 from grader.text import counted, line
 
@@ -68,7 +68,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
             *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people),
             *of_earlier_files(new, before, book, same.also),
         ],
-        pending=_pending(plans, settings, same),
+        pending=_pending(plans, same),
     )
     late = {(row.submission, problem.id) for row, problem in late_ones(new, book, same.also)}
     return Foreseen(plans, [*kept, *ready.absent], same, late, summary)
@@ -80,11 +80,10 @@ def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResul
     return replace(kept, problems=[*came.problems, *(p for p in kept.problems if p.id not in ids)])
 
 
-def _pending(plans: Iterable[Plan], settings: Settings, same: SamePeople) -> set[tuple[str, str]]:
+def _pending(plans: Iterable[Plan], same: SamePeople) -> set[tuple[str, str]]:
     """Return which marks are still to come, each by its row and its column of the gradebook."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
-    marks = {(cell(same.row_of.get(name, name)), id) for name, id in names}
-    return marks | {(row, column_of_tests(id)) for row, id in marks if settings.own_tests}
+    return {(cell(same.row_of.get(name, name)), id) for name, id in names}
 
 
 def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:

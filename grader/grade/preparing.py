@@ -147,8 +147,6 @@ def prepare(
     require_same_course(previous, course, out)
     submissions, told = named_as_before(submissions, previous)
     submissions = _asked_for(submissions, course, part)
-    if not settings.own_tests:
-        submissions = [each.without_own_tests() for each in submissions]
     names = {each.name for each in submissions}
     absent = [result for name, result in previous.results.items() if name not in names]
     says_whole = len(submissions) > 1 if is_whole is None else is_whole

@@ -18,7 +18,7 @@ from typing import NoReturn
 from grader.course import Course
 from grader.errors import UsageError
 from grader.files import set_aside, write_whole
-from grader.grade.provenance import provenance, without_catalogue
+from grader.grade.provenance import provenance
 from grader.gradebook.late_policy import moment
 from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.result_names import longer_result_name
@@ -290,7 +290,5 @@ def outdated(
     """
     changed: dict[str, set[str]] = {id: set() for id in common}
     for problem in (p for result in results for p in result.problems if p.id in common):
-        rest = common[problem.id]
-        now = rest if problem.own_tests is not None else without_catalogue(rest)
-        changed[problem.id].update(_changed(problem, now))
+        changed[problem.id].update(_changed(problem, common[problem.id]))
     return {id: sorted(names) for id, names in changed.items() if names}

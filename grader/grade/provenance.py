@@ -15,7 +15,6 @@ from typing import Any
 
 from grader.code.course_modules import modules_used
 from grader.course import Course, Problem
-from grader.diagnose.edits import edits_file, parse
 from grader.files import sha256_of
 from grader.grade.packing import MARKS_REST_ON, files_of
 from grader.grade.settings import Settings
@@ -66,16 +65,6 @@ def words_sha256(problem: Problem) -> str:
     return sha256_of({path.name: path}) if path.is_file() else ""
 
 
-def catalogue_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over what own tests are judged by, without what is told of it."""
-    path = edits_file(course, problem)
-    edits = parse(path.read_text(encoding="utf-8"), path.name) if path.is_file() else []
-    wrong = [(e.name, e.base, e.family, [(b.old, b.new) for b in e.blocks]) for e in edits]
-    right = sha256_of(course.right_files(problem))
-    core, rule = sorted(e.name for e in edits if e.core), problem.manifest.own_tests
-    return hashlib.sha256(f"{right} {sorted(wrong)} {core} {rule}".encode()).hexdigest()
-
-
 def torch_version() -> str:
     """Return what `torch.__version__` says, without loading torch, which takes seconds."""
     return str(_about_torch()["__version__"])
@@ -101,11 +90,7 @@ def common_provenance(course: Course, settings: Settings) -> dict[str, Provenanc
         limits=f"{settings.call_seconds:g} s, {settings.memory_mb} MB",
         isolation=Isolation(settings.isolation),
     )
-    found = {p.id: Provenance(**same, tests=tests_sha256(course, p)) for p in course.problems()}
-    if settings.own_tests:
-        for problem in course.problems():
-            found[problem.id]["catalogue"] = catalogue_sha256(course, problem)
-    return found
+    return {p.id: Provenance(**same, tests=tests_sha256(course, p)) for p in course.problems()}
 
 
 def provenance(file: StudentFile, common: Provenance) -> Provenance:
@@ -115,15 +100,4 @@ def provenance(file: StudentFile, common: Provenance) -> Provenance:
         file: the student's.
         common: what `common_provenance` says of the problem.
     """
-    own_tests = file.own_tests_sha256
-    found: Provenance = {
-        "submission": file.sha256 or file.reason,
-        "own_tests": own_tests,
-        **common,
-    }
-    return found if own_tests else without_catalogue(found)
-
-
-def without_catalogue(found: Provenance) -> Provenance:
-    """Return the same for marks that rest on nothing that a student's own tests are judged by."""
-    return {name: value for name, value in found.items() if name != "catalogue"}  # type: ignore[return-value]
+    return {"submission": file.sha256 or file.reason, **common}

@@ -18,14 +18,12 @@ class Settings:
         call_seconds: how long one call of a student's function may take.
         memory_mb: how much memory a student's process may take beyond what torch needs.
         isolation: how student code is kept apart.
-        own_tests: whether the tests that students wrote are judged, too.
     """
 
     seed: int = 0
     call_seconds: float = TIMEOUT_SECONDS
     memory_mb: int = 1024
     isolation: Isolation = Isolation.SANDBOX
-    own_tests: bool = False
 
 
 def default_jobs() -> int:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Collection
-from functools import cache, partial
 
 from grader.boundary.boundary import Boundary
 from grader.boundary.proxy.caller import RemoteProblem
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
-from grader.grade.handed_in_tests import break_submitted
 from grader.grade.outcome import assemble
-from grader.grade.own_tests_job import JOB
 from grader.grade.provenance import (
     common_provenance,
     grader_sha256,
@@ -24,7 +21,6 @@ from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Status, SubmissionResult
 from grader.run.session import Session
 from grader.run.suite import Suite
-from grader.run.worth_of_tests import targets
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang; for
 # it, waiting for a worker on a busy machine is sleep.
@@ -46,7 +42,6 @@ def boundary_for(
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
         capture=capture,
-        jobs=(JOB,) if settings.own_tests else (),
         prefork_server=prefork_server,
     )
 
@@ -83,7 +78,6 @@ class Grader:
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
         self._words = {problem.id: words_sha256(problem) for problem in self._problems}
-        self._targets = cache(partial(targets, course))  # read when they are first wanted
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
         self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
 
@@ -110,10 +104,6 @@ class Grader:
             result.notes += files.tried(problem)
             result.provenance = provenance(file, self._common[problem.id])
             result.provenance["words"] = self._words[problem.id]
-            if file.own_tests is not None:
-                result.own_tests = break_submitted(
-                    problem, file.own_tests, self._targets(problem), self.boundary
-                )
             found.append(result)
         return assemble(submission, self._settings, self._grader_sha256, found)
 

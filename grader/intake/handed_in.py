@@ -21,7 +21,6 @@ class StudentFile:
         late: whether the platform says that it came late.
         handed_in: when it came, in ISO 8601; empty where no platform said it.
         nearly: whether it is missing or the stub, and another is there that may have been meant.
-        own_tests: the tests that the student wrote for the problem; None if there are none.
     """
 
     source: bytes | None
@@ -30,17 +29,11 @@ class StudentFile:
     late: bool = False
     handed_in: str = ""
     nearly: bool = False
-    own_tests: bytes | None = None
 
     @property
     def is_there(self) -> bool:
         """Whether anything was handed in, be it of use or not."""
         return self.source is not None or self.bad
-
-    @property
-    def own_tests_sha256(self) -> str:
-        """The hash of the student's own tests; empty when there are none."""
-        return "" if self.own_tests is None else hashlib.sha256(self.own_tests).hexdigest()
 
     @property
     def sha256(self) -> str:
@@ -96,11 +89,6 @@ class Submission:
     def only(self, ids: Iterable[str]) -> Submission:
         """Return the same submission with some of its problems."""
         return replace(self, files={id: self.files[id] for id in ids})
-
-    def without_own_tests(self) -> Submission:
-        """Return the same submission without the tests that the student wrote."""
-        files = {id: replace(file, own_tests=None) for id, file in self.files.items()}
-        return replace(self, files=files)
 
 
 @dataclass

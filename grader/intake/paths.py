@@ -169,8 +169,7 @@ def _recognised(found: TreeEntry, problems: Problems, *, several: bool) -> Layou
     works = [_itself(found) if student is found else plain_work(student) for student in students]
     layout = Layout("", works)
     if all(student is not found for student in students):
-        code = [*around.scripts, *around.of(Role.OWN_TESTS)]
-        layout.unmatched = [_loose_file(file.name) for file in code]
+        layout.unmatched = [_loose_file(file.name) for file in around.scripts]
     if len(students) == 1 and not problems.given:
         layout.notes = _hidden_class(here, problems, several=several)
     if students == [found] and not several and not layout.notes:

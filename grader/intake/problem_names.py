@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from grader.course import OWN_TESTS, SUBMISSION_FILE, Problem
+from grader.course import SUBMISSION_FILE, Problem
 from grader.intake.archives.kinds import without_suffix
 from grader.intake.did_you_mean import nearest_folder
 
 _REUPLOAD = re.compile(r"-[1-9]\d*(?=\.[^.]+\Z)")
-_OWN_TESTS = re.compile(rf"(?i){OWN_TESTS[:-3]}(-\d+| ?\(\d+\))?\.py")
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,6 @@ def words_of(name: str) -> str:
 def is_bare(name: str) -> bool:
     """Tell whether a file is called `problem.py`, which tells no problem by itself."""
     return name.lower() == SUBMISSION_FILE
-
-
-def is_own_tests(name: str) -> bool:
-    """Tell whether a file is called `test_mine.py`, or `test_mine-1.py`, as a second one is."""
-    return bool(_OWN_TESTS.fullmatch(name))
 
 
 def before_reupload(name: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from grader.course import NOTEBOOK, OWN_TESTS, SUBMISSION_FILE
+from grader.course import NOTEBOOK, SUBMISSION_FILE
 from grader.intake import disk
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.did_you_mean import is_nearly_problem_file
@@ -16,7 +16,7 @@ from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.layout import Work
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.names_file import Renaming
-from grader.intake.problem_names import Problems, is_own_tests
+from grader.intake.problem_names import Problems
 from grader.intake.result_names import result_name
 from grader.intake.sentences import (
     A_NOTEBOOK,
@@ -26,7 +26,7 @@ from grader.intake.sentences import (
     listed,
     misspelt,
 )
-from grader.intake.survey import Role, Survey, survey
+from grader.intake.survey import Survey, survey
 from grader.intake.tree import Kind, Refused, TreeEntry
 from grader.intake.wanted import wanted
 from grader.intake.work_place import Loose, Place, Unclear, find_work, not_read
@@ -119,20 +119,7 @@ def _read_problems(row: Submission, place: Place, problems: Problems) -> None:
             row.files[id] = StudentFile(None, _no_folder(id, place.work, problems))
         else:
             row.files[id] = _read_problem(folder, id, row.notes, problems)
-    tests = [each for each in place.loose if is_own_tests(each.file.name)]
-    _read_loose(row, [each for each in place.loose if each not in tests], problems)
-    _read_loose_tests(row, tests, problems)
-
-
-def _read_loose_tests(row: Submission, tests: Sequence[Loose], problems: Problems) -> None:
-    """Read tests beside problems' folders if they are the given problem's; else tell of them."""
-    file = row.files.get(problems.given)
-    is_clear = [each.problem for each in tests] == [problems.given]
-    if file and file.own_tests is None and is_clear:
-        read = _read_tests(tests[0].file, problems.given, row.notes)
-        row.files[problems.given] = replace(file, own_tests=read)
-    else:
-        row.notes += _tests_not_read([each.path for each in tests])
+    _read_loose(row, place.loose, problems)
 
 
 def _read_loose(row: Submission, loose: Sequence[Loose], problems: Problems) -> None:
@@ -148,7 +135,7 @@ def _read_loose(row: Submission, loose: Sequence[Loose], problems: Problems) -> 
         written = [(each, file) for each, file in found if not problems.is_stub(id, file.source)]
         if len(written) == 1:
             each, file = written[0]
-            row.files[id] = replace(file, own_tests=row.files[id].own_tests)
+            row.files[id] = file
             row.notes.append(
                 f"{quoted(each.path)} was read as {id}: nothing is written in the "
                 f"{SUBMISSION_FILE} of that folder."
@@ -198,28 +185,7 @@ def _read_problem(folder: TreeEntry, id: str, notes: list[str], problems: Proble
         here = survey(folder, problems.known)
     except Refused as refused:
         return StudentFile(None, refused.sentence(id), bad=True)
-    file = _problem_file(here, id, notes, problems)
-    return replace(file, own_tests=_own_tests(here, id, notes))
-
-
-def _own_tests(here: Survey, id: str, notes: list[str]) -> bytes | None:
-    """Return the tests that the student wrote, if it is clear which these are."""
-    found = here.of(Role.OWN_TESTS)
-    exact = [file for file in found if file.name == OWN_TESTS] or found
-    left = found if len(exact) > 1 else [file for file in found if file not in exact]
-    notes += _tests_not_read([f"{id}/{file.own_name}" for file in left])
-    return _read_tests(exact[0], id, notes) if len(exact) == 1 else None
-
-
-def _read_tests(file: TreeEntry, id: str, notes: list[str]) -> bytes | None:
-    read = _read_file(file, id)
-    notes += [read.reason] if read.reason else []
-    return read.source
-
-
-def _tests_not_read(names: Sequence[str]) -> list[str]:
-    what_to_do = f"Tests have to be called {OWN_TESTS} and stand in their problem's folder."
-    return [f"{told} {what_to_do}" for told in not_read(names)]
+    return _problem_file(here, id, notes, problems)
 
 
 def _problem_file(here: Survey, id: str, notes: list[str], problems: Problems) -> StudentFile:

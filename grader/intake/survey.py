@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from grader.intake.noise import is_minor
-from grader.intake.problem_names import is_bare, is_own_tests, problem_from_name
+from grader.intake.problem_names import is_bare, problem_from_name
 from grader.intake.tree import Kind, TreeEntry
 
 ALL_PROBLEMS = "problems"
@@ -23,7 +23,6 @@ class Role(Enum):
     FOLDER = "any other folder"
     NAMED = "a single file whose name tells its problem"
     BARE = "a single file called problem.py"
-    OWN_TESTS = "tests that the student wrote"
     ARCHIVE = "an archive"
     FILE = "any other file"
     MINOR = "a file of a tool or of the course"
@@ -73,9 +72,8 @@ class Survey:
 
     @property
     def scripts(self) -> list[TreeEntry]:
-        """What looks like code, such as `bob.py`, `bob.py.txt` or a notebook, and is no tests."""
-        tests = self.of(Role.OWN_TESTS)
-        plain = (file for file in self.files if file.is_plain_file and file not in tests)
+        """What looks like code, such as `bob.py`, `bob.py.txt` or a notebook."""
+        plain = (file for file in self.files if file.is_plain_file)
         return [file for file in plain if {".py", ".ipynb"} & _endings(file.name)]
 
     @cached_property
@@ -119,8 +117,6 @@ def _classified(entry: TreeEntry, known: tuple[str, ...]) -> Seen:
         return Seen(entry, Role.PROBLEM, name)
     if entry.kind is Kind.FOLDER:
         return Seen(entry, Role.ALL_PROBLEMS if name == ALL_PROBLEMS else Role.FOLDER)
-    if is_own_tests(name):
-        return Seen(entry, Role.OWN_TESTS)
     if is_minor(name):
         return Seen(entry, Role.MINOR)
     if is_bare(name):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from grader.course import SUBMISSION_FILE
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.platforms.registry import LISTS, uploaded_as
-from grader.intake.problem_names import Problems, is_own_tests
+from grader.intake.problem_names import Problems
 from grader.intake.tree import Wanted
 
 _LIST_DEPTH = 2  # a platform's list of students lies in the folder or the only one in it
@@ -22,7 +22,7 @@ def wanted(problems: Problems) -> Wanted:
             return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
         in_folder = name == SUBMISSION_FILE and len(parts) > 1 and problems.of_folder(parts[-2])
         names = uploaded_as(name)
-        is_read = in_folder or any(map(problems.of_file, names)) or any(map(is_own_tests, names))
+        is_read = in_folder or any(map(problems.of_file, names))
         return MAX_SOURCE_BYTES if is_read else 0
 
     return most_bytes

@@ -15,7 +15,7 @@ from grader.course import SUBMISSION_FILE
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.did_you_mean import nearest_folder
 from grader.intake.limits import MAX_DEPTH
-from grader.intake.problem_names import Problems, is_own_tests
+from grader.intake.problem_names import Problems
 from grader.intake.sentences import CANDIDATES_SHOWN, listed, meant, misspelt
 from grader.intake.survey import ALL_PROBLEMS, Role, Survey, survey
 from grader.intake.tree import BadArchive, Refused, TreeEntry, gathered
@@ -27,13 +27,12 @@ _KEEP_ONE = "which one counts can't be known, so keep one"
 
 @dataclass(frozen=True)
 class Loose:
-    """A file with code or tests that stands beside problems' folders.
+    """A file with code that stands beside problems' folders.
 
     Attributes:
         path: where, from the folder on that holds the work.
         file: the file.
-        problem: the problem that its name tells; empty if it tells none. Tests are for the problem
-            that a `problem.py` beside them would be for.
+        problem: the problem that its name tells; empty if it tells none.
     """
 
     path: str
@@ -58,10 +57,8 @@ class Place:
     loose: list[Loose] = field(default_factory=list)
 
     def beside(self, files: Sequence[TreeEntry], problems: Problems) -> Place:
-        """Return this place, having said of other files that they were not used; tests may be."""
-        tests = [file for file in files if is_own_tests(file.name)]
-        self.loose += [Loose(file.own_name, file, problems.bare) for file in tests]
-        names = [file.own_name for file in files if file not in tests]
+        """Return this place, having said of other files that they were not used."""
+        names = [file.own_name for file in files]
         if names:
             shown = listed(names, CANDIDATES_SHOWN)
             self.notes.append(f"Not used: {shown}.{meant(names, problems)}")
@@ -85,7 +82,7 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     """
     if folder.leads_out:
         raise BadArchive(folder.leads_out)
-    here, way, tests = _down_the_only_way(survey(folder, problems.known), problems)
+    here, way = _down_the_only_way(survey(folder, problems.known), problems)
     place = (
         _in_problems_folders(here, problems)
         or _beside_misspelt(here, problems)
@@ -94,31 +91,27 @@ def find_work(folder: TreeEntry, problems: Problems) -> Place:
     )
     if way and not _is_packed_folder(folder, way) and place.work.with_problems(problems.sought):
         place.notes.insert(0, _is_in_folder("/".join(way)))
-    place.loose += tests
     return place
 
 
-def _down_the_only_way(here: Survey, problems: Problems) -> tuple[Survey, list[str], list[Loose]]:
+def _down_the_only_way(here: Survey, problems: Problems) -> tuple[Survey, list[str]]:
     """Return what a folder is around, if all that it holds is a folder, and so on.
 
-    The way there comes after it, then the tests beside these folders. A folder that is called after
-    a problem, or nearly so, is not passed.
+    The way there comes after it. A folder that is called after a problem, or nearly so, is not
+    passed.
     """
     way: list[str] = []
-    tests: list[Loose] = []
     for _ in range(MAX_DEPTH):
-        inside = [s for s in here.seen if s.role not in (Role.MINOR, Role.OWN_TESTS)]
+        inside = [s for s in here.seen if s.role is not Role.MINOR]
         if len(inside) != 1 or inside[0].role is not Role.FOLDER:
             break
         inner = inside[0].entry
         is_others = problems.inside(inner.name).bare != problems.bare
         if is_others or nearest_folder(inner.name, problems.known):
             break
-        own = here.of(Role.OWN_TESTS)
-        tests += [Loose(file.own_name, file, problems.bare) for file in own]
         way.append(inner.name)
         here = survey(inner, problems.known)
-    return here, way, tests
+    return here, way
 
 
 def _is_packed_folder(folder: TreeEntry, way: Sequence[str]) -> bool:
@@ -169,9 +162,7 @@ def _below(here: Survey, problems: Problems) -> dict[str, tuple[Survey, Survey]]
 def _loose(place: str, here: Survey, problems: Problems) -> list[Loose]:
     """Return the files with code in a folder that holds problems' folders, or their `problems`."""
     told = dict(here.single_files(problems.bare))
-    told |= dict.fromkeys(here.of(Role.OWN_TESTS), problems.bare)
-    code = [*here.scripts, *here.of(Role.OWN_TESTS)]
-    files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in code]
+    files = [Loose(f"{place}{f.own_name}", f, told.get(f, "")) for f in here.scripts]
     for below in here.of(Role.ALL_PROBLEMS):
         with suppress(Refused):
             inner = survey(below, problems.known)
@@ -261,11 +252,11 @@ def _as_folder(id: str, files: Sequence[TreeEntry], beside: Sequence[TreeEntry])
 
 
 def _folders_beside(here: Survey, problems: Problems) -> list[TreeEntry]:
-    """Return folders and tests beside a single file, if it counts as if in a problem's folder.
+    """Return the folders beside a single file, if it counts as if in a problem's folder.
 
     A copy in one of them is then told, as it is there.
     """
-    beside = [*here.folders, *here.of(Role.OWN_TESTS)] if problems.takes_bare else []
+    beside = here.folders if problems.takes_bare else []
     return [entry for entry in beside if entry.name != SUBMISSION_FILE]
 
 

@@ -11,7 +11,6 @@ from rich.table import Table
 from grader.reports.display_names import by_name, people
 from grader.reports.news import News
 from grader.reports.remarks import SharedRemark, class_remarks
-from grader.reports.tests_by_students import tests_by_students
 from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown
 from grader.text import line, some
@@ -75,15 +74,12 @@ def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionRes
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
     """Return what an instructor should look at: what many share, then a line for each other one.
 
-    A line for each problem that students wrote tests for comes last.
-
     A line before them says so if students' code wasn't kept in a sandbox.
     """
     results = list(results)
     names, found = people(results), class_remarks(results)
     lines = [_shared(each) for each in found.shared]
     lines += [line(f"{names[one]}: {text}") for one, text in found.own.items() if text]
-    lines += [line(str(row)) for row in tests_by_students(results)]
     return [NOT_CONFINED, *lines] if not_confined(results) else lines
 
 

@@ -14,7 +14,6 @@ from grader.reports.mistake_table import mistakes_made
 from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
-from grader.reports.tests_by_students import tests_by_students
 from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 
@@ -143,7 +142,6 @@ def dashboard(
         remarks=class_remarks(results),
         nameless=[(each, [who[name] for name in each.submissions]) for each in facts.nameless],
         mistakes=mistakes_made(valid),
-        own_tests=tests_by_students(valid),
         identical=identical,
         tests=tests,
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),

@@ -102,7 +102,6 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
             *problem.notes,
             *problem.diagnoses,
             *adjustment_lines(problem),
-            *(problem.own_tests.lines() if problem.own_tests else []),
         ],
         visible,
         [_line(c, problem, with_messages) for c in hidden if policy is not Policy.POINTS],

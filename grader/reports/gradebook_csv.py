@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.files import write_whole
 from grader.reports.wording import adjustment_line
-from grader.result import BREAK_POINTS, ProblemResult, Status, SubmissionResult, shown, total
+from grader.result import ProblemResult, Status, SubmissionResult, shown
 
 GradebookRow = dict[str, str]
 
@@ -60,15 +60,11 @@ def write_gradebook(
         for part, ids in optional.items()
         for column in (*ids, f"part_{part}_total", f"part_{part}_max")
     ]
-    judged = sorted({p.id for r in results for p in r.problems if p.own_tests is not None})
-    of_tests = [*map(column_of_tests, judged), "break_total", "break_max"] if judged else []
-    of_tests += ["break_open"] if any(_open_tests(result) for result in results) else []
-    columns = ["submission", "status", *problems, "total", "max", *of_parts, *of_tests, *more]
+    columns = ["submission", "status", *problems, "total", "max", *of_parts, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for result in sorted(results, key=lambda r: r.submission):
         row = _row(result, problems) | _row_of_optional(result, optional)
-        row |= _row_of_tests(result, len(judged)) if judged else {}
         row |= {"section": cell(sections.get(result.submission, ""))} if sections else {}
         for member in result.members or [""]:
             writer.writerow(row | _whose(result, member) if with_names else row)
@@ -106,28 +102,6 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
     return row
 
 
-def column_of_tests(problem: str) -> str:
-    """Return which column says what the tests earned that a student wrote for a problem."""
-    return f"break_{problem}"
-
-
-def _row_of_tests(result: SubmissionResult, problems: int) -> GradebookRow:
-    """Return the cells of what the tests earned that a student wrote for some of the problems."""
-    if result.status == Status.INTERNAL:
-        return {}
-    found = {p.id: p.own_tests for p in result.problems if p.own_tests is not None}
-    row = {column_of_tests(id): shown(tests.points) for id, tests in found.items()}
-    points = total(tests.points for tests in found.values())
-    row |= {"break_total": shown(points), "break_max": shown(BREAK_POINTS * problems)}
-    return row | ({"break_open": _open_tests(result)} if _open_tests(result) else {})
-
-
-def _open_tests(result: SubmissionResult) -> str:
-    """Return the numbers of the problems whose own tests an instructor has to look at."""
-    judged = [p for p in result.problems if p.own_tests is not None and p.own_tests.is_open]
-    return " ".join(problem.id[:2] for problem in judged)
-
-
 def cell(text: str) -> str:
     """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
     # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
@@ -156,7 +130,7 @@ class Change:
 
     Attributes:
         submission: whose.
-        problem: the problem's id, or the column of what own tests earned.
+        problem: the problem's id.
         before: the points in the previous gradebook.
         now: the points that count; `_GONE` where there are none any more.
         reason: why the problem was graded again, or what changed the mark afterwards.
@@ -168,12 +142,6 @@ class Change:
     now: str
     reason: str
 
-    @property
-    def where(self) -> str:
-        """The number of the problem, or whose own tests it is about."""
-        id = self.problem.removeprefix("break_")
-        return id[:2] if id == self.problem else f"the own tests of {id[:2]}"
-
     def __str__(self) -> str:
         """Return it as a line."""
         return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
@@ -181,8 +149,8 @@ class Change:
 
 _GONE = "none"
 
-_MARKS = re.compile(r"(break_)?\d\d-.*")
-"""The columns of a gradebook that hold marks for a problem, or for the tests written for it."""
+_MARKS = re.compile(r"\d\d-.*")
+"""The columns of a gradebook that hold marks for a problem."""
 
 
 def marks_gone(
@@ -205,8 +173,7 @@ def marks_gone(
         name = cell(result.submission)
         if result.status == Status.INTERNAL:  # which is told, and graded again
             faults.add(name)
-        own_tests = (column_of_tests(p.id) for p in result.problems if p.own_tests is not None)
-        there |= {(name, column) for column in (*(p.id for p in result.problems), *own_tests)}
+        there |= {(name, problem.id) for problem in result.problems}
     return [
         Change(name, column, mark, _GONE, whys.get(name, "no result has it now"))
         for name, row in previous.items()

@@ -109,8 +109,6 @@ def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
     if problem.repeated:
         yield Remark(f"{number}: tried again alone.")
     yield from (Remark(f"{number}: {adjustment_line(each)}") for each in problem.adjustments)
-    if problem.own_tests is not None and problem.own_tests.is_open:
-        yield Remark(f"{number}, own tests: {problem.own_tests.about_refusals()}.")
 
 
 def _standing_out(problem: ProblemResult) -> list[str]:

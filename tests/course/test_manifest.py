@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader import cli, course
-from grader.course import COURSE_VARIABLE, BreakRule, Course, own_course
+from grader.course import COURSE_VARIABLE, Course, own_course
 from grader.errors import CourseError, UsageError
 
 
@@ -43,9 +43,6 @@ from grader.errors import CourseError, UsageError
             "the top: 'values' should be 'torch' or 'numpy', and is 'jax'",
         ),
         ("[[parts]]", "[[parts", "can't be read"),
-        ("[[problems]]", "[break]\nfull = 0\n[[problems]]", "break: 'full' should be a share"),
-        ("[[problems]]", "[break]\nbonus = -1\n[[problems]]", "'bonus' should be no less than 0"),
-        ("[[problems]]", "[break]\nbest = 1\n[[problems]]", "break: 'best' is not known"),
     ],
 )
 def test_what_is_wrong_in_it_is_told_with_its_place(
@@ -58,13 +55,6 @@ def test_what_is_wrong_in_it_is_told_with_its_place(
     with pytest.raises(CourseError, match=told) as error:
         small_course.problems()
     assert str(path) in str(error.value)
-
-
-def test_it_says_what_own_tests_are_worth(small_course: Course) -> None:
-    path = small_course.root / "course.toml"
-    assert small_course.manifest.own_tests == BreakRule()
-    path.write_text(f"{path.read_text('utf-8')}\n[break]\nfull = 1\n", encoding="utf-8")
-    assert small_course.manifest.own_tests.full == 1
 
 
 def test_it_says_when_mistakes_are_named(small_course: Course) -> None:

@@ -327,11 +327,10 @@ def test_no_command_of_instructors_is_offered(copy: Course) -> None:
     assert not re.search(r"\b(grade|audit|release|doctor)\b", done.stdout)
 
 
-def test_without_anything_to_try_tests_on_it_says_so(copy: Course) -> None:
+def test_break_asks_for_solutions(copy: Course) -> None:
     done = in_the_copy(copy, "problems/01-softmax", "-c", CHECK, "break")
     assert done.returncode == 2, done.stderr
-    assert "nothing to try tests on" in done.stderr
-    assert not (copy.root / "grader/run/own_tests.py").exists()
+    assert "This copy has no solutions/" in done.stderr
 
 
 @pytest.mark.slow
@@ -445,7 +444,7 @@ def test_an_update_keeps_what_a_copy_has_that_an_earlier_version_released(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
-    release(of_two_parts, copy, notebooks=True, practice=True)
+    release(of_two_parts, copy, notebooks=True)
     manifest = copy / ".release.json"
     said = json.loads(manifest.read_text(encoding="utf-8"))
     del said["extras"]  # it wrote down the files alone
@@ -481,15 +480,6 @@ def test_solutions_can_be_added_and_removed(of_two_parts: Course, tmp_path: Path
     done = release(of_two_parts, copy, solutions=False)
     assert not (copy / "solutions").exists()
     assert "but its git history keeps them" in done.summary()
-
-
-def test_what_judges_tests_goes_out_with_what_it_tries_them_on(
-    of_two_parts: Course, tmp_path: Path
-) -> None:
-    judging = tmp_path / "copy/grader/run/own_tests.py"
-    for practice in (True, False):
-        release(of_two_parts, tmp_path / "copy", practice=practice)
-        assert judging.is_file() is practice
 
 
 @pytest.mark.slow

@@ -357,16 +357,6 @@ class BackwardRequest(Struct, tag=True):
     count: bool
 
 
-class JobRequest(Struct, tag=True):
-    """Do a job on the file that was loaded.
-
-    Attributes:
-        name: of the job; its input is the request's only tensor.
-    """
-
-    name: str
-
-
 class Request(Struct):
     """What the trusted side sends.
 
@@ -381,7 +371,7 @@ class Request(Struct):
     begins: bool
     free: list[int]
     placed: list[tuple[str, list[int], int]]
-    do: Load | CallRequest | AttributeRequest | BackwardRequest | JobRequest
+    do: Load | CallRequest | AttributeRequest | BackwardRequest
 
 
 # Responses. All that they say may be a lie.
@@ -445,9 +435,6 @@ class ChangedState(Struct, forbid_unknown_fields=True):
     modes: list[tuple[str, bool]] = []
 
 
-_NOTHING = msgspec.Raw(b"null")
-
-
 class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     """What the worker sends.
 
@@ -472,7 +459,6 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
         stale: the numbers of earlier results that changed.
         names: of the functions and classes in a file.
         tried: what a file attempted while it was loaded, by kind and name.
-        job: what a job reports, to be read by whoever asked for it.
     """
 
     id: Index = 0
@@ -498,7 +484,6 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     gradients: Gradients | None = None
     names: list[ShortName] = []
     tried: Annotated[list[tuple[str, ShortName]], Meta(max_length=MAX_ATTEMPTS)] = []
-    job: msgspec.Raw = _NOTHING
 
 
 class Ready(Struct, forbid_unknown_fields=True):

@@ -6,17 +6,15 @@ what came of it is written down. Whatever comes of a request, there is a respons
 
 from __future__ import annotations
 
-import pkgutil
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import msgspec
 import torch
 from torch import Tensor, nn
 
@@ -41,7 +39,6 @@ from grader.boundary.protocol.wire import (
     Closed,
     Gradients,
     GraphForm,
-    JobRequest,
     Load,
     Memory,
     ModuleValue,
@@ -92,15 +89,10 @@ _RESULTS_WATCHED = 64
 _MOST_PRINTED = 20_000
 
 
-Job = Callable[[bytes, ModuleType], object]
-"""Takes its input and the student's module; returns what msgspec can write as JSON."""
-
-
 def main(
     channel: socket.socket,
     memory: Memory,
     called: list[str] | None = None,
-    jobs: Mapping[str, Job] | None = None,
 ) -> None:
     """Respond to requests until the other side closes the connection.
 
@@ -109,9 +101,8 @@ def main(
         memory: shared with it.
         called: where the first call of a forbidden function is noted, if they have been taken away
             from this process already.
-        jobs: what may be asked for beside calls, by name.
     """
-    worker = Worker(called, memory, jobs or {})
+    worker = Worker(called, memory)
     while True:
         try:
             text, _ = receive(channel)
@@ -132,18 +123,16 @@ def main(
         del response, tensors, request  # what they hold isn't needed while this waits
 
 
-def serve_unconfined(channel: socket.socket, memory: int | str, jobs: Sequence[str]) -> None:
+def serve_unconfined(channel: socket.socket, memory: int | str) -> None:
     """Be a worker that is a fresh interpreter, where there is no prefork server.
 
     Args:
         channel: to the trusted process.
         memory: by what the shared memory is found.
-        jobs: the names of what may be asked for beside calls.
     """
-    known = {name: pkgutil.resolve_name(name) for name in jobs}
     hide_own_modules()
     send(channel, Ready(True))
-    main(channel, Memory.attached(memory), jobs=known)
+    main(channel, Memory.attached(memory))
 
 
 def _send(
@@ -172,11 +161,9 @@ class Worker:
         called: where the first call of a forbidden function is noted, if they have been taken away
             from this process already; otherwise None.
         memory: brings the tensors of requests.
-        jobs: what may be asked for beside calls, by name.
     """
 
-    def __init__(self, called: list[str] | None, memory: Memory, jobs: Mapping[str, Job]) -> None:
-        self._jobs = jobs
+    def __init__(self, called: list[str] | None, memory: Memory) -> None:
         self._memory = memory
         self._needed: dict[int, weakref.KeyedRef[int, Any]] = {}
         self._gone: list[weakref.KeyedRef[int, Any]] = []
@@ -191,7 +178,6 @@ class Worker:
             CallRequest: self._call,
             AttributeRequest: self._attribute,
             BackwardRequest: self._backward,
-            JobRequest: self._job,
         }
 
     def respond(self, request: Request) -> tuple[Response, list[Tensor]]:
@@ -269,11 +255,6 @@ class Worker:
             response.gradients = _write_gradients(response.error, found, packer)
         response.error = None
         return response, packer.tensors
-
-    def _job(self, do: JobRequest, reader: RequestReader) -> tuple[Response, list[Tensor]]:
-        """Do a job on the module; what that is, this package doesn't know."""
-        report = self._jobs[do.name](as_array(reader.tensors[0]).tobytes(), self._module)
-        return Response(job=msgspec.Raw(msgspec.json.encode(report))), []
 
     # How the student's code is run
 

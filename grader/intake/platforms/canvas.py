@@ -14,7 +14,7 @@ from functools import partial
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.layout import Layout, Work, handed_in, typed_online
 from grader.intake.platforms.download import Download, Platform, Upload, file_in, first_match
-from grader.intake.problem_names import Problems, before_reupload, is_own_tests
+from grader.intake.problem_names import Problems, before_reupload
 from grader.intake.tree import Kind, TreeEntry
 from grader.text import quoted
 
@@ -89,7 +89,7 @@ def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Ver
     for child, match in uploads:
         before = before_reupload(match["file"])
         is_archive = archive_suffix(before) and before in names
-        is_known = problems.of_file(before) or is_own_tests(before) or is_archive
+        is_known = problems.of_file(before) or is_archive
         is_copy = is_known and not problems.of_file(match["file"])
         called = before if is_copy else match["file"]
         versions.setdefault(called, []).append((child, match["file"]))

@@ -106,7 +106,7 @@ def test_the_gradebook_has_a_line_for_each(
 def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path: Path) -> None:
     path = save_result(results["wrong"], tmp_path)
     data = json.loads(path.read_text())
-    assert data["schema"] == 6
+    assert data["schema"] == 7
     assert data["points"] == 0
     assert data["problems"][0]["sha256"]
     tests = data["problems"][0]["tests"]

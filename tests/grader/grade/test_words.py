@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from grader.course import own_course
-from grader.diagnose.edits import edits_file
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text, with_deviations
 from grader.diagnose.naming import diagnose, unnamed
 from grader.grade.previous import load_previous, save_result
-from grader.grade.provenance import catalogue_sha256
 from grader.result import ProblemResult, Status
 from tests.results import doubles
 
@@ -119,40 +117,3 @@ def test_what_has_no_words_today_keeps_those_it_had(school: Any, known: Fingerpr
     school.grade()
     assert school.names() == []
     assert of_bob(school).diagnoses == before
-
-
-EDITS = """== tripled (reference)
-# the number is tripled
-# How often is it added?
-@
--    return x + x
-+    return x + x + x
-"""
-
-
-def test_tests_of_ones_own_rest_on_the_mistakes_and_not_on_their_words(school: Any) -> None:
-    (problem,) = school.course.problems()
-    path = edits_file(school.course, problem)
-
-    def catalogue(text: str) -> str:
-        path.write_text(text)
-        return catalogue_sha256(school.course, problem)
-
-    before = catalogue(EDITS)
-    assert catalogue(EDITS.replace("is tripled", "has grown")) == before
-    assert catalogue(EDITS.replace("+ x + x\n", "* x\n")) != before
-
-
-def test_only_who_wrote_tests_is_graded_again_when_a_mistake_is_new(school: Any) -> None:
-    (problem,) = school.course.problems()
-    path = edits_file(school.course, problem)
-    path.write_text(EDITS)
-    mine = school.folder / "bob" / ID / "test_mine.py"
-    mine.write_text("def test_it():\n    pass\n")
-    settings = {"own_tests": True}
-    school.grade(settings=settings)
-    school.grade(settings=settings)
-    assert school.names() == []
-    path.write_text(EDITS.replace("+ x + x\n", "* x\n"))
-    school.grade(settings=settings)
-    assert school.names() == ["bob"]

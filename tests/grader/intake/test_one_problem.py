@@ -79,84 +79,24 @@ def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"problem.py": RIGHT, "Test_Mine.py": TESTS},
-        {"problem.py": RIGHT, "problems/x.txt": b"", "test_mine.py": TESTS},
+        {"problem.py": RIGHT, "test_mine.py": TESTS},
         {"hw.zip": zip_file({"hw/problem.py": RIGHT, "hw/test_mine (1).py": TESTS})},
-        {FILE: RIGHT, "test_mine.py": TESTS},
         {f"hw/problems/{FILE}": RIGHT, "hw/test_mine.py": TESTS},
-        {"week2/problem.py": RIGHT, "test_mine.py": TESTS},
         {"hw/doubling.py": RIGHT, "test_mine.py": TESTS},
-        {"doubling/problem.py": RIGHT, "test_mine.py": TESTS},
-        {f"repo/src/{FILE}": RIGHT, "test_mine.py": TESTS},
-        {"hw/problem.py": RIGHT, "docs/x.txt": b"", "test_mine.py": TESTS},
-        {"hw.zip": zip_file({FILE: RIGHT}), "test_mine.py": TESTS},
-        {"week2/hw.zip": zip_file({FILE: RIGHT}), "test_mine.py": TESTS},
         {FILE: RIGHT, f"{ID}/test_mine.py": TESTS, f"{OTHER}/test_mine.py": b""},
     ],
     ids=lambda files: next(iter(files)),
 )
-def test_bare_tests_are_the_given_problems(take_one: Take, files: Files) -> None:
-    """As a bare problem.py is, whether or not that stands in its folder."""
+def test_tests_beside_a_file_change_nothing(take_one: Take, files: Files) -> None:
     uploads = {f"{name}/{path}": files[path] for name in ("ada", "bea") for path in files}
     for found in take_one(uploads).submissions:
-        assert (source(found), found.files[ID].own_tests) == (RIGHT, TESTS)
+        assert source(found) == RIGHT
+        assert not any("test_mine" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("problem", "tests"),
-    [
-        ("Ada_7_assignsubmission_file_/problem.py", "Ada_7_assignsubmission_file_/test_mine.py"),
-        ("ada_12_98_problem.py", "ada_12_99_test_mine.py"),
-        ("ada_12_98_problem.py", "ada_12_99_test_mine-1.py"),
-    ],
-)
-def test_bare_tests_of_a_download_are_the_given_problems(
-    take_one: Take, problem: str, tests: str
-) -> None:
-    (found,) = take_one({problem: RIGHT, tests: TESTS}).submissions
-    assert (source(found), found.files[ID].own_tests) == (RIGHT, TESTS)
-
-
-def test_tests_are_taken_without_a_file(take_one: Take) -> None:
+def test_tests_alone_are_no_file(take_one: Take) -> None:
     ada, _ = take_one({"ada/test_mine.py": TESTS, "bea/problem.py": RIGHT}).submissions
-    assert (source(ada), ada.files[ID].own_tests, ada.notes) == (None, TESTS, [])
-
-
-def test_another_problems_file_is_told_beside_tests(take_one: Take) -> None:
-    files = {f"ada/{OTHER}/problem.py": RIGHT, "ada/test_mine.py": TESTS, "bea/problem.py": RIGHT}
-    ada, _ = take_one(files).submissions
-    assert (source(ada), ada.files[ID].own_tests) == (None, TESTS)
-    assert f"'{OTHER}' is for {OTHER}, which is not graded now" in ada.files[ID].reason
-
-
-def test_tests_in_another_problems_archive_are_not_taken(take_one: Take) -> None:
-    files = {"ada/02.zip": zip_file({"test_mine.py": TESTS}), "bea/problem.py": RIGHT}
-    ada, _ = take_one(files).submissions
-    assert ada.files[ID].own_tests is None
-    assert "What is in 'test_mine.py' was not read." in ada.notes[-1]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("doubling.py", "test_mine.py"),
-        (FILE, "test_mine.py"),
-        (FILE, f"{ID}/test_mine-1.py", f"{ID}/test_mine-2.py"),
-        (FILE, f"{ID}/test_mine.py", "test_mine.py"),
-        (FILE, f"{ID}/test_mine.py", f"{ID}/test_mine (1).py"),
-    ],
-)
-def test_tests_that_are_not_taken_are_told(
-    take: Take, two_problems: Course, names: tuple[str, ...]
-) -> None:
-    uploads = {f"ada/{name}": RIGHT for name in names} | {f"bea/{FILE}": RIGHT}
-    ada, _ = take(uploads, course=two_problems).submissions
-    assert f"{names[-1]}'" in ada.notes[-1]
-
-
-def test_tests_beside_a_class_are_told(take: Take) -> None:
-    intake = take({f"ada/{FILE}": RIGHT, f"bea/{FILE}": RIGHT, "test_mine.py": TESTS})
-    assert intake.unmatched == [loose("test_mine.py")]
+    assert source(ada) is None
 
 
 def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:

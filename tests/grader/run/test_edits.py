@@ -108,8 +108,7 @@ def test_a_family_has_its_place_and_its_nudge_in_common() -> None:
     assert len(both.blocks) == 2
     assert apply(both, RIGHT).count("    return x\n") == 2
     assert apply(other, RIGHT) == RIGHT.replace("return x + y", "return y", 1)
-    assert [each.family for each in (halves, squares, both, other)] == ["What comes back"] * 4
-    assert (single.family, single.base, single.look) == ("", "plain", "")
+    assert (single.base, single.look) == ("plain", "")
     assert (halves.line, halves.blocks[0].line) == (8, 10)
 
 
@@ -190,14 +189,3 @@ def test_every_mistake_fits_and_has_a_nudge(problem) -> None:
         compile(mistake.source, mistake.edit.name, "exec")
         assert mistake.edit.look, f"{mistake.edit.name} has no nudge"
     assert {m.edit.base for m in mistakes} <= {*course.right_files(problem)}
-
-
-def test_a_mistake_of_the_core_is_marked_behind_all_else() -> None:
-    marked = TEXT.replace("halves (reference)", "halves (reference) core").replace(
-        "idea of halves", "idea of halves core"
-    )
-    assert [(edit.core, edit.weight) for edit in parse(marked)] == [
-        (True, ""),
-        (True, "idea of halves"),
-    ]
-    assert not any(edit.core for edit in parse(TEXT))

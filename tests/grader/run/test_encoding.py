@@ -27,7 +27,7 @@ TENSORS = [
 ]
 
 
-@pytest.mark.parametrize("tensor", TENSORS, ids=str)
+@pytest.mark.parametrize("tensor", TENSORS, ids=range(len(TENSORS)))
 def test_a_tensor_arrives(tensor: torch.Tensor) -> None:
     found = plain(tensor)
     assert type(found) is torch.Tensor

@@ -1,0 +1,261 @@
+"""Run a student's own tests on correct and wrong files of a problem, for `grader break`.
+
+pytest runs them in another process, which has a time limit for each file: a mistake may loop
+without an end, and so may a test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+
+import numpy
+import pytest
+import torch
+from rich.console import Console
+from rich.progress import track
+
+from grader.code.loading import STUDENT_MODULE, load_module
+from grader.code.quiet import quiet
+from grader.course import OWN_TESTS, Course, Problem
+from grader.diagnose.edits import mistakes_of
+from grader.errors import UsageError
+
+_SECONDS = 10.0
+"""The time limit for all tests on one file."""
+
+_SEED = 20
+
+_OPTIONS = ["-x", "--import-mode=importlib", "-o", "addopts=", "-p", "no:cacheprovider"]
+_OPTIONS += ["-p", "no:unraisableexception"]
+"""Without that plugin, which looks for garbage for most of the time of a run."""
+
+_EXAMPLE = """\
+
+def test_rows(problem):
+    ...what must hold, with assert
+"""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The first test that failed on a file.
+
+    Attributes:
+        message: its name and what pytest says, or why the run ended.
+        is_over: whether the run ended before all tests could end.
+    """
+
+    message: str
+    is_over: bool = False
+
+
+@dataclass(frozen=True)
+class MistakeCaught:
+    """A mistake, which may stand in the catalogue in several forms.
+
+    Attributes:
+        text: what is wrong.
+        caught: in how many forms the tests catch it.
+        forms: how many there are.
+    """
+
+    text: str
+    caught: int
+    forms: int
+
+    def __str__(self) -> str:
+        """Return a line of a list."""
+        share = f" ({self.caught} of {self.forms} forms)" if self.forms > 1 else ""
+        return f"- {self.text}{share}"
+
+
+@dataclass(frozen=True)
+class BreakReport:
+    """What a student's tests catch and refuse.
+
+    Attributes:
+        right: the number of correct files.
+        refused: the names of those on which a test fails, each with the failure.
+        mistakes: the mistakes on which the tests ran, those with the most forms first.
+    """
+
+    right: int
+    refused: dict[str, Failure]
+    mistakes: list[MistakeCaught]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report."""
+        if self.refused:
+            yield f"Your tests refuse {len(self.refused)} of {self.right} correct files:"
+            yield from (f"- {name}: {each.message}" for name, each in self.refused.items())
+        else:
+            yield f"Your tests accept all {self.right} correct files."
+        caught = [each for each in self.mistakes if each.caught == each.forms]
+        missed = [each for each in self.mistakes if each.caught < each.forms]
+        if self.mistakes:
+            yield f"They catch {len(caught)} of {len(self.mistakes)} mistakes."
+        for head, found in (("Caught:", caught), ("Not caught:", missed)):
+            yield from ("", head, *map(str, found)) if found else ()
+
+
+def break_problem(
+    course: Course, problem: Problem, console: Console, path: Path | None = None
+) -> BreakReport:
+    """Run a student's tests on the correct files of a problem, then on its mistakes.
+
+    Args:
+        course: where the solutions are.
+        problem: whose correct files and mistakes.
+        console: shows the progress.
+        path: the file of tests; by default the one in the problem's folder.
+
+    Raises:
+        UsageError: there are no solutions or no tests, or the tests cannot be read.
+    """
+    path = path or problem.folder / OWN_TESTS
+    if not course.solution(problem).is_file():
+        raise UsageError("This copy has no solutions/, so there is no code to try your tests on.")
+    if not path.is_file():
+        raise UsageError(f"There is no {path}. Write tests into it, such as\n\n{_EXAMPLE}")
+    right = {name: p.read_text("utf-8") for name, p in course.right_files(problem).items()}
+    mistakes = mistakes_of(course, problem)
+    refused: dict[str, Failure] = {}
+    caught: dict[str, list[bool]] = {}
+    with closing(_Child(path)) as child:
+        for name, source in track(right.items(), "correct files", console=console, transient=True):
+            if failure := child.run(source):
+                refused[name] = failure
+                if failure.is_over:  # then they may end on no file
+                    return BreakReport(len(right), refused, [])
+        for each in track(mistakes, "mistakes", console=console, transient=True):
+            caught.setdefault(each.edit.when, []).append(child.run(each.source) is not None)
+    found = [MistakeCaught(text, sum(forms), len(forms)) for text, forms in caught.items()]
+    return BreakReport(len(right), refused, sorted(found, key=lambda each: -each.forms))
+
+
+# The process that runs the tests
+
+
+class _Child:
+    """A process that runs a file of tests on one source after the other."""
+
+    def __init__(self, tests: Path) -> None:
+        self._tests = tests
+        self._folder = tempfile.TemporaryDirectory()
+        self._numbers = itertools.count()
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(self._tests, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._connection.recv()  # it has loaded torch
+
+    def run(self, source: str) -> Failure | None:
+        """Return the first failure on a source; None if all tests pass.
+
+        Raises:
+            UsageError: the tests cannot be run.
+        """
+        # Each has a name of its own: Python remembers the lines of a file by its name.
+        path = Path(self._folder.name, f"problem_{next(self._numbers)}.py")
+        path.write_text(source, encoding="utf-8")
+        message = "the tests end their own process"
+        with suppress(EOFError, OSError):
+            self._connection.send(path)
+            if self._connection.poll(_SECONDS):
+                return self._read(self._connection.recv())
+            message = "the tests do not come to an end"
+        self._end()
+        self._start()
+        return Failure(message, is_over=True)
+
+    def _read(self, found: Failure | str | None) -> Failure | None:
+        if isinstance(found, str):
+            raise UsageError(f"{self._tests} cannot be run: {found}.")
+        return found
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._end()
+        self._folder.cleanup()
+
+
+def _serve(tests: Path, connection: Connection) -> None:
+    """Run the tests on each file whose path is sent, and send the first failure."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
+    torch.set_num_threads(1)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    connection.send(None)
+    with suppress(EOFError, OSError):
+        while True:
+            connection.send(_first_failure(tests, connection.recv()))
+
+
+def _first_failure(tests: Path, problem: Path) -> Failure | str | None:
+    """Return the first failure of the tests on a file, or why they cannot be run at all."""
+    plugin = _FileUnderTest(problem)
+    with quiet():
+        status = pytest.main([str(tests), *_OPTIONS], plugins=[plugin])
+    if plugin.unreadable or status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        return plugin.unreadable or "it has no test"
+    if plugin.failure is None and status != pytest.ExitCode.OK:
+        return Failure("the tests end the run", is_over=True)
+    return plugin.failure
+
+
+class _FileUnderTest:
+    """A pytest plugin that gives tests one file, and keeps the first failure."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.failure: Failure | None = None
+        self.unreadable = ""
+
+    @pytest.fixture(scope="session")
+    def problem(self) -> ModuleType:
+        """Return the file under test as a module."""
+        return load_module(self._path, STUDENT_MODULE)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why the tests cannot be read."""
+        if report.failed:
+            self.unreadable = _errors(report)[-1]
+
+    def pytest_runtest_setup(self) -> None:
+        """Begin each test in the same state."""
+        random.seed(_SEED)
+        numpy.random.seed(_SEED)
+        torch.manual_seed(_SEED)
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the first failure."""
+        if report.failed and self.failure is None:
+            name = report.nodeid.rpartition("::")[2]
+            self.failure = Failure(f"{name} fails: {_errors(report)[0]}")
+
+
+def _errors(report: pytest.CollectReport | pytest.TestReport) -> list[str]:
+    """Return the lines of a report that pytest marks as the error."""
+    lines = report.longreprtext.splitlines()
+    return [line[1:].strip() for line in lines if line.startswith("E")] or ["no reason is known"]

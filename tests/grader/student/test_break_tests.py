@@ -1,0 +1,129 @@
+"""`grader break`: a student's own tests on correct files and on known mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from grader.course import Course
+from grader.errors import UsageError
+from grader.student import break_tests
+from grader.student.break_tests import BreakReport, Failure, MistakeCaught, break_problem
+from tests.catalogue import write_mistakes
+
+LINE = "    return x + x"
+MISTAKES = {
+    "triples": ("the number is tripled", LINE, "    return 3 * x"),
+    "adds": ("the number is tripled", LINE, "    return x + x + x"),
+    "squares": ("the number is multiplied by itself", LINE, "    return x * x"),
+    "loops": ("the work never ends", LINE, "    while True: pass"),
+}
+GOOD = """
+import pytest, torch
+
+@pytest.mark.parametrize("number", [0.0, 1.0, 2.0])
+def test_numbers(problem, number):
+    assert problem.double(torch.tensor(number)) == 2 * number
+"""
+
+
+@pytest.fixture
+def broken(small_course: Course) -> Course:
+    """A course with a few mistakes, and with a second correct file."""
+    folder = small_course.root / "solutions/01-doubling"
+    write_mistakes(folder, MISTAKES)
+    (folder / "variants").mkdir()
+    (folder / "variants/product.py").write_text("def double(x): return 2 * x\n")
+    return small_course
+
+
+def run_on(course: Course, tests: str, monkeypatch: pytest.MonkeyPatch) -> BreakReport:
+    monkeypatch.setattr(break_tests, "_SECONDS", 3.0)
+    (problem,) = course.problems()
+    (problem.folder / "test_mine.py").write_text(tests, encoding="utf-8")
+    return break_problem(course, problem, Console(quiet=True))
+
+
+def test_good_tests_accept_what_is_right_and_catch_mistakes(
+    broken: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = run_on(broken, GOOD, monkeypatch)
+    assert report.right == 2
+    assert report.refused == {}
+    assert report.mistakes == [
+        MistakeCaught("the number is tripled", 2, 2),
+        MistakeCaught("the work never ends", 1, 1),
+        MistakeCaught("the number is multiplied by itself", 1, 1),
+    ]
+
+
+@pytest.mark.slow
+def test_what_weak_tests_miss_and_strict_tests_refuse(
+    broken: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weak = "def test_two(problem):\n    assert problem.double(2) == 4\n"
+    missed = [each for each in run_on(broken, weak, monkeypatch).mistakes if not each.caught]
+    assert [each.text for each in missed] == ["the number is multiplied by itself"]
+    strict = "def test_add(problem):\n    assert problem.double.__code__.co_consts == (None,)\n"
+    refused = run_on(broken, strict, monkeypatch).refused
+    assert [*refused] == ["product"]
+    assert refused["product"].message.startswith("test_add fails: assert ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("while True: pass", "the tests do not come to an end"),
+        ("import os; os._exit(0)", "the tests end their own process"),
+        ("import pytest; pytest.exit('enough')", "the tests end the run"),
+    ],
+)
+def test_tests_that_end_on_no_file_are_not_run_on_mistakes(
+    broken: Course, monkeypatch: pytest.MonkeyPatch, body: str, message: str
+) -> None:
+    report = run_on(broken, f"def test_a(problem):\n    {body}\n", monkeypatch)
+    assert report == BreakReport(2, {"reference": Failure(message, is_over=True)}, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        ("def test_a(:\n", "cannot be run: SyntaxError"),
+        ("import nothing_of_this_name\n", "cannot be run: ModuleNotFoundError"),
+        ("x = 1\n", "cannot be run: it has no test"),
+    ],
+)
+def test_files_that_cannot_be_run_are_refused(
+    broken: Course, monkeypatch: pytest.MonkeyPatch, tests: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        run_on(broken, tests, monkeypatch)
+
+
+def test_without_tests_or_solutions_it_asks_for_them(broken: Course) -> None:
+    (problem,) = broken.problems()
+    with pytest.raises(UsageError, match=r"There is no .*test_mine\.py"):
+        break_problem(broken, problem, Console(quiet=True))
+    broken.solution(problem).unlink()
+    with pytest.raises(UsageError, match="This copy has no solutions/"):
+        break_problem(broken, problem, Console(quiet=True), Path("somewhere.py"))
+
+
+def test_the_report_lists_what_is_refused_and_what_is_caught() -> None:
+    mistakes = [MistakeCaught("a", 1, 2), MistakeCaught("b", 1, 1)]
+    report = BreakReport(3, {"product": Failure("test_a fails: assert False")}, mistakes)
+    assert [*report.lines()] == [
+        "Your tests refuse 1 of 3 correct files:",
+        "- product: test_a fails: assert False",
+        "They catch 1 of 2 mistakes.",
+        "",
+        "Caught:",
+        "- b",
+        "",
+        "Not caught:",
+        "- a (1 of 2 forms)",
+    ]
