@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from grader.intake.handed_in import Intake
 
 # What several of them ask for
-Seconds = Annotated[float, typer.Option(min=0.1, help="seconds for one call")]
-MemoryLimit = Annotated[int, typer.Option(min=64, help="MB for one submission")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=3600, help="seconds for one call")]
+MemoryLimit = Annotated[int, typer.Option(min=64, max=1_000_000, help="MB for one submission")]
 KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
 Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
 PartOfCourse = Annotated[str | None, typer.Option(help="only this part; default: all")]
@@ -45,7 +45,7 @@ BookFolder = Annotated[
         "--book", help="folder of your own files, kept in git; default: book, beside the reports"
     ),
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="at a time; default: cores")]
+Jobs = Annotated[int | None, typer.Option(min=1, max=1000, help="at a time; default: cores")]
 
 
 @app.command()

@@ -6,7 +6,6 @@ import codecs
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
@@ -14,7 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from grader.errors import CourseError, UsageError
+from grader.files import read_toml
 from grader.result import ProblemResult
+from grader.text import MOST_POINTS, is_between
 
 MANIFEST = "course.toml"
 """The file in the course's folder that says which parts and problems it has."""
@@ -52,7 +53,8 @@ NAMES_MISTAKES = ("seen again", "at once")
 VALUES = ("torch", "numpy")
 """What the functions of a course take and return: tensors or arrays; the first is the default."""
 
-_PROBLEM_FOLDER = re.compile(r"\d\d-[a-z0-9-]+")
+_MOST_MINUTES = 100_000
+_PROBLEM_FOLDER = re.compile(r"[0-9]{2}-[a-z0-9-]+")
 
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -186,8 +188,8 @@ class Manifest:
 @cache  # a manifest is asked for often, and read again once it has changed
 def _manifest(path: Path, said: int) -> Manifest:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = read_toml(path)
+    except ValueError as error:
         raise CourseError(f"{path} can't be read: {error}") from None
     try:
         parts = tuple(_read(CoursePart, each, "parts") for each in _list(data, "parts"))
@@ -269,8 +271,19 @@ def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:
             raise ValueError(f"problems: '{entry.id}' should look like 01-name")
         if entry.part not in ids:
             raise ValueError(f"problems, {entry.id}: there is no part '{entry.part}'")
-        if len(entry.minutes) != 2 or not all(isinstance(n, int) for n in entry.minutes):
-            raise ValueError(f"problems, {entry.id}: 'minutes' should be two numbers")
+        _check_numbers(entry)
+
+
+def _check_numbers(entry: Entry) -> None:
+    if not is_between(entry.points, 0, MOST_POINTS) or not entry.points:
+        raise ValueError(
+            f"problems, {entry.id}: 'points' should be a number above 0, of at most {MOST_POINTS:,}"
+        )
+    whole = [n for n in entry.minutes if isinstance(n, int) and is_between(n, 0, _MOST_MINUTES)]
+    if len(entry.minutes) != 2 or whole != sorted(entry.minutes):
+        raise ValueError(
+            f"problems, {entry.id}: 'minutes' should be two whole numbers, the smaller one first"
+        )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -437,8 +450,8 @@ class Course:
 
     def _one(self, name: str, problems: list[Problem]) -> Problem:
         wanted = Path(name).name.lower()
-        if wanted.isdigit():
-            matches = [p for p in problems if int(p.id[:2]) == int(wanted)]
+        if wanted.isascii() and wanted.isdecimal():
+            matches = [p for p in problems if p.id[:2] == wanted.lstrip("0").zfill(2)]
         else:
             exact = [p for p in problems if p.id == wanted]
             matches = exact or [p for p in problems if wanted in p.id]

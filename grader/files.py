@@ -10,9 +10,11 @@ import io
 import itertools
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from grader.errors import CannotWrite, InUse, UsageError
 from grader.text import quoted
@@ -192,6 +194,26 @@ def keep(file: Path) -> Path:
                 copy.write(content)
             return kept
     raise AssertionError("unreachable")
+
+
+def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """Return what a TOML file says.
+
+    Args:
+        path: the file.
+        parse_float: returns what a number with a point becomes.
+
+    Raises:
+        OSError: it can't be read.
+        ValueError: it is no TOML; the text says why.
+    """
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        return tomllib.loads(text, parse_float=parse_float)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # of Python's, which reads no more than 4,300 digits
+        raise ValueError("a number in it has thousands of digits") from None
 
 
 def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:

@@ -1,10 +1,16 @@
-"""Text from anywhere, made harmless: what every view does before its own escaping."""
+"""Text from anywhere, made harmless: what every view does before its own escaping. And numbers."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from decimal import Decimal
+
+MOST_POINTS = 1_000_000
+"""The most points that anything is worth: a larger number is a slip of the keyboard."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}(?:[.,][0-9]{1,20})?")
 
 # Controls but for line ends, marks that turn the direction of text around, lone halves of
 # surrogate pairs, and what XML 1.0 doesn't allow.
@@ -87,3 +93,22 @@ def look(name: str) -> str:
     """
     letters = unicodedata.normalize("NFKC", name).casefold()
     return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})
+
+
+def parse_number(text: str) -> float | None:
+    """Return a number as people write it, with a decimal point or comma; None for anything else."""
+    text = text.strip()
+    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+
+
+def parse_points(text: str) -> float | None:
+    """Return a number of points; None for anything else, a negative or a senseless number too."""
+    found = parse_number(text)
+    return found if is_between(found, 0, MOST_POINTS) else None
+
+
+def is_between(value: object, least: float, most: float) -> bool:
+    """Return whether a value is a number within limits; NaN, infinity and truth values are not."""
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+        return False
+    return value == value and least <= value <= most  # NaN equals nothing

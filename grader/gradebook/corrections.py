@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.gradebook.lines import BookLine, parse_points, read_lines
+from grader.gradebook.lines import BookLine, read_lines, read_points
 from grader.result import Adjustment, ProblemResult, TestResult, shown, total
-from grader.text import quoted
 
 FILE = "corrections.csv"
 EVERYBODY = "*"
@@ -81,12 +80,7 @@ def _correction(line: int, row: dict[str, str]) -> Correction:
 
 
 def _mark(text: str) -> float | None:
-    if text.lower() == LEAVE_OUT:
-        return None
-    found = parse_points(text)
-    if found is None:
-        raise ValueError(f"the mark {quoted(text)} is neither a number nor {LEAVE_OUT!r}")
-    return found
+    return None if text.lower() == LEAVE_OUT else read_points("mark", text, LEAVE_OUT)
 
 
 # Following

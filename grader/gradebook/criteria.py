@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.gradebook.lines import BookLine, number_of, parse_points, read_lines
+from grader.gradebook.lines import BookLine, number_of, read_lines, read_points
 from grader.result import Adjustment, shown
 from grader.text import quoted
 
@@ -115,7 +115,7 @@ def lacking(lines_by_person: Sequence[tuple[str, Sequence[ByHand]]], problem: st
 
 
 def _by_hand(line: int, row: dict[str, str]) -> ByHand:
-    points, most = _points(row["points"]), _points(row["max"])
+    points, most = read_points("points", row["points"]), read_points("max", row["max"])
     if points > most:
         raise ValueError(f"{shown(points)} is more than the {shown(most)} that there are")
     return ByHand(
@@ -127,10 +127,3 @@ def _by_hand(line: int, row: dict[str, str]) -> ByHand:
         most,
         row.get("comment", ""),
     )
-
-
-def _points(text: str) -> float:
-    found = parse_points(text)
-    if found is None:
-        raise ValueError(f"{quoted(text)} is no number of points")
-    return found

@@ -25,7 +25,6 @@ hundredths of a point, and half of one in the student's favour.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -35,15 +34,19 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from grader.errors import UsageError
+from grader.files import read_toml
 from grader.gradebook.lines import number_of
 from grader.result import Adjustment, ProblemResult, total
-from grader.text import counted, quoted
+from grader.text import counted, is_between, quoted
 
 FILE = "late.toml"
 
-_LENGTH = re.compile(r"(\d{1,4}) *(minute|hour|day|week)s?")
+_LENGTH = re.compile(r"([0-9]{1,4}) *(minute|hour|day|week)s?")
 _KEYS = {"per", "share", "grace", "floor", "flagged", "zone", "deadlines", "extensions"}
-_PROBLEM = re.compile(r"\d\d?(-[a-z0-9-]+)?")
+_PROBLEM = re.compile(r"[0-9]{1,2}(-[a-z0-9-]+)?")
+
+_YEARS = range(1990, 2200)
+"""The years in which something can be due or handed in."""
 
 ALL = "*"
 """Every problem, or every person."""
@@ -177,12 +180,12 @@ NO_POLICY = LatePolicy(flagged={ALL: Decimal(0)})
 
 
 def moment(text: str) -> datetime | None:
-    """Return the time in a result; None if it has none, or none with a zone."""
+    """Return the time in a result; None if it has none, none with a zone or a senseless one."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return found if found.tzinfo and found.year in _YEARS else None
 
 
 def _last(time: datetime) -> datetime:
@@ -232,8 +235,7 @@ def read_late_policy(path: Path) -> LatePolicy | None:
     if not path.exists():
         return None
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"), parse_float=Decimal)
-        return _policy(data)
+        return _policy(read_toml(path, Decimal))
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
     except ValueError as error:
@@ -269,8 +271,7 @@ def _flagged(data: dict[str, Any]) -> dict[str, Decimal]:
 
 
 def _share(found: Any, name: str) -> Decimal:
-    is_number = isinstance(found, int | Decimal) and not isinstance(found, bool)
-    if not is_number or not Decimal(found).is_finite() or not 0 <= found <= 1:
+    if not is_between(found, 0, 1):
         raise ValueError(f"{name!r} is a share from 0 to 1, such as 0.1")
     return Decimal(found)
 
@@ -307,7 +308,7 @@ def _problem(name: str) -> str:
 
 
 def _deadline(at: Any, zone: tzinfo | None) -> datetime:
-    if not isinstance(at, datetime):
+    if not isinstance(at, datetime) or at.year not in _YEARS:
         raise ValueError(f"{quoted(str(at))} is no deadline; write 2026-11-02T23:59:00")
     if at.tzinfo is not None:
         return at if zone is None else at.astimezone(zone)

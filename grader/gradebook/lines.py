@@ -7,7 +7,6 @@ count all the same.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,16 @@ from typing import ClassVar, TypeVar
 from grader.errors import UsageError
 from grader.files import column_names, read_rows
 from grader.result import ProblemResult
-from grader.text import quoted
+from grader.text import MOST_POINTS, parse_points, quoted
 
 LineOfFile = TypeVar("LineOfFile")
 
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_LONGEST = 40
+"""So many characters of a cell that is no number are shown."""
+
+
+class WrongNumber(ValueError):  # noqa: N818  (a sentence for the instructor)
+    """A cell has no number that can be meant."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def read_lines(
             ValueError whose text says why the line does not count.
 
     Raises:
-        UsageError: the file as a whole can't be read.
+        UsageError: the file as a whole can't be read, or a number in it can't be meant.
     """
     if not path.exists():
         return [], []
@@ -77,6 +81,8 @@ def read_lines(
     for line, cells in rows[1:]:
         try:
             found.append(understood(line, _by_column(columns, cells, needed)))
+        except WrongNumber as error:
+            raise UsageError(f"{path.name}, line {line}: {error}.") from None
         except ValueError as error:
             told.append(_not_followed(path.name, line, str(error)))
     return found, told
@@ -86,15 +92,26 @@ def _not_followed(file: str, line: int, why: str) -> str:
     return f"{file}, line {line}, does not count: {why}."
 
 
-def parse_number(text: str) -> float | None:
-    """Return the number that a cell says, with a point or a comma; None if it says none."""
-    text = text.strip()
-    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
+def read_points(name: str, text: str, also: str = "") -> float:
+    """Return the number of points in a cell.
 
+    Args:
+        name: the column.
+        text: the cell.
+        also: what else the cell may say.
 
-def parse_points(text: str) -> float | None:
-    """Return the number that a cell says; None if it says none, or a negative one."""
-    return None if text.startswith("-") else parse_number(text)
+    Raises:
+        WrongNumber: it has none.
+    """
+    found = parse_points(text)
+    if found is None:
+        short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        more = f", or {also!r}" if also else ""
+        raise WrongNumber(
+            f"{name!r} is {quoted(short)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
+            f"{more}"
+        )
+    return found
 
 
 def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ from grader.errors import CourseError, UsageError
         ("points = 4", "points = true", "'points' should be of kind float, and is True"),
         ("points = 4\n", "", "problems, 01-doubling: missing 1 required .* 'points'"),
         ('part = "one"', 'part = "three"', "problems, 01-doubling: there is no part 'three'"),
-        ("minutes = [5, 5]", "minutes = [5]", "'minutes' should be two numbers"),
+        ("minutes = [5, 5]", "minutes = [5]", "'minutes' should be two whole numbers"),
         ("optional = true", 'optional = "yes"', "parts, two: 'optional' should be of kind bool"),
         ('id = "two"', 'id = "one"', "parts: one stands there twice"),
         ('id = "two"', 'id = "Part 2"', "parts: 'Part 2' should be of small letters"),

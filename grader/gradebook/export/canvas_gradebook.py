@@ -18,11 +18,11 @@ from grader.gradebook.export.sheet import (
     SheetPerson,
     chosen_column,
     identity_in,
+    most_points,
     needed,
     title_and_id,
 )
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import parse_number
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -48,7 +48,8 @@ def _sheet(table: Table, choice: Choice) -> Sheet:
     if _SCORES.search(choice.new_column):
         raise UsageError(f"Canvas takes {quoted(choice.new_column)} for a column of its own.")
     column = chosen_column(table, choice, candidates)
-    most = parse_number(possible.value(column)) if possible else None
+    cell = possible.value(column) if possible and not choice.new_column else ""
+    most = most_points(choice.file, possible, "Points Possible", cell) if possible else None
     sheet = Sheet(table, column, [], worth=possible)
     if most is None and not choice.new_column:
         sheet.told.append(f"{choice.file} doesn't say how many points the marks are out of.")

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from grader.errors import UsageError
 from grader.gradebook.export.marks import Mark, Marks, called, written
 from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
-from grader.gradebook.lines import parse_number
 from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult, shown
-from grader.text import counted, quoted, some
+from grader.text import counted, parse_number, quoted, some
 
 _SUCH_AS = 3
 

@@ -17,10 +17,10 @@ from grader.gradebook.export.sheet import (
     SheetFormat,
     SheetPerson,
     identity_in,
+    most_points,
     needed,
 )
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import parse_number
 from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult
 
@@ -64,7 +64,8 @@ def _person(table: Table, row: Row, id: str, choice: Choice) -> SheetPerson:
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
     key = squeezed(name) if choice.by_name else id
     locked = _LOCKED if is_locked else ""
-    return SheetPerson(row, (key,) if key else (), name, id, parse_number(most), locked)
+    worth = most_points(choice.file, row, "Maximum grade", most)
+    return SheetPerson(row, (key,) if key else (), name, id, worth, locked)
 
 
 def _said(table: Table, row: Row, name: str) -> str:

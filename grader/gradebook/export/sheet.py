@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from grader.errors import UsageError
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.lines import parse_number
+from grader.gradebook.lines import WrongNumber, read_points
 from grader.result import SubmissionResult
-from grader.text import quoted
+from grader.text import parse_number, quoted
 
 
 @dataclass(frozen=True)
@@ -172,3 +172,21 @@ def title_and_id(column: str) -> tuple[str, str]:
 def _has(columns: Iterable[str]) -> str:
     names = ", ".join(quoted(name) for name in columns if name)
     return f"It has: {names}." if names else "Its first line is empty."
+
+
+def most_points(file: str, row: Row, name: str, cell: str) -> float | None:
+    """Return how many points marks are out of, as a cell says; None if it is empty.
+
+    Args:
+        file: what the platform's file is called.
+        row: where the cell is.
+        name: what the number is called there.
+        cell: what it says.
+
+    Raises:
+        UsageError: it says something else.
+    """
+    try:
+        return read_points(name, cell) if cell else None
+    except WrongNumber as error:
+        raise UsageError(f"{file}, line {row.line}: {error}.") from None

@@ -232,6 +232,21 @@ def test_other_maxima_are_refused_and_converted_when_asked(tmp_path: Path, saved
     assert [filled[str(s.id)] for s in CLASS[:3]] == ["80", "50", "33.33"]
 
 
+@pytest.mark.parametrize("most", ["nan", "1e999", "-5", "1000001", "２５", "9" * 400, "25 points"])
+@pytest.mark.parametrize("platform", ["canvas", "moodle"])
+def test_a_maximum_that_is_no_number_is_refused(
+    platform: str, most: str, tmp_path: Path, saved: Save
+) -> None:
+    reports = saved(handed_in(CLASS[0], 20, platform))
+    if platform == "canvas":
+        file, options = canvas_file(tmp_path, possible=most), ["--column", "Week 3"]
+    else:
+        file, options = moodle_file(tmp_path, most=most), []
+    said = refused(platform, file, reports, "--problem", "03", *options)
+    assert f"{file.name}, line " in said
+    assert "Write a number from 0 to 1,000,000, such as 2.5" in said
+
+
 def test_a_mark_out_of_less_than_the_others_is_not_filled_in_unasked(
     tmp_path: Path, saved: Save
 ) -> None:

@@ -217,7 +217,6 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
         ("eve,03,Style,1,5,", "line 3, does not count: nobody in these results is called 'eve'"),
         ("ada,04,Style,1,5,", "line 3, does not count: 'ada' has not been graded in '04'"),
         ("ada,03,Style,6,5,", "line 3, does not count: 6 is more than the 5 that there are"),
-        ("ada,03,Style,-1,5,", "line 3, does not count: '-1' is no number of points"),
         ("ada,03,Style,,5,", "line 3, does not count: its column 'points' is empty"),
         ("ada,03,Style,1,6,", "line 3, does not count: 'Style' is out of 5 in line 2"),
         ("bob,03,Style,2,5,", "line 2, does not count: line 3 gives something else for the same"),

@@ -1,0 +1,124 @@
+"""A number that can't be meant stops the command before it begins, with its place and a remedy."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.course import COURSE_VARIABLE, MANIFEST, Course
+from tests.grader.grade.conftest import School
+
+MANY = "9" * 400
+THOUSANDS = "9" * 5000
+
+NO_POINTS = ["nan", "inf", "1e999", "-1", "-0.5", MANY, THOUSANDS, "1000001", "٣", "３", "²", "4 p"]
+NO_POINTS += ["1_0", "0x10", "1.2.3", "+", "--1", "twenty", f"0.{THOUSANDS}"]
+
+
+@pytest.mark.parametrize("number", NO_POINTS)
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("criteria.csv", "ada,01,Style,{},5,"),
+        ("criteria.csv", "ada,01,Style,1,{},"),
+        ("corrections.csv", "ada,01,,{},why"),
+    ],
+    ids=["points", "max", "mark"],
+)
+def test_points_by_hand(school: School, file: str, line: str, number: str) -> None:
+    columns = {
+        "criteria.csv": "submission,problem,criterion,points,max,comment",
+        "corrections.csv": "submission,problem,test,mark,reason",
+    }
+    school.write_book(file, f"{columns[file]}\n{line.format(number)}\n")
+    said = school.command(status=2)
+    assert f"{file}, line 2: " in said
+    assert "Write a number from 0 to 1,000,000, such as 2.5" in said
+    assert len(said) < 400
+    assert school.graded == []
+
+
+@pytest.mark.parametrize("number", ["0", "2.5", "2,5", "1000000", " 3 "])
+def test_a_number_that_can_be_meant_is_read(school: School, number: str) -> None:
+    text = f'submission,problem,criterion,points,max\nada,01,Style,0,"{number}"\n'
+    school.write_book("criteria.csv", text)
+    assert "criteria.csv, line" not in school.command()
+
+
+DEADLINE = "[deadlines]\n01 = 2026-11-02T23:59:00+01:00\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        *[(f"share = {n}\n{DEADLINE}", "share") for n in ("nan", "inf", "-0.1", "1.1", MANY)],
+        *[(f"share = 0.1\nfloor = {n}\n{DEADLINE}", "floor") for n in ("nan", "2", "1e999")],
+        ("flagged = -inf\n", "flagged"),
+        (f"flagged = {THOUSANDS}\n", "digits"),
+        (f'share = 0.1\ngrace = "{MANY} minutes"\n{DEADLINE}', "grace"),
+        (f'share = 0.1\ngrace = "１０ minutes"\n{DEADLINE}', "grace"),
+        (f'share = 0.1\ngrace = "-5 minutes"\n{DEADLINE}', "grace"),
+        ("share = 0.1\n[deadlines]\n01 = 9999-12-31T23:59:00-12:00\n", "deadline"),
+        ("share = 0.1\n[deadlines]\n01 = 0001-01-01T00:00:00+12:00\n", "deadline"),
+        (f'share = 0.1\n{DEADLINE}[extensions]\nada = "{MANY} days"\n', "extension"),
+        (f"share = 0.1\n{DEADLINE}[extensions]\nada = 9999-12-31T23:59:00-12:00\n", "deadline"),
+        ("share = 0.1\n[deadlines]\n'０１' = 2026-11-02T23:59:00+01:00\n", "problem"),
+    ],
+)
+def test_the_late_policy(school: School, text: str, key: str) -> None:
+    school.write_book("late.toml", text)
+    said = school.command(status=2)
+    assert "toml is not understood: " in said
+    assert key in said
+    assert len(said) < 500
+    assert school.graded == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "key"),
+    [
+        *[(f"points = {n}", "points") for n in ("nan", "inf", "-4", "0", MANY, "1e999", "true")],
+        (f"points = {THOUSANDS}", "digits"),
+        *[
+            (f"minutes = {n}", "minutes")
+            for n in ("[-5, 5]", "[9, 5]", f"[5, {MANY}]", "[5, true]")
+        ],
+    ],
+)
+def test_the_course(small_course: Course, entry: str, key: str) -> None:
+    manifest = small_course.root / MANIFEST
+    start = f"{entry.partition(' ')[0]} = "
+    lines = manifest.read_text().splitlines()
+    manifest.write_text("\n".join(entry if line.startswith(start) else line for line in lines))
+    said = in_course(small_course, "check", status=3)
+    assert "course.toml" in "".join(said.split())
+    assert key in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *[f"--timeout={n}" for n in ("nan", "inf", "-1", "1e999", MANY)],
+        *[f"--memory={n}" for n in ("-1", MANY, THOUSANDS, "nan")],
+        *[f"--jobs={n}" for n in ("0", "-1", MANY, THOUSANDS)],
+        *[f"--seed={n}" for n in ("nan", THOUSANDS)],
+        *[f"--problem={n}" for n in ("²", MANY, THOUSANDS, "-1")],
+    ],
+)
+def test_options(school: School, words: str) -> None:
+    assert words.partition("=")[0] in school.command(words, status=2) or "problem" in words
+
+
+@pytest.mark.parametrize("number", ["²", "３", MANY, THOUSANDS])
+@pytest.mark.parametrize("command", ["check", "hint", "reset"])
+def test_the_number_of_a_problem(small_course: Course, command: str, number: str) -> None:
+    assert "problem" in in_course(small_course, command, number)
+
+
+def in_course(course: Course, *words: str, status: int = 2) -> str:
+    """Run a command that is refused; return what it says."""
+    done = CliRunner().invoke(app, words, env={COURSE_VARIABLE: str(course.root)})
+    assert done.exit_code == status, (done.output, done.exception)
+    return " ".join(done.output.split())
