@@ -1,13 +1,13 @@
-"""Pictures for problem 01: what softmax makes of scores, and what it doesn't look at.
+"""Pictures for problem 01: the effect of a factor and of a shift on softmax.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your softmax
-gives; where that is wrong, a black line shows what is expected. Scores of your own:
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the weights of your
+softmax; if one is wrong, a black line shows the expected weight. To choose other scores:
 `uv run python explore.py 4 1 0.5`. Without a display, or with `--save`,
 it writes the picture to pictures/my_softmax_scale.png.
 """
 
 # %% Six scores, or yours.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
 import matplotlib.pyplot as plt
@@ -55,5 +55,5 @@ pictures.yours(
 for shift, weights in zip(shifts, expected, strict=True):
     print(f"expected, softmax(scores + {shift}):", *(f"{w:.4f}" for w in weights))
 
-# Nothing: the differences stay as they are. So softmax is free to choose the shift that keeps its
+# Nothing: the differences stay the same. So softmax is free to choose the shift that keeps its
 # numbers small.

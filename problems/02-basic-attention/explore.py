@@ -7,7 +7,7 @@ Another sentence: `uv run python explore.py "cats chase cat toys"`. Without a di
 """
 
 # %% What does each word mean? Here: article, animal, action, size; invented for this picture.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
 import matplotlib.pyplot as plt
@@ -60,12 +60,12 @@ pictures.draw_panels(figure, [pictures.Panel("attention weights", right, yours)]
 pictures.save(figure, "attention_weights")
 
 # Each row sums to 1: a word shares out its attention. "mouse" looks at itself and at "small", and
-# so learns which mouse it is. "cat" looks most at itself, then at "mouse", whose meaning is close.
-# The two "the" have equal rows, since equal words ask equal questions: nothing in the scores tells
+# so learns which mouse it is. "cat" looks most at itself, then at "mouse", which means something
+# similar. The two "the" have equal rows, since equal words ask equal questions: nothing in the scores tells
 # where a word stands.
 
 # %% Which way does one query go? The first of three, in the numbers of the README's example.
-tables = [  # a sign in front, what it is, its numbers, and how many rows the first query uses
+tables = [  # a sign in front, a name, numbers, and how many rows the first query uses
     ("", "queries Q\n(T, C)", [[1, 0], [0, 1], [1, 1]], 1),
     ("@", "keys Kᵀ\n(C, T)", [[1, 1, 2], [0, 1, 1]], 2),
     ("=", "scores\n(1, T)", [[1, 1, 2]], 1),

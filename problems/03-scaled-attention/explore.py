@@ -1,13 +1,13 @@
 """Pictures for problem 03: why scores are divided by √d_k.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your functions
-give, beside what is expected; cells that differ from it are framed. Other dimensions
-of vectors: `uv run python explore.py 4 16 4096`. Without a display, or with `--save`, it writes the
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of
+your functions next to the expected ones, and frames the cells that differ. To choose other
+dimensions: `uv run python explore.py 4 16 4096`. Without a display, or with `--save`, it writes the
 pictures to pictures/my_variance.png and pictures/my_saturation.png.
 """
 
 # %% The dimensions of vectors that the tables below are drawn for, or yours.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ def variances(module):
     )
 
 
-law = torch.stack([torch.tensor(sizes), torch.ones(len(sizes))])  # what the variances come near
+law = torch.stack([torch.tensor(sizes), torch.ones(len(sizes))])  # the expected variances
 yours = pictures.yours("03-scaled-attention", "dot_product_variance", variances, law, 0.2)
 not_scaled, scaled = (variances(expected) if yours is None else yours).tolist()
 
@@ -66,7 +66,7 @@ grid["1000"].set_xlabel("q · k")
 
 
 def draw_line(axes, name, factor, variances):
-    """Draw measured variances beside the straight line that they should lie on."""
+    """Draw measured variances and the straight line that they should lie on."""
     slope = np.dot(sizes, variances) / np.dot(sizes, sizes)  # least squares through 0
     fitted = f"measured, fitted slope {slope:.4f}"
     axes.plot(sizes, variances, "o", color=pictures.BLUE, ms=4, label=fitted)

@@ -1,13 +1,13 @@
-"""Picture for problem 04: what a causal mask leaves of the weights.
+"""Picture for problem 04: the weights that a causal mask leaves.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your functions
-give; where that is wrong, what is expected stands below it, and the cells that differ are framed.
-A sentence of your own: `uv run python explore.py "I see the past"`. Without a display, or with
-`--save`, it writes the picture to pictures/my_causal_mask.png.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of
+your functions. If they are wrong, it draws the expected ones below, and frames the cells that
+differ. To choose a sentence: `uv run python explore.py "I see the past"`. Without a display, or
+with `--save`, it writes the picture to pictures/my_causal_mask.png.
 """
 
-# %% What may each word look at, and how much weight does it put there?
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+# %% Which words may each word look at, and how much weight does it put there?
+import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
 import matplotlib.pyplot as plt

@@ -1,13 +1,13 @@
 """Picture for problem 05: four heads that look at one sentence in four ways.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws what your layer
-gives; where that is wrong, what is expected stands below it, and the cells that differ are framed.
-A sentence of your own: `uv run python explore.py "we see what we look for"`. Without a display, or
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the weights of
+your layer. If they are wrong, it draws the expected ones below, and frames the cells that differ.
+To choose a sentence: `uv run python explore.py "we see what we look for"`. Without a display, or
 with `--save`, it writes the picture to pictures/my_heads.png.
 """
 
 # %% What can a head ask for? Here its questions are written by hand; a trained model finds its own.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
 import matplotlib.pyplot as plt
@@ -32,9 +32,9 @@ my_place, previous_place, my_word, third_word = (nothing.clone() for _ in range(
 my_place[:, :T] = torch.eye(T)
 previous_place[:-1, 1:T] = torch.eye(T - 1)  # the word at position i asks for position i - 1
 my_word[:K, T : T + K] = torch.eye(K)
-third_word[kind[min(2, T - 1)].argmax(), T : T + K] = 1  # whatever word asks, it asks for that one
+third_word[kind[min(2, T - 1)].argmax(), T : T + K] = 1  # every word asks for this one
 
-heads = {  # what a word asks for, and what a word answers to
+heads = {  # the word that a word asks for, and the word that it answers to
     "previous word": (previous_place, my_place),
     "same word": (my_word, my_word),
     f'"{words[min(2, T - 1)]}"': (third_word, my_word),
