@@ -61,8 +61,8 @@ pictures.save(figure, "attention_weights")
 
 # Each row sums to 1: a word shares out its attention. "mouse" looks at itself and at "small", and
 # so learns which mouse it is. "cat" looks most at itself, then at "mouse", which means something
-# similar. The two "the" have equal rows, since equal words ask equal questions: nothing in the scores tells
-# where a word stands.
+# similar. The two "the" have equal rows, since equal words ask equal questions: nothing in the
+# scores depends on the place of a word.
 
 # %% Which way does one query go? The first of three, in the numbers of the README's example.
 tables = [  # a sign in front, a name, numbers, and how many rows the first query uses
