@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 
 import pytest
@@ -45,3 +46,18 @@ def test_the_loop_over_queries_is_attention() -> None:
     exec(loop, here)
     right = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, scale=1)
     torch.testing.assert_close(output, right)
+
+
+def test_good_and_bad_lines_of_the_common_rules() -> None:
+    page = (own_course().root / "docs/robust.md").read_text(encoding="utf-8")
+    block = page.partition("```python\n")[2].partition("```")[0]
+    x, d = torch.rand(3, dtype=torch.float64), 3
+    for line in block.splitlines():
+        code, _, comment = line.partition("  # ")
+        exact = x / math.sqrt(d) if "/" in code else x
+        found = eval(code, {"math": math, "torch": torch, "x": x, "d": d})
+        half = eval(code, {"math": math, "torch": torch, "x": x.half(), "d": d})
+        keeps = (
+            bool(torch.allclose(found, exact, rtol=1e-12, atol=0)) and half.dtype == torch.float16
+        )
+        assert keeps == comment.startswith("good"), line
