@@ -7,15 +7,18 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from grader.errors import CourseError, UsageError
 from grader.files import read_toml
 from grader.result import ProblemResult
-from grader.text import MOST_POINTS, is_between
+from grader.text import MOST_POINTS
 
 MANIFEST = "course.toml"
 """The file in the course's folder that says which parts and problems it has."""
@@ -53,50 +56,62 @@ NAMES_MISTAKES = ("seen again", "at once")
 VALUES = ("torch", "numpy")
 """What the functions of a course take and return: tensors or arrays; the first is the default."""
 
-_MOST_MINUTES = 100_000
+_Minutes = Annotated[int, Meta(ge=0, le=100_000)]
+
 _PROBLEM_FOLDER = re.compile(r"[0-9]{2}-[a-z0-9-]+")
 
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*")
 
 
-@dataclass(frozen=True)
-class CoursePart:
+class CoursePart(Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the course.
 
     Attributes:
-        id: what commands and the columns of a gradebook call it.
-        title: what it is about.
-        optional: whether it goes on for whoever likes to: what it gives stands beside the total.
+        id: its name in commands and in the columns of a gradebook.
+        title: its subject.
+        optional: whether its points stand beside the total.
     """
 
     id: str
     title: str
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the id."""
+        if not _PART_ID.fullmatch(self.id):
+            raise ValueError(f"'{self.id}' should be of small letters, digits and _")
 
-@dataclass(frozen=True)
-class Entry:
-    """What `course.toml` says of a problem.
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A problem in `course.toml`.
 
     Attributes:
         id: its folder's name.
-        title: what it is about.
-        part: the id of the part that it belongs to.
-        points: what all its tests are worth.
+        title: its subject.
+        part: the id of its part.
+        points: the points of all its tests.
         difficulty: in a word or a few.
         minutes: how long most people take, at least and at most.
         forbidden: the functions that a student's code may not call.
-        forbidden_in: what else it may not call in some function or class, by that one's name.
+        forbidden_in: other functions that one function or class may not call, by its name.
     """
 
     id: str
     title: str
     part: str
-    points: float
+    points: Annotated[float, Meta(gt=0, le=MOST_POINTS)]
     difficulty: str
-    minutes: tuple[int, int]
+    minutes: tuple[_Minutes, _Minutes]
     forbidden: tuple[str, ...] = ()
-    forbidden_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    forbidden_in: dict[str, tuple[str, ...]] = {}
+
+    def __post_init__(self) -> None:
+        """Check the id and the order of the minutes."""
+        if not _PROBLEM_FOLDER.fullmatch(self.id):
+            raise ValueError(f"'{self.id}' should look like 01-name")
+        least, most = self.minutes
+        if least > most:
+            raise ValueError(f"minutes should have the smaller number first, not {least}, {most}")
 
     def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
         """Return what may not be called where functions and classes of these names are tested."""
@@ -109,9 +124,8 @@ class Entry:
         return [*dict.fromkeys([self.forbidden, *of_some])]
 
 
-@dataclass(frozen=True)
-class Handout:
-    """What students get beside READMEs, stubs and the visible halves of tests; as patterns.
+class Handout(Struct, frozen=True, forbid_unknown_fields=True):
+    """Patterns of files that students get beside READMEs, stubs and visible tests.
 
     Attributes:
         shared: files of the course.
@@ -122,25 +136,41 @@ class Handout:
     problem: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """What `course.toml` says.
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `course.toml`.
 
     Attributes:
-        title: the course's.
+        title: of the course.
         parts: in order.
-        problems: in order.
-        students: what students get.
+        problems: in order; none before the first one is written.
+        students: the files that students get.
         name: when students at home read the name of a mistake, one of `NAMES_MISTAKES`.
-        values: whose values its functions take and return, one of `VALUES`.
+        values: the kind of values of its functions, one of `VALUES`.
     """
 
     title: str
-    parts: tuple[CoursePart, ...]
-    problems: tuple[Entry, ...]
-    students: Handout = field(default_factory=Handout)
+    parts: Annotated[tuple[CoursePart, ...], Meta(min_length=1)]
+    problems: tuple[Entry, ...] = ()
+    students: Handout = Handout()
     name: str = NAMES_MISTAKES[0]
     values: str = VALUES[0]
+
+    def __post_init__(self) -> None:
+        """Check what several keys say together."""
+        ids = [part.id for part in self.parts]
+        for kind, names in (("parts", ids), ("problems", [entry.id for entry in self.problems])):
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise ValueError(f"[[{kind}]]: the id '{twice[0]}' is there twice")
+        for entry in self.problems:
+            if entry.part not in ids:
+                known = f"the parts are {', '.join(ids)}"
+                raise ValueError(f"[[problems]] {entry.id}: no part '{entry.part}'; {known}")
+        for key, value, choices in (
+            ("name", self.name, NAMES_MISTAKES),
+            ("values", self.values, VALUES),
+        ):
+            if value not in choices:
+                raise ValueError(f"{key} should be '{choices[0]}' or '{choices[1]}', not '{value}'")
 
     @property
     def names_at_once(self) -> bool:
@@ -192,104 +222,34 @@ def _manifest(path: Path, said: int) -> Manifest:
     except ValueError as error:
         raise CourseError(f"{path} can't be read: {error}") from None
     try:
-        parts = tuple(_read(CoursePart, each, "parts") for each in _list(data, "parts"))
-        given = _list(data, "problems") if "problems" in data else []  # before the first is written
-        entries = tuple(_read(Entry, each, "problems") for each in given)
-        students = _read(Handout, data.get("students", {}), "students")
-        tables = {"parts", "problems", "students"}
-        rest = {name: data[name] for name in data.keys() - tables}
-        head = _read(_Head, rest, "the top")
-        _check(parts, entries)
-        _check_choice("name", head.name, NAMES_MISTAKES)
-        _check_choice("values", head.values, VALUES)
-    except ValueError as error:
-        raise CourseError(f"{path}: {error}") from None
-    return Manifest(head.title, parts, entries, students, head.name, head.values)
+        return msgspec.convert(data, Manifest)
+    except msgspec.ValidationError as error:
+        raise CourseError(f"{path}: {_explained(str(error), data)}") from None
 
 
-@dataclass(frozen=True)
-class _Head:
-    title: str
-    name: str = NAMES_MISTAKES[0]
-    values: str = VALUES[0]
+_TABLES = {"parts": CoursePart, "problems": Entry, "students": Handout}
+
+_PLACE = re.compile(r"(.*?)(?: - at `\$\.(\w+)(?:\[(\d+)\])?\.?(.*)`)?")
+"""A message of msgspec: the text, then the key, the number in a list, and the key below it."""
 
 
-_TomlTable = TypeVar("_TomlTable")
-
-_KINDS: Mapping[str, Any] = {
-    "str": str,
-    "bool": bool,
-    "float": (int, float),
-    "tuple[str, ...]": list,
-    "tuple[int, int]": list,
-    "Mapping[str, tuple[str, ...]]": dict,
-}
-"""What TOML gives for the fields of the tables, by how these are annotated."""
-
-
-def _list(data: Mapping[str, Any], name: str) -> list[Any]:
-    found = data.get(name)
-    if not isinstance(found, list) or not found:
-        raise ValueError(f"there is no [[{name}]]")
-    return found
-
-
-def _read(table: type[_TomlTable], given: Any, where: str) -> _TomlTable:
-    """Return a table of the file as an object, every key of it known and of the right kind."""
-    if not isinstance(given, dict):
-        raise ValueError(f"{where} is no table")
-    kinds = {each.name: str(each.type) for each in fields(table)}  # type: ignore[arg-type]
-    name = f"{where}, {given['id']}" if "id" in given else where
-    for key, value in given.items():
-        if key not in kinds:
-            raise ValueError(f"{name}: '{key}' is not known; known are {', '.join(kinds)}")
-        if not isinstance(value, _KINDS[kinds[key]]) or kinds[key] == "float" and value is True:
-            raise ValueError(f"{name}: '{key}' should be of kind {kinds[key]}, and is {value!r}")
-    try:
-        return table(**{key: _without_lists(value) for key, value in given.items()})
-    except TypeError as error:  # it says which argument is missing
-        raise ValueError(f"{name}: {str(error).partition('() ')[2]}") from None
-
-
-def _without_lists(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_lists(each) for key, each in value.items()}
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _check(parts: tuple[CoursePart, ...], entries: tuple[Entry, ...]) -> None:
-    ids = [part.id for part in parts]
-    for id in ids:
-        if not _PART_ID.fullmatch(id):
-            raise ValueError(f"parts: '{id}' should be of small letters, digits and _")
-    for kind, names in (("parts", ids), ("problems", [entry.id for entry in entries])):
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(f"{kind}: {twice[0]} stands there twice")
-    for entry in entries:
-        if not _PROBLEM_FOLDER.fullmatch(entry.id):
-            raise ValueError(f"problems: '{entry.id}' should look like 01-name")
-        if entry.part not in ids:
-            raise ValueError(f"problems, {entry.id}: there is no part '{entry.part}'")
-        _check_numbers(entry)
-
-
-def _check_numbers(entry: Entry) -> None:
-    if not is_between(entry.points, 0, MOST_POINTS) or not entry.points:
-        raise ValueError(
-            f"problems, {entry.id}: 'points' should be a number above 0, of at most {MOST_POINTS:,}"
-        )
-    whole = [n for n in entry.minutes if isinstance(n, int) and is_between(n, 0, _MOST_MINUTES)]
-    if len(entry.minutes) != 2 or whole != sorted(entry.minutes):
-        raise ValueError(
-            f"problems, {entry.id}: 'minutes' should be two whole numbers, the smaller one first"
-        )
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        known = " or ".join(f"'{each}'" for each in choices)
-        raise ValueError(f"the top: '{name}' should be {known}, and is '{value}'")
+def _explained(message: str, data: Mapping[str, Any]) -> str:
+    """Return a message of msgspec with the place as it is called in the file."""
+    match = _PLACE.fullmatch(message)
+    assert match
+    text, key, number, below = match.groups(default="")
+    where = [key] if key else []
+    if number:
+        entry = data[key][int(number)]
+        id = entry.get("id", "") if isinstance(entry, dict) else ""
+        where = [f"[[{key}]] {id or f'number {int(number) + 1}'}"]
+    where += [below] if below else []
+    text = text.replace("Object missing required field", "missing key")
+    text = text.replace("Expected", "expected")
+    if "unknown field" in text:
+        text = text.replace("Object contains unknown field", "unknown key")
+        text += f"; the keys are {', '.join(_TABLES.get(key, Manifest).__struct_fields__)}"
+    return ": ".join([", ".join(where), text] if where else [text])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, ClassVar, TypedDict
 
+import msgspec
+
 SCHEMA_VERSION = 7
 
 NOT_YET = "This can't be judged yet: "
@@ -373,8 +375,6 @@ class SubmissionResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data with the totals written out, for files and other programs."""
-        import msgspec  # here, for students' code is never written: their copy does without it
-
         data: dict[str, Any] = msgspec.to_builtins(self)
         for problem, of_problem in zip(self.problems, data["problems"], strict=True):
             of_problem |= {"points": problem.points, "max": problem.max}
@@ -402,8 +402,6 @@ class SubmissionResult:
         Raises:
             ValueError: it is no result; the text says what is wrong with it.
         """
-        import msgspec
-
         try:
             result = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 
-_LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "msgspec", "filelock")
+_LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "filelock")
 """Packages that are loaded when a command is at work; a file of that name would end it there."""
 
 

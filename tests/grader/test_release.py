@@ -249,7 +249,7 @@ def test_students_install_what_they_need() -> None:
     packages = {package["name"]: package for package in toml(ROOT / "students/uv.lock")["package"]}
     (asked,) = (p for p in packages.values() if p["source"] == {"editable": "."})
     assert {need["name"] for need in asked["dependencies"]} == {
-        "matplotlib", "numpy", "pillow", "pytest", "pytest-timeout", "rich",
+        "matplotlib", "msgspec", "numpy", "pillow", "pytest", "pytest-timeout", "rich",
         "safetensors", "torch", "typer", "watchfiles",
     }  # fmt: skip
     assert "dev-dependencies" not in asked
@@ -259,7 +259,6 @@ def test_students_install_what_they_need() -> None:
     tools = {
         "distributed",
         "hypothesis",
-        "msgspec",
         "mypy",
         "pytest-xdist",
         "pyyaml",

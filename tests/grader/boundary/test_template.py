@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from grader.boundary.starting import TemplateProcess
+from grader.boundary.starting import TemplateProcess, library_folders
 from tests.processes import memory_of, parent_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
@@ -237,18 +236,13 @@ def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling(
     assert held == {"own": True, "prefork server's": False}
 
 
-def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path):
+def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path, monkeypatch):
     """Two folders may have torch, where one environment stands on another; the first one counts."""
     folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
     for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
         for name in names:
             (folder / name).mkdir(parents=True)
             (folder / name / "__init__.py").touch()
-    program = (
-        "import sys; sys.path[:0] = sys.argv[2:]; sys.path.append(sys.argv[1])\n"
-        "from grader.boundary.starting import library_folders\n"
-        "print(*library_folders(), sep='\\n')"
-    )
-    arguments = [sys.executable, "-S", "-c", program, str(ROOT), *map(str, folders)]
-    found = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-    assert found.splitlines() == [str(folder.resolve()) for folder in folders]
+            monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "path", [*map(str, folders)])
+    assert library_folders() == [str(folder.resolve()) for folder in folders]
