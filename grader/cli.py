@@ -1,7 +1,7 @@
-"""The command line: the students' commands, with their options, and what went wrong in any.
+"""The students' commands, with their options, and what went wrong in any command.
 
-What a command does is imported when it runs. The commands of instructors and authors stand in
-`cli_instructor.py`, which the students' copy of the course is without.
+This is the entry point of the students' copy. `cli_instructor.py` adds the commands of instructors
+and authors. A command imports its work when it runs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -312,8 +310,3 @@ def print_lines(lines: Iterable[str]) -> None:
 def print_text(text: str) -> None:
     """Print a text that the course or the grader wrote, as far as the terminal can show it."""
     console.print(printable(text, console.encoding), markup=False)
-
-
-# The students' copy is without them.
-if find_spec("grader.cli_instructor"):
-    import_module("grader.cli_instructor")

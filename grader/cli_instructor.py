@@ -1,6 +1,6 @@
-"""The commands of instructors and authors, with their options. They join those of `cli.py`.
+"""The commands of instructors and authors, with their options, beside those of `cli.py`.
 
-What a command does is imported when it runs.
+This is the entry point of the course's own repository. A command imports its work when it runs.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def student() -> str:
 def graded_class() -> str:
     """Return the table of the sample class."""
     with tempfile.TemporaryDirectory() as out:
-        code = "from grader.cli import app\nif __name__ == '__main__': app()\n"
+        code = "from grader.cli_instructor import app\nif __name__ == '__main__': app()\n"
         script = Path(out) / "run.py"
         script.write_text(code, encoding="utf-8")
         arguments = ["grade", "examples/class", "--out", f"{out}/reports"]

@@ -34,8 +34,7 @@ def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:
 def files_used(package: Path, sources: Iterable[bytes]) -> list[Path]:
     """Return the package's files that some sources import, and those that these import.
 
-    An import in a function counts as well. What is imported by a name that is computed doesn't:
-    so commands that only the course itself has are found where they are, and are no part of a copy.
+    An import in a function counts as well. An import by a computed name does not.
     """
     root = package.parent
     begun = (package / "__init__.py").read_bytes()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import own_course
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import pytest
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import own_course
 
 if os.name == "nt" or not shutil.which("make"):

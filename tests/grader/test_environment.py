@@ -15,7 +15,7 @@ from grader.run.environment import require_own_packages
 
 def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from grader.cli import app; app()", *words],
+        [sys.executable, "-c", "from grader.cli_instructor import app; app()", *words],
         env={**os.environ, "COLUMNS": "1000", **environment},
         capture_output=True,
         text=True,
@@ -56,7 +56,7 @@ def test_packages_as_installed_are_in_nobodys_way(
 def test_a_version_that_can_not_be_printed_is_told_in_a_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", "from grader.cli import app; app()", "--version"],
+            [sys.executable, "-c", "from grader.cli_instructor import app; app()", "--version"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.errors import CannotWrite, InUse, UsageError
 from grader.files import (
     is_of_a_place,
@@ -138,7 +138,6 @@ def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
     [
         ("grade", "class", "--out"),
         ("audit", "01", "--out"),
-        ("find", "01", "--name", "Ada", "--out"),
         ("gradescope",),
         ("release",),
     ],

@@ -29,7 +29,7 @@ UNDER = {
     },
 }
 """What each folder may import beside the files at the top and itself. Nothing else imports `cli`,
-and nothing `cli_instructor`, which it asks for by name."""
+and nothing imports `cli_instructor`."""
 
 DO_WITHOUT_COURSE = {"gradebook", "reports"}
 """What reads results alone, and knows of the course what stands in them."""
@@ -54,6 +54,9 @@ def names_imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names = [given.value for given in node.args if isinstance(given, ast.Constant)]
+            found |= {name for name in names if isinstance(name, str)}
     return found
 
 
@@ -92,6 +95,12 @@ def test_it_imports_only_what_it_may(module: str) -> None:
         allowed |= UNDER[here] | {here}
     above = {p for p in imported(PACKAGE / module) if not {p, room(p)} & allowed}
     assert not above, f"{module} imports {', '.join(sorted(above))}"
+
+
+def test_an_import_by_a_literal_name_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("import importlib\nimportlib.import_module('grader.author.audit')\n")
+    assert imported(path) == {"author/audit"}
 
 
 def test_at_the_top_lie_only_files_that_all_use() -> None:

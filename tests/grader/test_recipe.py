@@ -20,7 +20,7 @@ from tests.warm import WarmPython
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = own_course().root
-COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
+COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli_instructor import app; app()"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from grader.gradebook.export.page_text import page_text
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = own_course().root
-COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli import app; app()"
+COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli_instructor import app; app()"
 
 MARKS = {
     "noor-haddad": "10",  # right

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import Course
 from grader.grade import class_run
 from grader.grade.class_run import ClassRun, grade_class

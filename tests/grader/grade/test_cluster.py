@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import Course
 from grader.errors import InternalError, UsageError
 from grader.grade import cluster

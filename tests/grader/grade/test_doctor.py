@@ -9,7 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 from grader.boundary.starting import BoundaryError
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.grade import doctor
 from grader.grade.provenance import torch_version
 

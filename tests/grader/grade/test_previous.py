@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import Course
 from grader.errors import UsageError
 from grader.grade.previous import load_previous, read_result, save_result

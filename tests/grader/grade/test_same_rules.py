@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import COURSE_VARIABLE, Course
 from grader.result import ProblemResult, SubmissionResult
 from tests.lent import lent_template

@@ -47,7 +47,7 @@ REMARKS = {
 # The command itself does without torch, which takes seconds to load; the pool's processes have it.
 RUN = """
 import sys
-from grader.cli import app
+from grader.cli_instructor import app
 if __name__ == "__main__":
     try:
         app()

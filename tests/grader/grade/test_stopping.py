@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import Course
 from grader.errors import InUse
 from grader.files import locked
@@ -147,13 +147,14 @@ import signal
 import sys
 from pathlib import Path
 import grader.cli
+import grader.cli_instructor
 from grader.course import Course
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     course = Course(Path(sys.argv.pop(1)))
     grader.cli.own_course = lambda: course
-    grader.cli.app()
+    grader.cli_instructor.app()
 """
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import own_course
 from grader.grade import class_run
 from tests.grader.grade.term_run import made_up, run_week

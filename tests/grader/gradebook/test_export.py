@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.gradebook.export.table import read_table
 from grader.result import Adjustment, Status, SubmissionResult, TestResult
 from tests.grader.gradebook.built import problem, result

@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from grader.cli import app
+from grader.cli_instructor import app
 from grader.course import Course
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import SubmissionResult
