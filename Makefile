@@ -58,11 +58,11 @@ watch: $(OWN_UV) ## test a problem again each time it is saved
 DIR ?= ../attention-students
 .PHONY: release
 release: $(OWN_UV) ## write the students' copy, or bring it up to date
-	$(RUN) grader release $(DIR) $(ARGS)
+	$(RUN) grader author release $(DIR) $(ARGS)
 
 .PHONY: audit
 audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes lose points
-	$(RUN) grader audit $(ARGS)
+	$(RUN) grader author audit $(ARGS)
 
 .PHONY: figures
 figures: $(OWN_UV) ## draw the pictures of the problems anew

@@ -235,27 +235,6 @@ def replay(
 
 
 @app.command()
-def gradescope(
-    folder: Annotated[Path, typer.Argument(help="where to write it")] = Path("autograder"),
-    isolation: KeptApart = Isolation.SANDBOX,
-    feedback: Feedback = Policy.TITLES,
-    problem: Annotated[
-        str | None, typer.Option(help="for an assignment of this one alone, such as 03")
-    ] = None,
-    part: PartOfCourse = None,
-) -> None:
-    """Build the archive by which Gradescope grades with this course."""
-    with faults():
-        from grader.grade.autograder import build
-
-        course = this_course()
-        _require_one_of(problem, part)
-        only = None if problem is None else course.select([problem])[0]
-        path = build(course, folder, isolation, feedback, only, part)
-    console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)
-
-
-@app.command()
 def export(
     platform: Annotated[str, typer.Argument(help="canvas, moodle, gradescope or csv")],
     file: Annotated[Path, typer.Argument(help="the platform's own file, as it was downloaded")],
@@ -340,8 +319,11 @@ def doctor() -> None:
 
 # For course authors
 
+author = typer.Typer(help="Prove, extend and hand out the course.", rich_markup_mode=None)
+app.add_typer(author, name="author")
 
-@app.command()
+
+@author.command()
 def audit(
     problems: SomeProblems = None,
     out: Annotated[
@@ -431,7 +413,7 @@ def audit(
     raise typer.Exit(1 if found.findings or changed else 0)
 
 
-@app.command()
+@author.command()
 def new(
     name: Annotated[str, typer.Argument(help="number and name, such as 12-layer-norm")],
     part: Annotated[str, typer.Option(help="of which part; default: the last one")] = "",
@@ -444,10 +426,12 @@ def new(
     print_text(
         f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
     )
-    typer.echo(f"To see that it holds: {command(f'audit {problem.id[:2]} --write-fingerprints')}")
+    typer.echo(
+        f"To see that it holds: {command(f'author audit {problem.id[:2]} --write-fingerprints')}"
+    )
 
 
-@app.command()
+@author.command()
 def release(
     folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
     part: Annotated[
@@ -485,3 +469,24 @@ def release(
             url=url,
         )
     console.print(done.summary(), markup=False)
+
+
+@author.command()
+def gradescope(
+    folder: Annotated[Path, typer.Argument(help="where to write it")] = Path("autograder"),
+    isolation: KeptApart = Isolation.SANDBOX,
+    feedback: Feedback = Policy.TITLES,
+    problem: Annotated[
+        str | None, typer.Option(help="for an assignment of this one alone, such as 03")
+    ] = None,
+    part: PartOfCourse = None,
+) -> None:
+    """Build the archive by which Gradescope grades with this course."""
+    with faults():
+        from grader.grade.autograder import build
+
+        course = this_course()
+        _require_one_of(problem, part)
+        only = None if problem is None else course.select([problem])[0]
+        path = build(course, folder, isolation, feedback, only, part)
+    console.print(f"Upload {path} as the assignment's autograder.", markup=False, soft_wrap=True)

@@ -375,7 +375,7 @@ class Course:
         """
         manifest = self.manifest
         if not manifest.problems:
-            writes_one = f"`{command('new 01-name')}` writes one"
+            writes_one = f"`{command('author new 01-name')}` writes one"
             raise CourseError(f"{self.root / MANIFEST}: there is no [[problems]]; {writes_one}")
         folders = [self.root / "problems" / entry.id for entry in manifest.problems]
         problems = [Problem(f) for f in folders if not self.only or f.name in self.only]

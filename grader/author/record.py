@@ -1,6 +1,6 @@
 """How every test ends for everybody, in a file: it says what a change does, and to whom.
 
-`grader audit --record FILE` writes it, `--against FILE` compares with it. The file is the same in
+`author audit --record FILE` writes it, `--against FILE` compares with it. The file is the same in
 every run, and each of its lines says one thing, so that a diff of two reads well too. A test that a
 candidate passes isn't written down.
 """

@@ -83,7 +83,7 @@ class Fingerprints:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise CourseError(
                 f"{path} is damaged ({error}). Take it from git again, or write it anew: "
-                f"grader audit {path.parent.name[:2]} --write-fingerprints"
+                f"grader author audit {path.parent.name[:2]} --write-fingerprints"
             ) from error
 
     @classmethod

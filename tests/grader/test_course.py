@@ -1,6 +1,6 @@
 """The course itself: its points, and its problems in a student's pytest.
 
-That every stub scores 0 and every right file all points is what `grader audit` proves.
+That every stub scores 0 and every right file all points is what `grader author audit` proves.
 """
 
 from __future__ import annotations

@@ -137,11 +137,11 @@ def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
     "command",
     [
         ("grade", "class", "--out"),
-        ("audit", "01", "--out"),
-        ("gradescope",),
-        ("release",),
+        ("author", "audit", "01", "--out"),
+        ("author", "gradescope"),
+        ("author", "release"),
     ],
-    ids=lambda command: command[0],
+    ids=" ".join,
 )
 def test_every_command_refuses_to_write_below_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The recipe in CONTRIBUTING.md: what `grader new` writes is a problem that passes the audit."""
+"""The recipe in CONTRIBUTING.md: `grader author new` writes a problem that passes the audit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli_instructor import
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the course with the new problem's two folders."""
     root = tmp_path_factory.mktemp("a course")
-    for name in ("grader", "problems", "solutions"):
+    for name in ("docs", "grader", "problems", "solutions"):
         without = shutil.ignore_patterns("__pycache__", EDITS_FILE, "variants")
         shutil.copytree(ROOT / name, root / name, ignore=without)
     for name in ("course.toml", "LICENSE"):
@@ -45,7 +45,7 @@ def run(course: Path, warm_python: WarmPython) -> Run:
 
 @pytest.mark.slow
 def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
-    done = run("audit", "99", "--jobs", "1", "--write-fingerprints", "--out", "audit")
+    done = run("author", "audit", "99", "--jobs", "1", "--write-fingerprints", "--out", "audit")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 2"
     assert done.stdout.splitlines()[-1] == summary

@@ -95,7 +95,7 @@ def assert_messages(out: Path) -> None:
 @pytest.mark.slow
 def test_the_audit_has_no_findings(run: Run, tmp_path: Path) -> None:
     """Stubs have no point, solutions all; each mistake is caught and named."""
-    done = run("audit", "--jobs", "1", "--out", str(tmp_path))
+    done = run("author", "audit", "--jobs", "1", "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     last = " ".join(done.stdout.split("\n\n")[-1].split())
     assert last.endswith(
@@ -109,8 +109,8 @@ def test_a_first_problem_is_written_in_numpy(tmp_path: Path) -> None:
     (tmp_path / "course.toml").write_text(head, encoding="utf-8")
     run = runner(Course(tmp_path), tmp_path)
     assert "there is no [[problems]]" in " ".join(run("check").stderr.split())
-    written = run("new", "01-residual-sum").stdout
-    assert f"uv run grader --course {tmp_path} audit 01 --write-fingerprints" in written
-    done = run("audit", "--jobs", "1", "--write-fingerprints")
+    written = run("author", "new", "01-residual-sum").stdout
+    assert f"uv run grader --course {tmp_path} author audit 01 --write-fingerprints" in written
+    done = run("author", "audit", "--jobs", "1", "--write-fingerprints")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "caught 2 of 2" in done.stdout

@@ -48,7 +48,7 @@ def is_known(name: str) -> bool:
 
 @pytest.mark.slow
 def test_forbidden_functions_answer_nowhere(boundary: Boundary) -> None:
-    """Of all that torch offers `grader audit` asks it; all of these do where none is forbidden."""
+    """Of all that torch offers `author audit` asks it; all of these do where none is forbidden."""
     sets = [SOFTMAX, ATTENTION, NORMS]
     assert left_open(boundary, sets, is_known) == dict.fromkeys(sets, [])
 

@@ -57,8 +57,8 @@ def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
     ("place", "command"),
     [
         ("grader.student.check.check", ["check"]),
-        ("grader.author.audit.run_audit", ["audit"]),
-        ("grader.author.release.release", ["release", "new"]),
+        ("grader.author.audit.run_audit", ["author", "audit"]),
+        ("grader.author.release.release", ["author", "release", "new"]),
     ],
     ids=["check", "audit", "release"],
 )
