@@ -19,10 +19,11 @@ from typing import Any
 from grader.author.candidates import CandidateKind, candidates
 from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
-from grader.author.gates import gate_findings, has_checks
+from grader.author.gates import gate_findings
 from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
+from grader.run.judging import has_checks
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,6 @@ _OTHERS = 12
 """With how many variants and mistakes both ways are compared, at most twice as many."""
 
 
-def has_checks(problem: Problem) -> bool:
-    """Return whether a problem's tests are written with `grader.run.checks`."""
-    return "grader.run.checks" in problem.test_file.read_text(encoding="utf-8")
-
-
 def gate_findings(problem: Problem, root: Path) -> list[str]:
     """Run a problem's tests in their three places, and return what is wrong with them.
 

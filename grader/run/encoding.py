@@ -123,15 +123,18 @@ class Decoder:
 
     Args:
         message: bytes that student code may have written.
+        texts: where to note texts, and the names of types.
 
     Attributes:
         content: the message's JSON, in which `decode` finds the values.
+        texts: the same.
 
     Raises:
         BadRecord: it is no message.
     """
 
-    def __init__(self, message: bytes) -> None:
+    def __init__(self, message: bytes, texts: list[str] | None = None) -> None:
+        self.texts = [] if texts is None else texts
         try:
             text, numbers = _SIZES.unpack_from(message)
             if _SIZES.size + text + numbers != len(message) or numbers > MOST_BYTES:
@@ -152,7 +155,10 @@ class Decoder:
         if self._parts < 0 or depth > DEEPEST:
             raise BadRecord("it has too many parts")
         match tree:
-            case None | bool() | int() | str():
+            case str():
+                self.texts.append(tree)
+                return tree
+            case None | bool() | int():
                 return tree
             case ["float", str(text)]:
                 return _float(text)
@@ -168,6 +174,7 @@ class Decoder:
             case ["dict", *pairs]:
                 return dict(self._pair(pair, depth) for pair in pairs)
             case ["type", str(name)]:
+                self.texts.append(name)
                 return stand_in(name)
         raise BadRecord("it has an unknown kind of value")
 

@@ -9,17 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from grader.code.forbidden import Guard
+from grader.course import Problem
+from grader.diagnose.evidence import Shown, Source
 from grader.errors import InternalError, Mismatch
 from grader.result import Status
 from grader.run.checks import Expected, Mode, judge_value, running
 from grader.run.encoding import BadRecord, Decoder, Encoder
 from grader.run.records import CollectedTest
-from grader.run.runner import run_test
+from grader.run.runner import Seeds, run_in_worker, run_test, seeds_for
 from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, only_inspected
+from grader.text import plain
 
 _UNREADABLE = "What came back from your code cannot be read."
+
+_NOT_SHOWN = "What your code did here is not shown: it could tell of hidden inputs."
+
+_MOST_TEXT = 4000
+"""How many characters a worker may say about the ending of a test."""
 
 _CLAIMED = {status.value: status for status in Status if status is not Status.PASSED}
 _CLAIMED[Status.INTERNAL.value] = Status.ERROR
@@ -37,6 +47,11 @@ class Expectation:
 
     checks: tuple[Expected, ...]
     inputs: bytes
+
+
+def has_checks(problem: Problem) -> bool:
+    """Return whether a problem's tests are written with `grader.run.checks`."""
+    return "grader.run.checks" in problem.test_file.read_text(encoding="utf-8")
 
 
 def expect(test: CollectedTest, session: Session) -> Expectation:
@@ -59,45 +74,90 @@ def expect(test: CollectedTest, session: Session) -> Expectation:
     return Expectation(tuple(mode.record), encoder.message(encoder.encode(mode.inputs)))
 
 
-def answer(test: CollectedTest, session: Session, inputs: bytes) -> bytes:
-    """Run a test in a worker and return its message: record and ending.
+def answer(
+    test: CollectedTest,
+    session: Session,
+    inputs: bytes,
+    seeds: Seeds | None = None,
+    called: list[str] | None = None,
+) -> bytes:
+    """Run a test in a worker and return its message: record, ending and evidence.
 
     Args:
         test: the test, in whose module all oracles are unknown.
         session: opens the student's file.
         inputs: the prepared inputs.
+        seeds: what settles the test's random numbers; by default they follow from the session.
+        called: where functions that were removed from this process note the first call.
     """
     decoder = Decoder(inputs)
+    seeds = seeds or seeds_for(test, session.seed)
     with running(Mode("worker", inputs=decoder.decode(decoder.content))) as mode:
-        found = run_test(test, session).result
-    return mode.encoder.message([test.id, mode.record, found.status.value, found.message])
+        _, found = run_in_worker(test, session, seeds, called)
+    shown = None if found.shown is None else msgspec.to_builtins(found.shown)
+    content = [test.id, mode.record, found.status.value, found.message[:_MOST_TEXT], shown]
+    return mode.encoder.message(content)
 
 
-def verdict(test: CollectedTest, expected: Expectation, message: bytes) -> Verdict:
-    """Judge a worker's message, check by check; the first mismatch counts."""
+def verdict(
+    test: CollectedTest, expected: Expectation, message: bytes, *, quotes: bool = True
+) -> Verdict:
+    """Judge a worker's message, check by check; the first mismatch counts.
+
+    Args:
+        test: the test.
+        expected: the trusted side's record of it.
+        message: the worker's.
+        quotes: whether the verdict may have text of the worker's, which could tell of its inputs.
+    """
+    texts: list[str] = []
     try:
-        found = _judged(test, expected, Decoder(message))
+        found = _judged(test, expected, Decoder(message, texts))
     except BadRecord:
         found = Verdict(Status.BAD_OUTPUT, _UNREADABLE)
     except Mismatch as mismatch:
         found = judge(mismatch, Guard(()))
+    if not quotes and any(text and text in found.message for text in texts):
+        found = Verdict(found.status, _NOT_SHOWN)
     return only_inspected(found) if test.inspection_only else found
 
 
 def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Verdict:
     match decoder.content:
-        case [test.id, list(record), str(status), str(text)] if status in {*Status}:
+        case [test.id, list(record), str(status), str(text), *more] if status in {*Status}:
             pass
         case _:
             raise BadRecord("it is no record of this test")
+    decoder.texts.append(plain(text[:_MOST_TEXT]))
     if status == Status.FORBIDDEN:
-        return Verdict(Status.FORBIDDEN, text)
+        return _claimed(status, text)
     left = _judge_record(record, [*expected.checks], decoder)
     if status != Status.PASSED:
-        return Verdict(_CLAIMED[status], text)
+        return _claimed(status, text, *more[:1])
     if left:
         return Verdict(Status.FAILED, _not_checked(left[0]))
     return Verdict(Status.PASSED)
+
+
+def _claimed(status: str, text: str, shown: Any = None) -> Verdict:
+    """Return how a test ended by a worker's word."""
+    message = plain(text[:_MOST_TEXT]) or _UNREADABLE
+    return Verdict(_CLAIMED[status], message, _evidence(shown))
+
+
+def _evidence(shown: Any) -> Shown | None:
+    """Return what a failed claim shows of a module's parts, as far as it can be read."""
+    try:
+        text = msgspec.json.encode(shown)
+        if len(text) > _MOST_TEXT:
+            return None
+        found = msgspec.json.decode(text, type=Shown | None)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    of_parts = (Source.MISSING, Source.PARTS)
+    says = [] if found is None else [(each.source, each.sentence) for each in found.evidence]
+    is_fine = all(source in of_parts and plain(text) == text for source, text in says)
+    return found if is_fine else None
 
 
 def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder) -> list[Expected]:

@@ -7,6 +7,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,11 @@ from grader.run.rng import rng_for
 from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 
-_TIMEOUTS_BEFORE_GIVING_UP = 2
+MOST_TIMEOUTS = 2
 """After so many endless tests of a problem its other tests are not run any more."""
+
+GIVEN_UP = "Not run: two tests before this one did not come to an end."
+"""The message of these other tests."""
 
 _LITTLE = 0.01
 """Seconds that may count in a test's time limit though they passed before."""
@@ -63,22 +67,55 @@ def run_test(
     """
     session.on_start(test.problem.id, test.id)
     guard = Guard(test.forbidden if session.watch else (), not_for_a_student)
-    exception, seconds = _call(test, session, guard, timeout)
+    seeds = seeds_for(test, session.seed)
+    exception, seconds = _call(test, session, guard, seeds, timeout)
     try:
         if exception is not None:
             session.on_exception(test.id, exception)
         verdict = judge(exception, guard, remote=not session.watch)
         verdict = only_inspected(verdict) if test.inspection_only else verdict
-        result = _result(test, verdict, seconds)
-        session.printed[test.problem.id][test.id] = printed()
-        if verdict.shown is not None:
-            session.shown[test.problem.id][test.id] = verdict.shown
-        session.add(test, result)
-        return Outcome(result, exception)
+        keep(test, session, verdict, seconds, printed())
+        return Outcome(session.results[test.problem.id].tests[-1], exception)
     finally:
         # Its traceback leads back to this frame. In such a circle all that the test was answered,
         # up to 256 MB, would wait for the collector of garbage, which counts things and not bytes.
         del exception
+
+
+def run_in_worker(
+    test: CollectedTest, session: Session, seeds: Seeds, called: list[str] | None
+) -> tuple[BaseException | None, Verdict]:
+    """Run a test as a worker does, and return what it raised and how it ended.
+
+    The session keeps nothing.
+
+    Args:
+        test: what to run.
+        session: whose code is tested.
+        seeds: what settles the test's random numbers.
+        called: where functions that were removed from this process note the first call. Whoever
+            started the process ends a test that takes too long. Without it, this process is no
+            worker's: the test is watched and limited as at home.
+    """
+    guard = Guard(test.forbidden if called is None else (), not_for_a_student)
+    timeout = TIMEOUT_SECONDS if called is None else None
+    exception, _ = _call(test, session, guard, seeds, timeout)
+    try:
+        guard.called = called.pop() if called else guard.called
+        verdict = judge(exception, guard)
+        return exception, only_inspected(verdict) if test.inspection_only else verdict
+    finally:
+        del exception
+
+
+def keep(
+    test: CollectedTest, session: Session, verdict: Verdict, seconds: float, printed: str = ""
+) -> None:
+    """Have the session keep how a test ended."""
+    session.printed[test.problem.id][test.id] = printed
+    if verdict.shown is not None:
+        session.shown[test.problem.id][test.id] = verdict.shown
+    session.add(test, _result(test, verdict, seconds))
 
 
 def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult:
@@ -94,22 +131,23 @@ def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult
 
 
 def _call(
-    test: CollectedTest, session: Session, guard: Guard, timeout: float
+    test: CollectedTest, session: Session, guard: Guard, seeds: Seeds, timeout: float | None
 ) -> tuple[BaseException | None, float]:
     """Return what a test raised, if anything, and how long it took."""
     start, stopwatch = time.perf_counter(), Stopwatch()
     try:
         # Code that leaves gradients switched off must not reach the next test with it.
         with warnings.catch_warnings(), torch.enable_grad():
-            _seed_global_state(test, session)
-            arguments = _arguments(test, session)
+            random.seed(seeds.state)
+            torch.default_generator.manual_seed(seeds.state)  # the CPU's only: it is quicker
+            arguments = _arguments(test, session, seeds)
             _give_up_after_timeouts(test, session)
             # A file may set another one for all code; it is graded without.
             torch.set_default_dtype(torch.float32)
             if time.perf_counter() - start > _LITTLE:
                 stopwatch.restart()
             start = time.perf_counter()
-            with time_limit(timeout, stopwatch), guard:
+            with _limit(timeout, stopwatch), guard:
                 test.function(**arguments)
     except KeyboardInterrupt:
         raise
@@ -120,21 +158,18 @@ def _call(
     return None, time.perf_counter() - start
 
 
+def _limit(
+    timeout: float | None, stopwatch: Stopwatch
+) -> AbstractContextManager[None]:
+    return nullcontext() if timeout is None else time_limit(timeout, stopwatch)
+
+
 def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
-    if session.timeouts[test.problem.id] >= _TIMEOUTS_BEFORE_GIVING_UP:
-        raise CannotLoad(
-            Status.TIMEOUT, "Not run: two tests before this one did not come to an end."
-        )
+    if session.timeouts[test.problem.id] >= MOST_TIMEOUTS:
+        raise CannotLoad(Status.TIMEOUT, GIVEN_UP)
 
 
-def _seed_global_state(test: CollectedTest, session: Session) -> None:
-    """Give the test a global random state of its own."""
-    seed = _seed(test, session, "global random state")
-    random.seed(seed)
-    torch.default_generator.manual_seed(seed)  # the CPU's only: quicker by a millisecond
-
-
-def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
+def _arguments(test: CollectedTest, session: Session, seeds: Seeds) -> dict[str, Any]:
     """Return what a test is called with."""
     values = dict(test.case)
     for name in test.fixtures:
@@ -144,19 +179,36 @@ def _arguments(test: CollectedTest, session: Session) -> dict[str, Any]:
             case "solution":
                 values[name] = test.tests.solution
             case "rng":
-                values[name] = rng_for(test.tests.values, _seed(test, session, "rng"))
+                values[name] = rng_for(test.tests.values, seeds.rng)
     return values
 
 
-def _seed(test: CollectedTest, session: Session, purpose: str) -> int:
-    """Return a number that depends on the run's seed, the test, the purpose and the salt.
+@dataclass(frozen=True)
+class Seeds:
+    """What settles the random numbers of a test.
 
-    Student code can read the global random state. Without the salt it cannot compute from that
-    which test is running or what the test has drawn.
+    Attributes:
+        state: the seed of the global random state.
+        rng: the seed of the fixture `rng`.
     """
-    digest = hashlib.sha256(test.tests.salt)
-    digest.update(f"{session.seed}/{test.id}/{purpose}".encode())
-    return int.from_bytes(digest.digest()[:6], "big")
+
+    state: int
+    rng: int
+
+
+def seeds_for(test: CollectedTest, seed: int) -> Seeds:
+    """Return the seeds of a test in a run with this seed.
+
+    They depend on the salt, too. Student code can read the global random state. Without the salt it
+    cannot compute from that which test is running or what the test has drawn.
+    """
+
+    def number(purpose: str) -> int:
+        digest = hashlib.sha256(test.tests.salt)
+        digest.update(f"{seed}/{test.id}/{purpose}".encode())
+        return int.from_bytes(digest.digest()[:6], "big")
+
+    return Seeds(number("global random state"), number("rng"))
 
 
 def load_late_parts() -> None:

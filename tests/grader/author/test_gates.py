@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.author.gates import _damaged, gate_findings, has_checks
+from grader.author.gates import _damaged, gate_findings
 from grader.course import Course, own_course
+from grader.run.judging import has_checks
 
 TESTS = '''"""Tests."""
 
