@@ -159,6 +159,26 @@ def test_hidden(problem, solution, rng):
     check(problem.double(x), solution.double(x), "double(x)")
 '''
 
+RECORDED_TESTS = TESTS.replace(
+    "grader.run.compare import check\n",
+    """grader.run.checks import check
+from shared import oracles
+""",
+)
+RECORDED_TESTS = RECORDED_TESTS.replace(
+    "torch.full((size,), 2.0)", "oracles.doubled(torch.ones(size))"
+)
+ORACLES = '''
+"""Right answers."""
+
+DOUBLED_IN_SECRET = 2
+
+
+def doubled(x):
+    """Twice x."""
+    return DOUBLED_IN_SECRET * x
+'''
+
 PROBE = '''
 """Tells mistakes apart."""
 
@@ -226,6 +246,17 @@ def write_small_course(root: Path) -> Course:
     return Course(root)
 
 
+def write_recorded_course(root: Path) -> Course:
+    """Write the small course with tests that can run in the process of the student's code."""
+    course = write_small_course(root)
+    oracles = root / "problems/shared/oracles"
+    oracles.mkdir(parents=True)
+    (oracles.parent / "__init__.py").touch()
+    (oracles / "__init__.py").write_text(ORACLES, encoding="utf-8")
+    (root / "problems/01-doubling/test_doubling.py").write_text(RECORDED_TESTS, encoding="utf-8")
+    return course
+
+
 def write_course_of_two_parts(root: Path) -> Course:
     """Write a course of 01-doubling and, in part two, 06-doubling and 07-doubling."""
     course = write_small_course(root)
@@ -248,6 +279,12 @@ def two_parts(tmp_path: Path) -> Course:
 def new_course() -> Callable[[Path], Course]:
     """Write the small course into a folder of the test's choice."""
     return write_small_course
+
+
+@pytest.fixture(scope="session")
+def new_recorded_course() -> Callable[[Path], Course]:
+    """Write the small course, with tests of the other kind, into a folder of the test's choice."""
+    return write_recorded_course
 
 
 @pytest.fixture

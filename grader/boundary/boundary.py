@@ -13,8 +13,9 @@ from typing import Self, TypeVar
 
 from grader.boundary.connection import SubmissionBudget
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
+from grader.boundary.recorder import Recorder
 from grader.boundary.sandbox.selftest import attack
-from grader.boundary.spawn import ForkedWorkers, SpawnedWorkers, Workers
+from grader.boundary.spawn import ForkedWorkers, Preloaded, SpawnedWorkers, Workers
 from grader.boundary.starting import BoundaryError
 from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.result import Isolation
@@ -131,6 +132,36 @@ class Boundary:
         printed = self.printed if self._capture else None
         about = source, tuple(forbidden), budget or self.budget(), printed
         return self._with_workers(lambda workers: RemoteProblem(LoadedFile(workers, *about)))
+
+    def record(
+        self,
+        preloaded: Preloaded,
+        order: bytes,
+        source: bytes,
+        forbidden: tuple[str, ...],
+        budget: SubmissionBudget,
+    ) -> Recorder:
+        """Have a new worker run tests on a file, and return the connection that brings messages.
+
+        Args:
+            preloaded: what the worker has loaded already; it knows the tests.
+            order: which tests to run.
+            source: the file.
+            forbidden: the functions that it may not call.
+            budget: how long it may take.
+
+        Raises:
+            BoundaryError: no worker could be started, or this is no sandbox.
+        """
+
+        def start(workers: Workers) -> Recorder:
+            if not isinstance(workers, ForkedWorkers):
+                raise BoundaryError("only a sandbox has such workers")
+            process = workers.spawn_preloaded(preloaded, forbidden, source)
+            settings = {"forbidden": forbidden, "capture": self._capture}
+            return Recorder(process, budget, settings, source, order)
+
+        return self._with_workers(start)
 
     def _with_workers(self, do: Callable[[Workers], T]) -> T:
         """Do something that takes a worker; once more if the prefork server may have died."""

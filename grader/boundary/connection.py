@@ -170,7 +170,7 @@ class Connection:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, NO_END) from None
         except (Closed, ConnectionError):
-            raise _failure(self._end(_GRACE_SECONDS)) from None
+            raise failure_of(self._end(_GRACE_SECONDS)) from None
         except (ProtocolError, MemoryError):
             self.close()
             raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
@@ -306,7 +306,7 @@ def _end_quietly(process: WorkerProcess) -> None:
         process.end()
 
 
-def _failure(ending: WorkerEnding) -> WorkerFailure:
+def failure_of(ending: WorkerEnding) -> WorkerFailure:
     """Return what to say of a worker that closed its connection."""
     code = ending.code
     if ending.killed:

@@ -21,6 +21,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import sys
@@ -38,7 +39,7 @@ from grader.boundary.sandbox.libc import (
     keep_access_times,
 )
 from grader.boundary.template import end, keep_only
-from grader.boundary.worker import serving
+from grader.boundary.worker import recording, serving
 from grader.boundary.worker.removal import close_roads, functions, operators, remove
 from grader.boundary.worker.student_file import hide_own_modules
 from grader.code.forbidden import without_compiler
@@ -72,7 +73,6 @@ def main(channel: socket.socket) -> None:
     warm()
     server = _settled(channel)
     hide_from_debuggers()
-    hide_own_modules()
     _freeze()
     server.run()
 
@@ -167,6 +167,7 @@ class PreforkServer:
         self._workers: set[int] = set()
         self._servers: set[int] = set()
         self._called: list[str] | None = None
+        self._run_tests: recording.RunOrder | None = None
 
     def run(self) -> NoReturn:
         """Say that it is ready, and respond until the connection closes; then end this process."""
@@ -222,7 +223,8 @@ class PreforkServer:
         """Fork a server for the workers of problems that forbid some functions, or of some files.
 
         Args:
-            request: the `forbidden` functions, and whether to load the `compiler`.
+            request: the `forbidden` functions, whether to load the `compiler`, and what else to
+                `load`: a function and the folder to call it with.
             channel: where the new server gets its requests.
         """
         parent = os.getpid()
@@ -238,6 +240,8 @@ class PreforkServer:
             self._servers.clear()
             if request["compiler"]:
                 load_compiler()
+            if request["load"]:
+                self._run_tests = _loaded(*request["load"])
             if request["forbidden"]:
                 self._called = []
                 remove(request["forbidden"], self._called)
@@ -247,17 +251,22 @@ class PreforkServer:
         finally:
             os._exit(1)
 
-    def _fork(self, channel: int, shared: int) -> int:
+    def _fork(self, channel: int, shared: int = 0) -> int:
         parent = os.getpid()
         process = os.fork()
         if process:
             return process
         # In the worker. It must never return into the loop above.
         try:
-            memory = Memory.attached(shared)
+            hide_own_modules()
+            memory = Memory.attached(shared) if shared else None
             kept = socket.socket(fileno=keep_only(channel))
             self._confine(kept, parent)
-            serving.main(kept, memory, self._called)
+            if memory is None:
+                assert self._run_tests is not None
+                recording.main(kept, self._called or [], self._run_tests)
+            else:
+                serving.main(kept, memory, self._called)
         finally:
             os._exit(1)
 
@@ -271,6 +280,18 @@ class PreforkServer:
             send(channel, Ready(False, repr(error)))
             raise
         send(channel, Ready(True))
+
+
+def _loaded(function: str, folder: str) -> recording.RunOrder:
+    """Return what a function of this package returns; only while it loads is the package found."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+    try:
+        found: recording.RunOrder = pkgutil.resolve_name(function)(folder)
+    finally:
+        del sys.path[0]
+    operators.cache_clear()
+    functions.cache_clear()
+    return found
 
 
 def _freeze() -> None:

@@ -16,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import IO, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, NamedTuple
 
 from grader.boundary.protocol.wire import (
     SIZE,
@@ -75,18 +77,32 @@ class WorkerEnding:
     out_of_time: bool = False
 
 
+@dataclass(frozen=True)
+class Preloaded:
+    """Code that a prefork server loads for its workers, which then carry out one order each.
+
+    Attributes:
+        load: the function that loads it, as `package.module:function`. It is called with a folder,
+            and returns what `worker.recording` runs tests with.
+        write: writes the files that it needs into that folder, which is gone afterwards.
+    """
+
+    load: str
+    write: Callable[[Path], None]
+
+
 class WorkerProcess(ABC):
     """A worker process.
 
     Attributes:
         channel: a stream socket to it.
         pid: its id.
-        memory: what it shares with this process.
+        memory: what it shares with this process; None if it has preloaded code.
     """
 
     channel: socket.socket
     pid: int
-    memory: Memory
+    memory: Any
 
     @abstractmethod
     def end(self, grace: float = 0.0) -> WorkerEnding:
@@ -127,8 +143,25 @@ class Workers(ABC):
         """End what serves all workers. Each worker is ended by itself."""
 
 
-_WorkerKind = tuple[tuple[str, ...], bool]
-"""Of workers: the functions taken away from them, and whether torch's compiler is loaded."""
+class _WorkerKind(NamedTuple):
+    """Of workers: what is loaded in them, and what is taken away.
+
+    Attributes:
+        forbidden: the functions that are taken away.
+        compiler: whether torch's compiler is loaded.
+        preloaded: other code that is loaded.
+    """
+
+    forbidden: tuple[str, ...] = ()
+    compiler: bool = False
+    preloaded: Preloaded | None = None
+
+    @property
+    def origin(self) -> _WorkerKind:
+        """The kind that has all but one of that; what was loaded first is taken away from, too."""
+        if self.forbidden:
+            return self._replace(forbidden=())
+        return self._replace(preloaded=None) if self.preloaded else _WorkerKind()
 
 
 class ForkedWorkers(Workers):
@@ -159,7 +192,7 @@ class ForkedWorkers(Workers):
             prefork_server, theirs = message_pair()
             self._process = boot(_BOOT_FORK_SERVER, theirs, {})
         first = RequestChannel(prefork_server, "the prefork server")
-        self._servers: dict[_WorkerKind, RequestChannel] = {((), False): first}
+        self._servers = {_WorkerKind(): first}
         limits = {"memory": memory, "cpu_seconds": cpu_seconds}
         paths = {"secret": secret_paths(), "wanted": library_folders()}
         first.send(limits | paths)
@@ -174,7 +207,7 @@ class ForkedWorkers(Workers):
 
     def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
         """Ask for a new worker, with all loaded that these files may want."""
-        server = self._server((forbidden, any(map(may_want_compiler, sources))))
+        server = self._server(_WorkerKind(forbidden, any(map(may_want_compiler, sources))))
         ours, theirs = socket.socketpair()
         with theirs, shared_memory() as (memory, handle):
             response = server.request({"do": "fork"}, [theirs.fileno(), int(handle)])
@@ -182,19 +215,46 @@ class ForkedWorkers(Workers):
         _wait_until_ready(process, RESPONSE_SECONDS)
         return process
 
+    def spawn_preloaded(
+        self, preloaded: Preloaded, forbidden: tuple[str, ...], source: bytes
+    ) -> WorkerProcess:
+        """Ask for a new worker that has some code loaded, and shares no memory.
+
+        Raises:
+            BoundaryError: that wasn't possible.
+        """
+        server = self._server(_WorkerKind(forbidden, may_want_compiler(source), preloaded))
+        ours, theirs = socket.socketpair()
+        with theirs:
+            response = server.request({"do": "fork"}, [theirs.fileno()])
+        process = _ForkedWorker(server, response["worker"], ours, None)
+        _wait_until_ready(process, RESPONSE_SECONDS)
+        return process
+
     def _server(self, kind: _WorkerKind) -> RequestChannel:
         """Return the server whose workers are of a kind."""
         if kind not in self._servers:
-            forbidden, compiler = kind
-            # What was loaded first is taken away from, too.
-            origin = self._server(((), compiler and bool(forbidden)))
-            ours, theirs = message_pair()
-            with theirs:
-                request = {"do": "prepare", "forbidden": forbidden, "compiler": compiler}
-                origin.request(request, [theirs.fileno()])
-            self._servers[kind] = RequestChannel(ours, "the prefork server")
-            self._wait_for(self._servers[kind])
+            self._servers[kind] = self._prepared(kind, self._server(kind.origin))
         return self._servers[kind]
+
+    def _prepared(self, kind: _WorkerKind, origin: RequestChannel) -> RequestChannel:
+        """Have a server fork another one, and wait until that has done what its kind takes."""
+        load = None if kind.forbidden or kind.preloaded is None else kind.preloaded
+        ours, theirs = message_pair()
+        with TemporaryDirectory() if load else nullcontext("") as folder:
+            if load:
+                load.write(Path(folder))
+            request = {
+                "do": "prepare",
+                "forbidden": kind.forbidden,
+                "compiler": kind.compiler and kind.origin == _WorkerKind(),
+                "load": load and [load.load, folder],
+            }
+            with theirs:
+                origin.request(request, [theirs.fileno()])
+            server = RequestChannel(ours, "the prefork server")
+            self._wait_for(server)
+        return server
 
     def close(self) -> None:
         """End the prefork servers and with them all workers."""
@@ -206,7 +266,7 @@ class ForkedWorkers(Workers):
 
 class _ForkedWorker(WorkerProcess):
     def __init__(
-        self, server: RequestChannel, pid: int, channel: socket.socket, memory: Memory
+        self, server: RequestChannel, pid: int, channel: socket.socket, memory: Memory | None
     ) -> None:
         self._server = server
         self.pid = pid
@@ -215,7 +275,8 @@ class _ForkedWorker(WorkerProcess):
 
     def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
-        self.memory.close()
+        if self.memory is not None:
+            self.memory.close()
         response = self._server.request({"do": "end", "worker": self.pid, "grace": grace})
         return WorkerEnding(response["code"], response["killed"], response["out_of_time"])
 

@@ -42,18 +42,21 @@ def _taken_out(names: set[str]) -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in found}
 
 
-def modules_used(sources: Iterable[bytes], folder: Path) -> list[Path]:
+def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -> list[Path]:
     """Return the modules below a folder that some sources import, and those that these import.
 
     Args:
         sources: what stands in files of Python; what can't be read as such imports nothing.
         folder: where modules are looked for: a course's `problems/`.
+        without: a package to leave out, with what only it imports.
     """
     found = set[Path]()
     waiting = [name for source in sources for name in imported_names(source)]
     while waiting:
-        module = folder.joinpath(*waiting.pop().split(".")).with_suffix(".py")
-        if module not in found and module.is_file():
+        name = waiting.pop()
+        module = folder.joinpath(*name.split(".")).with_suffix(".py")
+        left_out = without and f"{name}.".startswith(f"{without}.")
+        if module not in found and module.is_file() and not left_out:
             found.add(module)
             waiting += imported_names(module.read_bytes())
     return sorted(found)

@@ -16,11 +16,15 @@ from grader.grade.provenance import (
     provenance,
     words_sha256,
 )
+from grader.grade.recorded import RecordedTests
 from grader.grade.settings import Settings
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Status, SubmissionResult
 from grader.run.session import Session
 from grader.run.suite import Suite
+
+BY_RECORDS = False
+"""Whether tests that are written for it run in the process of the student's code."""
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang; for
 # it, waiting for a worker on a busy machine is sleep.
@@ -57,6 +61,7 @@ class Grader:
         settings: the seed is used here.
         boundary: behind which students' code runs.
         needed: ids of the problems that submissions will come for; None for all.
+        by_records: whether tests that are written for it run in the process of the student's code.
 
     Attributes:
         boundary: the same.
@@ -71,6 +76,8 @@ class Grader:
         settings: Settings,
         boundary: Boundary,
         needed: Collection[str] | None = None,
+        *,
+        by_records: bool = BY_RECORDS,
     ) -> None:
         self._settings = settings
         self.boundary = boundary
@@ -80,6 +87,7 @@ class Grader:
         self._words = {problem.id: words_sha256(problem) for problem in self._problems}
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
         self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
+        self._records = RecordedTests(self._suite.tests if by_records else (), boundary)
 
     def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for.
@@ -92,7 +100,10 @@ class Grader:
         session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
         problems = [problem for problem in self._problems if problem.id in submission.files]
         try:
-            self._suite.run(session, problems)
+            for problem in filter(self._records.has, problems):
+                file = submission.files[problem.id]
+                files.note(problem, self._records.run(session, problem, file, files.budget))
+            self._suite.run(session, [each for each in problems if not self._records.has(each)])
         finally:
             files.close()
         found = []
@@ -118,6 +129,9 @@ class Opened:
         submission: whose files.
         boundary: behind which they run.
         seconds: how long all calls of its code may take, if that is less than usual.
+
+    Attributes:
+        budget: how long its code may take.
     """
 
     def __init__(
@@ -125,7 +139,8 @@ class Opened:
     ) -> None:
         self._files = submission.files
         self._boundary = boundary
-        self._budget = boundary.budget(seconds)
+        self.budget = boundary.budget(seconds)
+        self._tried: dict[str, list[str]] = {}
         self._opened: dict[tuple[str, tuple[str, ...]], RemoteProblem | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
@@ -151,7 +166,12 @@ class Opened:
         """Return what the problem's file tried while it was loaded, in sentences."""
         opened = [each for (id, _), each in self._opened.items() if id == problem.id]
         tried = [text for each in opened if isinstance(each, RemoteProblem) for text in each.tried]
+        tried = [*self._tried.get(problem.id, []), *tried]
         return [f"{problem.id[:2]}: {text}" for text in dict.fromkeys(tried)]
+
+    def note(self, problem: Problem, tried: list[str]) -> None:
+        """Note what a problem's file tried in another process while it was loaded."""
+        self._tried[problem.id] = tried
 
     def close(self) -> None:
         """End the processes that the files run in."""
@@ -166,6 +186,6 @@ class Opened:
         if file.source is None:
             return CannotLoad(Status.ERROR if file.bad else Status.MISSING, file.reason)
         try:
-            return self._boundary.open(file.source, forbidden, self._budget)
+            return self._boundary.open(file.source, forbidden, self.budget)
         except CannotLoad as cannot_load:
             return cannot_load

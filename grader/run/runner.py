@@ -158,9 +158,7 @@ def _call(
     return None, time.perf_counter() - start
 
 
-def _limit(
-    timeout: float | None, stopwatch: Stopwatch
-) -> AbstractContextManager[None]:
+def _limit(timeout: float | None, stopwatch: Stopwatch) -> AbstractContextManager[None]:
     return nullcontext() if timeout is None else time_limit(timeout, stopwatch)
 
 

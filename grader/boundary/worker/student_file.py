@@ -43,19 +43,28 @@ def hide_own_modules() -> None:
 
 def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
     """Run a file's source as a module; return what was raised, or None."""
+    try:
+        run_source(source, module)
+    except BaseException as exception:
+        return describe_loading(exception, source)
+    return None
+
+
+def run_source(source: bytes, module: ModuleType) -> None:
+    """Run a file's source as a module.
+
+    Raises:
+        Whatever it raises while it is compiled or run.
+    """
     module.__file__ = FILE
     module.__dict__["__builtins__"] = builtins_of_student()
     sys.modules[MODULE] = module
     hold_imports_by_name(_runs_file)
     refuse_input()
-    try:
-        file, code, text = compiled(source, FILE)
-        # For what reads its own source, as torch.jit.script does.
-        linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-        _run(file, code.co_flags & _FUTURE, module)
-    except BaseException as exception:
-        return describe_loading(exception, source)
-    return None
+    file, code, text = compiled(source, FILE)
+    # For what reads its own source, as torch.jit.script does.
+    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
+    _run(file, code.co_flags & _FUTURE, module)
 
 
 def _runs_file(frame: FrameType) -> bool:

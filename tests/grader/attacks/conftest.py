@@ -120,6 +120,7 @@ class Attacked:
         boundary: one for all attacks, as in a class.
         call_seconds: its limit.
         problem: the one that is attacked.
+        by_records: whether its tests run in the process of the student's code.
     """
 
     def __init__(
@@ -128,11 +129,14 @@ class Attacked:
         boundary: Boundary,
         call_seconds: float = CALL_SECONDS,
         problem: str = "01-doubling",
+        *,
+        by_records: bool = False,
     ) -> None:
         self.course = course
         self.problem = problem
         self.boundary = boundary
-        self._grader = Grader(course, Settings(call_seconds=call_seconds), boundary)
+        settings = Settings(call_seconds=call_seconds)
+        self._grader = Grader(course, settings, boundary, by_records=by_records)
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
@@ -186,6 +190,28 @@ def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
         attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
         assert attacked(RIGHT).points == 4  # its prefork servers stay, too
         yield attacked
+
+
+@pytest.fixture(scope="session")
+def recorded(
+    tmp_path_factory: pytest.TempPathFactory,
+    new_recorded_course: Callable[[Path], Course],
+    grade: Attacked,
+) -> Attacked:
+    """The same for tests that run in the process of the student's code."""
+    course = new_recorded_course(tmp_path_factory.mktemp("graded") / "recorded course")
+    attacked = Attacked(course, grade.boundary, by_records=True)
+    for kind in (b"", b"# may want torch.compile\n"):
+        assert attacked(kind + RIGHT).points == 4
+    return attacked
+
+
+@pytest.fixture(scope="session")
+def recorded_impatient(impatient: Attacked, recorded: Attacked) -> Attacked:
+    """The same for what never ends."""
+    attacked = Attacked(recorded.course, impatient.boundary, HANGING_SECONDS, by_records=True)
+    assert attacked(RIGHT).points == 4
+    return attacked
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, str]]:

@@ -175,6 +175,9 @@ TABLE: dict[str, tuple[str, float]] = {
     "66_odd_name": ("passed", 4),
 }
 
+# The same where the tests run in the process of the student's code, if it is not the same there
+BESIDE_TESTS: dict[str, tuple[str, float]] = {}
+
 HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
 WANTS_COMPILER = {"46_object_loops"}
 """Of those that hang: to load torch's compiler for one takes longer than to wait for it."""
@@ -228,9 +231,21 @@ QUICK_ONES = (
     [n if n in QUICK_ONES else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
 )
 def test_attack(grade, impatient, target, name):
-    statuses, points = TABLE[name]
-    if name in HANGING - WANTS_COMPILER:
-        grade = impatient
+    withstands(impatient if name in HANGING - WANTS_COMPILER else grade, target, name, TABLE[name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in QUICK_ONES else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
+)
+def test_attack_in_the_process_of_the_tests(recorded, recorded_impatient, target, name):
+    grade = recorded_impatient if name in HANGING - WANTS_COMPILER else recorded
+    withstands(grade, target, name, BESIDE_TESTS.get(name, TABLE[name]))
+
+
+def withstands(grade, target, name, expected):
+    """Check that an attack ends as it should, and that nothing of it is left."""
+    statuses, points = expected
     processes, files, elsewhere = grade.processes(), target.tree(), left_behind()
     course = grade.tree()
     started = time.monotonic()

@@ -212,9 +212,11 @@ def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capf
         request = json.dumps({"do": "fork", "id": 1}).encode()
         memory = os.memfd_create("memory")
         os.truncate(memory, SIZE)
-        socket.send_fds(workers._servers[(), False]._channel, [request], [theirs.fileno(), memory])
+        socket.send_fds(
+            [*workers._servers.values()][0]._channel, [request], [theirs.fileno(), memory]
+        )
         os.close(memory)
-        assert select.select([workers._servers[(), False]._channel], [], [], 60)[0]
+        assert select.select([[*workers._servers.values()][0]._channel], [], [], 60)[0]
         workers.close()
     assert capfd.readouterr().err == ""
 

@@ -1,0 +1,208 @@
+"""Runs a problem's tests in workers, which send records, and judges these here.
+
+Each half has workers of its own, visible tests first; so has each set of forbidden functions. A
+worker that ends or hangs costs the test that it was at. The tests after it run in a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+
+from grader.boundary.boundary import Boundary
+from grader.boundary.connection import BAD_OUTPUT, SubmissionBudget, WorkerFailure
+from grader.boundary.protocol.wire import FILE, ProtocolError
+from grader.boundary.proxy.endings import sentences_on
+from grader.boundary.recorder import Recorder
+from grader.boundary.spawn import Preloaded
+from grader.course import Problem
+from grader.intake.handed_in import StudentFile
+from grader.result import Status
+from grader.run.encoding import BadRecord
+from grader.run.judging import Expectation, expect, has_checks, verdict
+from grader.run.orders import LoadReport, order, write_half
+from grader.run.records import CollectedTest
+from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
+from grader.run.session import Session
+from grader.run.verdict import Verdict
+
+_LOAD = "grader.run.orders:load"
+_NOT_AGAIN = f"{FILE} can't be imported a second time."
+
+
+class RecordedTests:
+    """The tests of problems that are written with `grader.run.checks`.
+
+    Args:
+        tests: all tests; those of other problems are left alone.
+        boundary: behind which students' code runs.
+    """
+
+    def __init__(self, tests: Iterable[CollectedTest], boundary: Boundary) -> None:
+        self._tests = [*tests]
+        self._boundary = boundary
+        problems = {test.problem.id: test.problem for test in self._tests}
+        self._halves = {
+            (id, hidden): Preloaded(_LOAD, partial(write_half, problem, hidden=hidden))
+            for id, problem in problems.items()
+            if has_checks(problem)
+            for hidden in (False, True)
+        }
+        self._expected: dict[tuple[CollectedTest, int], Expectation] = {}
+
+    def has(self, problem: Problem) -> bool:
+        """Return whether a problem's tests can run in workers."""
+        return (problem.id, False) in self._halves
+
+    def run(
+        self, session: Session, problem: Problem, file: StudentFile, budget: SubmissionBudget
+    ) -> list[str]:
+        """Run all tests of a problem on a file; the session keeps the results.
+
+        Args:
+            session: where the results go.
+            problem: whose tests.
+            file: the student's.
+            budget: how long it may take.
+
+        Returns:
+            What the file tried while it was loaded, in sentences.
+        """
+        tests = [test for test in self._tests if test.problem == problem]
+        run = _Run(self, session, file.source or b"", budget)
+        if file.source is None:
+            status = Status.ERROR if file.bad else Status.MISSING
+            run.cannot_load = Verdict(status, file.reason)
+        chosen = session.choose(tests)
+        by_worker = sorted(chosen, key=_kind)  # stable, so in the order of the file
+        for _, some in groupby(by_worker, key=_kind):
+            run.all_of([*some])
+        for test in chosen:
+            keep(test, session, *run.found[test])
+        return run.tried
+
+    def expected(self, test: CollectedTest, seed: int) -> Expectation:
+        """Return what a worker's record of a test is judged by in runs with this seed."""
+        if (test, seed) not in self._expected:
+            session = Session(_Reference(test), hidden=True, seed=seed, diagnose=False)
+            self._expected[test, seed] = expect(test, session)
+        return self._expected[test, seed]
+
+    def recorder(
+        self,
+        tests: Sequence[CollectedTest],
+        seed: int,
+        source: bytes,
+        budget: SubmissionBudget,
+    ) -> Recorder:
+        """Return the connection to a new worker that runs these tests, all of one kind."""
+        steps = order([(test, self.expected(test, seed)) for test in tests], seed)
+        first = tests[0]
+        half = self._halves[first.problem.id, first.hidden]
+        return self._boundary.record(half, steps, source, first.forbidden, budget)
+
+
+def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
+    """Return what tests have in common that can run in one worker."""
+    return test.hidden, test.forbidden
+
+
+class _Reference:
+    """Gives the reference to a test."""
+
+    def __init__(self, test: CollectedTest) -> None:
+        self._test = test
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> object:
+        """Return it."""
+        return self._test.tests.solution
+
+    def forget(self, problem: Problem) -> None:
+        """Do nothing: it keeps nothing between calls."""
+
+
+@dataclass
+class _Run:
+    """The tests of one problem on one file.
+
+    Attributes:
+        tests: starts workers and knows what is expected.
+        session: says which seed.
+        source: the file.
+        budget: how long it may take.
+        found: for each test that ran how it ended, and its seconds.
+        tried: what the file tried while it was loaded.
+        cannot_load: how all tests end if the file can't be used.
+        timeouts: how many tests did not come to an end.
+    """
+
+    tests: RecordedTests
+    session: Session
+    source: bytes
+    budget: SubmissionBudget
+    found: dict[CollectedTest, tuple[Verdict, float]] = field(default_factory=dict)
+    tried: list[str] = field(default_factory=list)
+    cannot_load: Verdict | None = None
+    timeouts: int = 0
+
+    def all_of(self, tests: list[CollectedTest]) -> None:
+        """Run tests of one kind, in as many workers as it takes."""
+        left = tests
+        while left:
+            if self.timeouts >= MOST_TIMEOUTS:
+                self.cannot_load = self.cannot_load or Verdict(Status.TIMEOUT, GIVEN_UP)
+            if self.cannot_load:
+                self.found |= dict.fromkeys(left, (self.cannot_load, 0.0))
+                return
+            for test, found, seconds in self._in_one_worker(left):
+                self.found[test] = found, seconds
+                self.timeouts += found.status is Status.TIMEOUT
+            left = [test for test in left if test not in self.found]
+
+    def _in_one_worker(
+        self, tests: list[CollectedTest]
+    ) -> Iterator[tuple[CollectedTest, Verdict, float]]:
+        """Yield how tests end, as long as their worker can be used."""
+        seed = self.session.seed
+        try:
+            recorder = self.tests.recorder(tests, seed, self.source, self.budget)
+        except WorkerFailure as failure:
+            self.cannot_load = _not_imported(failure)
+            return
+        try:
+            self._load(recorder, hidden=tests[0].hidden)
+            for test in tests if self.cannot_load is None else ():
+                try:
+                    message, seconds = recorder.receive()
+                except WorkerFailure as failure:
+                    yield test, Verdict(failure.status, str(failure)), 0.0
+                    return
+                expected = self.tests.expected(test, seed)
+                found = verdict(test, expected, message, quotes=not test.hidden)
+                yield test, found, seconds
+                if found.status is Status.BAD_OUTPUT:
+                    return
+        finally:
+            recorder.close()
+
+    def _load(self, recorder: Recorder, *, hidden: bool) -> None:
+        """Read how loading the file ended; of what a worker says that has hidden tests, no text."""
+        try:
+            report = LoadReport.read(recorder.receive()[0])
+            attempts = sentences_on(report.attempts)
+        except WorkerFailure as failure:
+            self.cannot_load = _not_imported(failure)
+        except (BadRecord, ProtocolError):
+            self.cannot_load = _not_imported(WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}."))
+        else:
+            self.tried += [] if hidden else attempts
+            cannot_load = report.cannot_load()
+            if cannot_load is not None:
+                text = _NOT_AGAIN if hidden else str(cannot_load)
+                self.cannot_load = Verdict(cannot_load.status, text)
+
+
+def _not_imported(failure: WorkerFailure) -> Verdict:
+    return Verdict(failure.status, f"{FILE} can't be imported. {failure}")

@@ -1,0 +1,164 @@
+"""Orders to a worker: which tests it runs on a student's file. Both sides' part of it is here.
+
+A worker holds one half of a problem's tests. It has no salt, so the seeds come with the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from grader.code.course_modules import modules_used
+from grader.code.loading import judge_load
+from grader.course import MANIFEST, SUBMISSION_FILE, Problem
+from grader.errors import CannotLoad
+from grader.result import Status
+from grader.run.collecting import collect
+from grader.run.encoding import BadRecord, Encoder
+from grader.run.judging import Expectation, answer
+from grader.run.records import CollectedTest
+from grader.run.runner import Seeds, seeds_for
+from grader.run.session import Session
+from grader.run.unknown import ORACLES, UNKNOWN, without_oracles
+from grader.text import plain
+
+_MOST_TEXT = 4000
+_MOST_NAME = 100
+
+
+# The trusted side
+
+
+class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
+    """A worker's first message: how loading the student's file ended.
+
+    Attributes:
+        status: why it can't be used; None if it can.
+        text: what the student reads about that.
+        attempts: what the file tried meanwhile, each as kind and name.
+    """
+
+    status: Status | None = None
+    text: Annotated[str, Meta(max_length=_MOST_TEXT)] = ""
+    attempts: Annotated[
+        list[tuple[str, Annotated[str, Meta(max_length=_MOST_NAME)]]], Meta(max_length=5)
+    ] = []
+
+    @classmethod
+    def read(cls, message: bytes) -> LoadReport:
+        """Read a message that student code may have written.
+
+        Raises:
+            BadRecord: it is none.
+        """
+        try:
+            return msgspec.json.decode(message, type=cls)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise BadRecord("it cannot be read") from error
+
+    def cannot_load(self) -> CannotLoad | None:
+        """Return why the file can't be used, or None."""
+        if self.status in (None, Status.PASSED, Status.INTERNAL):
+            return None
+        return CannotLoad(self.status, plain(self.text))
+
+
+def order(tests: Iterable[tuple[CollectedTest, Expectation]], seed: int) -> bytes:
+    """Return an order to run these tests in a run with this seed."""
+    steps = []
+    for test, expected in tests:
+        seeds = seeds_for(test, seed)
+        steps.append((test.id, seeds.state, seeds.rng, expected.inputs))
+    return msgspec.msgpack.encode(steps)
+
+
+def write_half(problem: Problem, folder: Path, *, hidden: bool) -> None:
+    """Write what a worker has to know of a problem's tests, and nothing that knows right answers.
+
+    Args:
+        problem: the problem.
+        folder: where to write it: a course with one problem.
+        hidden: whether hidden tests are in it; visible ones always are.
+    """
+    root = problem.folder.parents[1]
+    text = problem.test_file.read_text(encoding="utf-8")
+    first = problem.first_hidden_line()
+    if not hidden and first is not None:
+        text = "\n".join(text.splitlines()[: first - 1])
+    problems = problem.folder.parent
+    used = modules_used([text.encode()], problems, without=ORACLES)
+    data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
+    for path in {*used, *data, *problems.glob("*/__init__.py")}:
+        _write(folder / path.relative_to(root), path.read_bytes())
+    _write(folder / problem.test_file.relative_to(root), text.encode())
+    _write(folder / MANIFEST, (root / MANIFEST).read_bytes())
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+# The worker's side
+
+
+def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
+    """Load the tests in a folder that `write_half` wrote, and return what runs an order of them."""
+    (path,) = Path(folder).glob("problems/*/test_*.py")
+    with without_oracles():
+        tests = collect([Problem(path.parent)], Path(folder))
+    tests[0].tests.__dict__["solution"] = UNKNOWN
+    for test in tests:  # what is read from files is read now
+        _ = test.forbidden, test.tests.values
+    by_id = {test.id: test for test in tests}
+
+    def run_tests(order: bytes, loaded: Any) -> Iterator[bytes]:
+        yield _report(loaded)
+        session = Session(_ModuleOpener(loaded.module), hidden=True, diagnose=False)
+        for id, state, rng, inputs in msgspec.msgpack.decode(order):
+            seeds = Seeds(state, rng)
+            yield _message(by_id[id], session, inputs, seeds, loaded.called)
+
+    return run_tests
+
+
+class _ModuleOpener:
+    """Gives the module that the student's file became."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> ModuleType:
+        """Return it."""
+        return self._module
+
+    def forget(self, problem: Problem) -> None:
+        """Do nothing: nobody asks for another one."""
+
+
+def _report(loaded: Any) -> bytes:
+    report = LoadReport(attempts=loaded.attempts)
+    if loaded.error is not None:
+        try:
+            cannot_load = judge_load(loaded.error, Path(SUBMISSION_FILE))
+            report.status, report.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
+        except BaseException:  # what the exception does when it is looked at
+            report.status, report.text = Status.ERROR, _HOSTILE
+    return msgspec.json.encode(report)
+
+
+def _message(
+    test: CollectedTest, session: Session, inputs: bytes, seeds: Seeds, called: list[str]
+) -> bytes:
+    try:
+        return answer(test, session, inputs, seeds, called)
+    except BaseException:  # what it raised or returned does this when it is looked at
+        return Encoder().message([test.id, [], Status.ERROR.value, _HOSTILE])
+
+
+_HOSTILE = "Your code raised an exception that cannot be read."

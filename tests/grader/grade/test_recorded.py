@@ -1,0 +1,285 @@
+"""Tests that run in the process of the student's code: what it holds, and what it can forge."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.boundary.boundary import Boundary
+from grader.boundary.starting import TemplateProcess
+from grader.course import Course, own_course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult, Status
+from grader.run.judging import has_checks
+from grader.run.orders import write_half
+from tests.lent import lent_boundary
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+PASSED, FAILED, CRASH, TIMEOUT = Status.PASSED, Status.FAILED, Status.CRASH, Status.TIMEOUT
+
+Grade = Callable[[str], ProblemResult]
+
+
+@pytest.fixture(scope="module")
+def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
+    with lent_boundary(origin, call_seconds=1.5, memory_mb=256) as boundary:
+        yield boundary
+
+
+@pytest.fixture(scope="module")
+def recorded_course(
+    tmp_path_factory: pytest.TempPathFactory, new_recorded_course: Callable[[Path], Course]
+) -> Course:
+    return new_recorded_course(tmp_path_factory.mktemp("recorded") / "course")
+
+
+@pytest.fixture(scope="module")
+def grade(recorded_course: Course, boundary: Boundary) -> Grade:
+    """Grade a file of the small course."""
+    grader = Grader(recorded_course, Settings(), boundary, by_records=True)
+
+    def graded(source: str) -> ProblemResult:
+        file = StudentFile(textwrap.dedent(source).encode())
+        return grader.grade(Submission("ada", {"01-doubling": file})).problems[0]
+
+    return graded
+
+
+def statuses(result: ProblemResult) -> list[Status]:
+    return [test.status for test in result.tests]
+
+
+RIGHT = "def double(x): return x + x\n"
+
+
+def test_a_right_file_passes_and_a_wrong_one_fails(grade: Grade) -> None:
+    assert statuses(grade(RIGHT)) == [PASSED] * 3
+    result = grade("def double(x): return 3 * x")
+    assert statuses(result) == [FAILED] * 3
+    assert result.tests[0].message.startswith("double(x)")
+
+
+def test_a_file_that_cannot_be_loaded_is_named_once_for_all(grade: Grade) -> None:
+    result = grade("import nothing_of_that_name")
+    assert statuses(result) == [Status.ERROR] * 3
+    assert len({test.message for test in result.tests}) == 1
+    assert "stops while it is being imported" in result.tests[0].message
+    assert statuses(grade("import os; os._exit(0)")) == [CRASH] * 3
+
+
+def in_the_second(what: str) -> str:
+    return f"import os, time\ndef double(x):\n    if len(x) == 2: {what}\n    return x + x\n"
+
+
+@pytest.mark.parametrize(
+    ("what", "status"),
+    [("os._exit(0)", CRASH), ("os.abort()", CRASH), ("time.sleep(100)", TIMEOUT)],
+)
+def test_a_worker_that_ends_or_hangs_costs_its_test_only(
+    grade: Grade, what: str, status: Status
+) -> None:
+    assert statuses(grade(in_the_second(what))) == [PASSED, status, PASSED]
+
+
+def test_after_two_endless_tests_the_others_do_not_run(grade: Grade) -> None:
+    result = grade("def double(x):\n    while True: pass")
+    assert statuses(result) == [TIMEOUT] * 3
+    assert result.tests[2].message.startswith("Not run: two tests before")
+
+
+# Messages that student code writes
+
+FORGER = """
+import gc, json, struct
+gc.unfreeze()
+
+def namespace(function):
+    return next(
+        o.__globals__ for o in gc.get_objects()
+        if type(o).__name__ == "function" and o.__name__ == function
+    )
+
+def double(x): return 3 * x
+
+recording = namespace("send_frame")
+main = namespace("load_compiler")["recording"].main.__globals__
+send, sent = main["send_frame"], []
+
+def passed(test):
+    text = json.dumps([test, [], "passed", ""]).encode()
+    return struct.pack("<II", len(text), 0) + text
+"""
+
+FORGERIES = {
+    "empty records": """
+        def forge(channel, message):
+            sent.append(message)
+            tests = ["test_doubles[1]", "test_doubles[2]", "test_hidden"]
+            send(channel, message if len(sent) == 1 else passed(tests[(len(sent) - 2) % 3]))
+        """,
+    "each message twice": """
+        def forge(channel, message):
+            send(channel, message)
+            send(channel, message)
+        """,
+    "of another test": """
+        def forge(channel, message):
+            sent.append(message)
+            send(channel, message if len(sent) == 1 else passed("test_other"))
+        """,
+    "no message at all": """
+        def forge(channel, message):
+            sent.append(message)
+            if len(sent) == 1: send(channel, message)
+        """,
+    "one that is too long": """
+        def forge(channel, message):
+            sent.append(message)
+            if len(sent) == 1: send(channel, message)
+            else: channel.sendall(bytes([255] * 8))
+        """,
+    "no report of loading": """
+        def forge(channel, message):
+            send(channel, b'{"status": "passed", "text": 1}')
+        """,
+    "a text without end": """
+        def forge(channel, message):
+            sent.append(message)
+            text = json.dumps(["test_doubles[1]", [], "error", "x" * 10**7, ["y"] * 10**6]).encode()
+            forged = struct.pack("<II", len(text), 0) + text
+            send(channel, message if len(sent) == 1 else forged)
+        """,
+    "a check that does nothing": """
+        def forge(channel, message):
+            send(channel, message)
+        namespace("judge_value")["_record"] = lambda *given, **more: None
+        """,
+    "records in another order": """
+        def forge(channel, message):
+            sent.append(message)
+            if len(sent) == 1: send(channel, message)
+            if len(sent) == 3: send(channel, sent[2]), send(channel, sent[1])
+        """,
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_message_earns_nothing(grade: Grade, forgery: str) -> None:
+    taken = "\nmain['send_frame'] = forge\n"
+    result = grade(FORGER + textwrap.dedent(forgery) + taken)
+    assert result.points == 0
+    assert Status.INTERNAL not in statuses(result)
+    assert Status.ERROR not in statuses(result) or "text without" in forgery or "10**7" in forgery
+    assert all(0 < len(test.message) < 5000 for test in result.tests)
+
+
+# What a process of student code holds
+
+SEARCH = """
+import gc, sys, types
+
+def strings(words):
+    gc.unfreeze()
+    seen, found, waiting = set(), [], [*gc.get_objects(), *sys.modules.values()]
+    frame = sys._getframe()
+    while frame: waiting.append(frame); frame = frame.f_back
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or thing is words: continue
+        seen.add(id(thing))
+        if type(thing) in (str, bytes):
+            text = thing if type(thing) is str else thing.decode("latin-1")
+            found += [word for word in words if word in text]
+        elif type(thing) is types.CodeType:
+            waiting += [thing.co_consts, thing.co_names, thing.co_varnames, thing.co_name]
+        else:
+            waiting += gc.get_referents(thing)
+    return sorted({*found})
+
+def double(x):
+    found = strings([word[::-1] for word in REVERSED])
+    if found: raise ValueError(" ".join(found))
+    return x + x
+"""
+
+
+def searching(*words: str) -> str:
+    return SEARCH + f"\nREVERSED = {[word[::-1] for word in words]}\n"
+
+
+SECRET = ("DOUBLED_IN_SECRET", "5a17" * 4, bytes.fromhex("5a17" * 4).decode("latin-1"))
+OF_HIDDEN = ("double is right for other numbers", "test_hidden")
+
+
+@pytest.fixture(scope="module")
+def grade_slowly(recorded_course: Course, origin: TemplateProcess) -> Iterator[Grade]:
+    """Grade a file that takes its time."""
+    with lent_boundary(origin, call_seconds=60, memory_mb=512) as boundary:
+        grader = Grader(recorded_course, Settings(), boundary, by_records=True)
+
+        def graded(source: str) -> ProblemResult:
+            submission = Submission("ada", {"01-doubling": StudentFile(source.encode())})
+            return grader.grade(submission).problems[0]
+
+        yield graded
+
+
+@pytest.mark.slow
+def test_no_worker_holds_an_oracle_or_the_salt_and_the_visible_one_no_hidden_test(
+    grade_slowly: Grade,
+) -> None:
+    result = grade_slowly(searching(*SECRET, *OF_HIDDEN, "test_doubles"))
+    # That it finds anything shows that it looks in the right places.
+    assert statuses(result) == [Status.ERROR] * 3
+    assert result.tests[0].message.startswith("ValueError: test_doubles\n")
+    assert statuses(grade_slowly(searching(*SECRET, *OF_HIDDEN)))[:2] == [PASSED] * 2
+    assert statuses(grade_slowly(searching(*SECRET))) == [PASSED] * 3
+    assert statuses(grade_slowly(searching(*OF_HIDDEN))) == [PASSED, PASSED, Status.ERROR]
+
+
+def test_what_a_hidden_worker_says_is_not_shown(grade: Grade) -> None:
+    tells = "def double(x):\n    if len(x) < 3: return x + x\n    "
+    for what in (
+        "raise ValueError(f'told {x}')",
+        "return type('told', (), {})()",
+        "assert 0, 'told'",
+    ):
+        result = grade(tells + what)
+        assert statuses(result)[:2] == [PASSED] * 2
+        assert result.tests[2].status is not PASSED
+        assert "told" not in result.tests[2].message
+        assert result.tests[2].message
+
+
+def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course, tmp_path: Path) -> None:
+    (problem,) = recorded_course.problems()
+    for hidden in (False, True):
+        folder = tmp_path / str(hidden)
+        write_half(problem, folder, hidden=hidden)
+        texts = {path.name: path.read_text() for path in folder.rglob("*.*")}
+        assert sorted(texts) == ["__init__.py", "course.toml", "test_doubling.py"]
+        assert ("test_hidden" in texts["test_doubling.py"]) == hidden
+
+
+CONVERTED = [problem.id[:2] for problem in own_course().problems() if has_checks(problem)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", CONVERTED)
+def test_each_reference_passes_in_workers(
+    origin: TemplateProcess, course: Course, number: str
+) -> None:
+    """Nothing is missing there that a test needs, and nothing that is removed."""
+    (problem,) = course.select([number])
+    with lent_boundary(origin, call_seconds=60) as boundary:
+        grader = Grader(course, Settings(), boundary, [problem.id], by_records=True)
+        file = StudentFile(course.solution(problem).read_bytes())
+        (result,) = grader.grade(Submission("reference", {problem.id: file})).problems
+    assert [test for test in result.tests if test.status is not PASSED] == []
