@@ -7,6 +7,7 @@ That is checked here, so that they can be run without pytest as well as by it.
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import pytest
 
 from grader.code.forbidden import Betrayed
 from grader.code.loading import load_module
-from grader.course import HIDDEN_MARKER, MANIFEST, Course, Problem
+from grader.course import HIDDEN_MARKER, MANIFEST, SUBMISSION_FILE, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.probe import Probe, load_probe
 from grader.errors import CourseError, InternalError
@@ -154,6 +155,16 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
             "can be given by that one's tests"
         )
     problem = Problem(path.parent)
+    _check_forbidden(problem)
+    return ProblemTests(problem, module, _salt(problem), problem.first_hidden_line())
+
+
+def _check_forbidden(problem: Problem) -> None:
+    """Check that what a problem forbids, and where, is known.
+
+    Raises:
+        CourseError: it isn't.
+    """
     try:
         for forbidden in problem.entry.all_forbidden():
             Betrayed(forbidden)
@@ -161,7 +172,11 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
         known = ", ".join(sorted({*Betrayed().traces.values()}))
         forbids = f"{problem.id} forbids {error}, which is not known"
         raise CourseError(f"{MANIFEST}: {forbids}; known are {known}") from None
-    return ProblemTests(problem, module, _salt(problem), problem.first_hidden_line())
+    stub = problem.original.read_text(encoding="utf-8")
+    for name in problem.entry.forbidden_in:
+        if not re.search(rf"^(def|class) {name}\b", stub, re.MULTILINE):
+            there = f"{SUBMISSION_FILE} has no function or class of that name"
+            raise CourseError(f"{MANIFEST}: {problem.id} has forbidden_in for '{name}'; {there}")
 
 
 def _salt(problem: Problem) -> bytes:

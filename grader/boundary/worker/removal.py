@@ -140,7 +140,7 @@ def remove(names: Iterable[str], called: list[str]) -> None:
         forbidden = forbidden_code(betrayed, function.__code__)
         if forbidden is not None:
             refuse(function, _refusal(forbidden, called))
-    if betrayed["backward"]:
+    if "autograd" in betrayed.traces.values():
         _record_nothing()
         _refuse_in_c(_refusal("autograd", called))
 

@@ -178,6 +178,40 @@ def test_what_is_forbidden_must_be_known(small_course: Course) -> None:
         collected(small_course)
 
 
+def forbid_in(course: Course, function: str) -> None:
+    """Forbid gelu in one function."""
+    with (course.root / "course.toml").open("a") as file:
+        file.write(f'\n[problems.forbidden_in]\n{function} = ["gelu"]\n')
+
+
+def test_what_is_forbidden_in_a_function_is_so_in_tests_that_name_it(small_course: Course) -> None:
+    forbid_in(small_course, "double")
+    add(
+        small_course,
+        """
+def doubled(problem):
+    return [problem.double(1) for _ in "1"]
+
+@pytest.mark.points(1)
+def test_more(problem):
+    assert doubled(problem) == [2]
+
+@pytest.mark.points(1)
+def test_other(problem):
+    assert problem
+        """,
+    )
+    forbidden = {test.name: test.forbidden for test in collected(small_course)}
+    assert forbidden["test_doubles"] == forbidden["test_more"] == ("softmax", "gelu")
+    assert forbidden["test_other"] == ("softmax",)
+
+
+def test_a_function_in_which_something_is_forbidden_must_be_known(small_course: Course) -> None:
+    forbid_in(small_course, "dubble")
+    with pytest.raises(CourseError, match="01-doubling has forbidden_in for 'dubble'"):
+        collected(small_course)
+
+
 def test_a_probe_that_can_not_be_loaded_is_named(small_course: Course) -> None:
     small_course.problems()[0].probe_file.write_text("def probe(:\n")
     first, *_ = collected(small_course)
