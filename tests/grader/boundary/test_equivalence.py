@@ -66,14 +66,14 @@ def test_equivalence(sandbox, course_suite, problem, kind, tmp_path):
     path.write_bytes(source)
 
     def remote(problem, forbidden):
-        if not opened:
+        if forbidden not in opened:
             try:
-                opened["file"] = sandbox.open(source, forbidden)
+                opened[forbidden] = sandbox.open(source, forbidden)
             except CannotLoad as reason:
-                opened["file"] = reason
-        if isinstance(opened["file"], CannotLoad):
-            raise opened["file"]
-        return opened["file"]
+                opened[forbidden] = reason
+        if isinstance(opened[forbidden], CannotLoad):
+            raise opened[forbidden]
+        return opened[forbidden]
 
     tests = one_case_of_each(course_suite)
     local = LocalFiles(lambda problem: path)
