@@ -181,7 +181,7 @@ def compare(
 
 @app.command()
 def reset(
-    problem: OneProblem,
+    problem: ThisProblem = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
 ) -> None:
     """Put a problem's stub back, and keep what you wrote in a file beside it."""
@@ -189,7 +189,7 @@ def reset(
         from grader.student.reset import put_stub_back, require_stub
 
         course = this_course()
-        chosen = course.select([problem])[0]
+        chosen = _this_problem(course, problem, "reset")
         require_stub(course, chosen)
         if chosen.stub.is_file() and not chosen.is_begun:
             print_text(f"The problem.py of {chosen.id} is the stub already.")

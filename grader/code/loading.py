@@ -118,7 +118,7 @@ def place(tb: TracebackType | None) -> str:
         return ""
     number, function, line, _ = frame
     inside = "" if function == "<module>" else f", in {function}"
-    return f"\n  {SUBMISSION_FILE}, line {number}{inside}: {line}"
+    return f"\n  {SUBMISSION_FILE}:{number}{inside}: {line}"
 
 
 def is_students(frame: FrameType) -> bool:
