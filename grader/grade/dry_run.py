@@ -133,7 +133,7 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
     """Return what would become of one problem of a submission, in a word or two."""
     if file is None:
         return ""
-    if file.bad or file.nearly:
+    if file.bad:
         state = "unclear"
     elif not file.is_there:
         return "-"
@@ -171,6 +171,6 @@ def _would(text: str) -> str:
 def _unclear(plan: Plan) -> list[str]:
     """Return what is unclear about a submission: notes, and why files can't be read."""
     files = plan.submission.files.values()
-    reasons = [file.reason for file in files if file.reason and (file.bad or file.nearly)]
+    reasons = [file.reason for file in files if file.reason and file.bad]
     notes = [note for note in plan.submission.notes if note != HANDED_IN_LATE]
     return [*notes, *dict.fromkeys(reasons)]

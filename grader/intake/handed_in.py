@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
-from grader.intake.problem_names import before_reupload, is_bare
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,6 @@ class StudentFile:
         bad: whether the file is there but can't be used, rather than missing.
         late: whether the platform says that it came late.
         handed_in: when it came, in ISO 8601; empty where no platform said it.
-        nearly: whether it is missing or the stub, and another is there that may have been meant.
     """
 
     source: bytes | None
@@ -28,7 +26,6 @@ class StudentFile:
     bad: bool = False
     late: bool = False
     handed_in: str = ""
-    nearly: bool = False
 
     @property
     def is_there(self) -> bool:
@@ -55,6 +52,7 @@ class Submission:
         identity: who it is, the same in every run; the name where nothing else is given.
         full_name: the student's name, as the platform or the folder says it.
         handed_in_as: what the folder or the archive is called.
+        is_untold: whether nothing tells which problem a Python file in it is for.
     """
 
     name: str
@@ -66,6 +64,7 @@ class Submission:
     identity: str = ""
     full_name: str = ""
     handed_in_as: str = ""
+    is_untold: bool = False
 
     def __post_init__(self) -> None:
         """Let the name be the identity where that is not given."""
@@ -80,11 +79,6 @@ class Submission:
     def is_read(self) -> bool:
         """Whether a file was read for any problem."""
         return any(file.source is not None for file in self.files.values())
-
-    @property
-    def has_bare_file(self) -> bool:
-        """Whether there is a file that could be used if its problem were given."""
-        return any(is_bare(before_reupload(name)) for name in self.unused)
 
     def only(self, ids: Iterable[str]) -> Submission:
         """Return the same submission with some of its problems."""
@@ -110,15 +104,24 @@ class Intake:
     is_whole: bool = False
     without_problem: str = ""
 
-    def require_a_problem(self) -> None:
-        """Make sure that most submissions do not hold just a file that tells no problem.
+    def require_work(self) -> None:
+        """Make sure that there is something to grade in a class.
 
-        Otherwise `--problem` was forgotten, and most would get 0 points in every problem.
+        Otherwise `--problem` was forgotten, or the class is arranged in a way that is not
+        understood, and everybody would get 0 points.
 
         Raises:
-            UsageError: most have such files alone.
+            UsageError: no file of two submissions or more was found, or most have only files that
+                tell no problem.
         """
         read = sum(each.is_read for each in self.submissions)
-        bare = sum(each.has_bare_file and not each.is_read for each in self.submissions)
-        if self.without_problem and bare > read:
+        untold = sum(each.is_untold and not each.is_read for each in self.submissions)
+        if self.without_problem and untold > read:
             raise UsageError(f"Nothing was graded. {self.without_problem}")
+        if len(self.submissions) > 1 and not read:
+            first = self.submissions[0]
+            reason = next((file.reason for file in first.files.values()), "")
+            raise UsageError(
+                f"Nothing was graded: in none of {len(self.submissions)} submissions a file was "
+                f"found that can be graded. {first.shown_name}: {reason}"
+            )

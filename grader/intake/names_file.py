@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
 from grader.files import column_names, read_rows
 from grader.intake.problem_names import problem_from_name
-from grader.intake.tree import Kind, TreeEntry, Wanted
 from grader.text import quoted
 
 NAMES_FILE = "names.csv"
@@ -87,52 +85,3 @@ def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
         if found and means.strip():
             lines.append((line, (found, means.strip())))
     return lines
-
-
-class Renaming:
-    """Shows files and folders by what they mean.
-
-    Args:
-        problems: for what a file or a folder is called, the id of its problem.
-    """
-
-    def __init__(self, problems: Mapping[str, str]) -> None:
-        self._problems = problems
-        self._read: dict[str, str] = {}
-
-    def notes(self) -> list[str]:
-        """Return a sentence about what was renamed."""
-        read = [f"{quoted(name)} is {id}" for name, id in self._read.items()]
-        return [f"By {NAMES_FILE}: {', '.join(read)}."] if read else []
-
-    def shown(self, entry: TreeEntry) -> TreeEntry:
-        """Return a file or a folder with all that is in it by what it means."""
-        if not self._problems:
-            return entry
-        opening = entry.open_archive
-        return replace(
-            entry,
-            list_children=lambda: self._children(entry),
-            open_archive=opening and (lambda wanted: self._opened(entry, wanted)),
-        )
-
-    def _opened(self, archive: TreeEntry, wanted: Wanted) -> TreeEntry:
-        assert archive.open_archive is not None
-        return self.shown(archive.open_archive(wanted))
-
-    def _children(self, folder: TreeEntry) -> list[TreeEntry]:
-        children = list(folder.list_children())
-        names = {child.name: self._name(child, folder.name) for child in children}
-        # What is there by its own name already, or could be two, is left for the student to say.
-        count = list(names.values())
-        clear = {n: new for n, new in names.items() if new == n or count.count(new) == 1}
-        for name, new in clear.items():
-            if new != name:
-                self._read[name] = self._problems[unicodedata.normalize("NFC", name)]
-        return [self.shown(c.meaning(clear.get(c.name, c.name))) for c in children]
-
-    def _name(self, entry: TreeEntry, around: str) -> str:
-        problem = self._problems.get(unicodedata.normalize("NFC", entry.name), "")
-        if not problem or entry.is_archive or entry.kind is not Kind.FILE:
-            return problem if problem and entry.kind is Kind.FOLDER else entry.name
-        return SUBMISSION_FILE if around == problem else f"{problem}.py"

@@ -10,7 +10,7 @@ _NOISE = {
     *{".idea", ".vscode", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"},
     *{"Thumbs.db", "desktop.ini"},
 }
-_MINOR = (".", "test_", "README", "explore.py", "probe.py")
+_MINOR = (".", "test_", "README", "explore.py", "probe.py", "conftest.py", "__init__.py")
 
 
 def is_noise(name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from grader.course import SUBMISSION_FILE
 from grader.intake.handed_in import Submission
 from grader.intake.layout import Layout
 from grader.intake.problem_names import Problems
@@ -24,16 +23,16 @@ def summary(layout: Layout, submissions: Sequence[Submission]) -> str:
     return f"{layout.title}: {', '.join(parts)}."
 
 
-def bare_files(submissions: Iterable[Submission], problems: Problems) -> str:
+def untold(submissions: Iterable[Submission], problems: Problems) -> str:
     """Return a hint if there are files that could be used if their problem were given."""
-    count = sum(submission.has_bare_file for submission in submissions)
-    return have_bare_files(count, problems) if count and not problems.given else ""
+    count = sum(each.is_untold and not each.is_read for each in submissions)
+    return have_untold_files(count, problems) if count and not problems.given else ""
 
 
-def have_bare_files(count: int, problems: Problems) -> str:
+def have_untold_files(count: int, problems: Problems) -> str:
     """Return the hint that this many submissions have such a file."""
     have = f"{counted(count, 'submission')} {'has' if count == 1 else 'have'}"
-    return f"{have} a {SUBMISSION_FILE} that tells no problem. {name_it(problems)}."
+    return f"{have} a Python file that tells no problem. {name_it(problems)}."
 
 
 def name_it(problems: Problems) -> str:

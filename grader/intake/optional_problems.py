@@ -12,8 +12,8 @@ from grader.intake.handed_in import Submission
 def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
     """Return a submission without the optional problems that were left out, or are the stub.
 
-    A file whose name was nearly right was meant to be graded: why it was not is told among the
-    notes. So it is where something else was handed in for one problem alone.
+    Where something else was handed in for one problem alone, that it was not found is among the
+    notes.
 
     Args:
         submission: as it was read.
@@ -23,7 +23,7 @@ def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Subm
     files = {id: file for id, file in submission.files.items() if id not in skipped}
     alone = len(submission.files) == 1 and bool(submission.unused)
     meant = [submission.files[id] for id in submission.files if id in skipped]
-    told = [f.reason for f in meant if f.source is None and (f.nearly or alone)]
+    told = [f.reason for f in meant if f.source is None and alone]
     return replace(submission, files=files, notes=[*submission.notes, *told])
 
 

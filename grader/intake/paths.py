@@ -11,19 +11,19 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from grader.course import SUBMISSION_FILE
 from grader.errors import SubmissionError
 from grader.intake import disk, notices
 from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix, without_suffix
-from grader.intake.class_folder import has_work, submissions_in
+from grader.intake.class_folder import has_work, python_files, submissions_in
+from grader.intake.collect import wanted
 from grader.intake.layout import Layout, Work, plain_work, unmatched_file
+from grader.intake.noise import is_minor
 from grader.intake.platforms.registry import recognise, recognise_part
-from grader.intake.problem_names import Problems
-from grader.intake.survey import Role, Survey, survey
+from grader.intake.problem_names import ALL_PROBLEMS, Problems
 from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry
-from grader.intake.wanted import wanted
 from grader.text import quoted
 
 _AS_ONE = (
@@ -78,7 +78,7 @@ def _opened(path: Path, found: TreeEntry, problems: Problems) -> Iterator[TreeEn
     with ExitStack() as stack:
         if found.kind is Kind.FILE:
             try:
-                opening = disk.held_open(path.resolve(), wanted(problems))
+                opening = disk.held_open(path.resolve(), wanted)
                 found = stack.enter_context(opening)
             except BadArchive as bad:
                 found = TreeEntry(found.name, Kind.OTHER, fault=str(bad), is_packed=True)
@@ -138,12 +138,31 @@ def _layout_at(
         if several:
             return Layout("", [_itself(found)])
         raise SubmissionError(f"{path} {refused}; {_what_to_give(problems)}") from None
+    if not several and not layout.title:
+        _refuse_flat(path, found, problems)
     if not layout.works:
         hint = ""
-        if has_work(survey(found, problems.known), bare=True):
+        if has_work(found, problems, bare=True):
             hint = f". It has a {SUBMISSION_FILE}. {notices.name_it(problems)}"
         raise SubmissionError(f"{path} holds no submissions; {_what_to_give(problems)}{hint}")
     return _alone(path, given, layout, problems, several=several)
+
+
+def _refuse_flat(path: Path, found: TreeEntry, problems: Problems) -> None:
+    """Refuse the files of several students that are in one folder.
+
+    Raises:
+        SubmissionError: there are only such files.
+    """
+    children = found.children()
+    code = python_files(children)
+    is_flat = len(code) > 1 and all(each.is_plain_file for each in children)
+    if is_flat and not has_work(found, problems, bare=True):
+        raise SubmissionError(
+            f"{path} holds {len(code)} Python files and no folders. If they are several "
+            "students', put what each student handed in into a folder of the student's name, and "
+            "give the folder of these; if not, keep the one that is to be graded."
+        )
 
 
 def _alone(
@@ -161,20 +180,26 @@ def _alone(
 
 
 def _recognised(found: TreeEntry, problems: Problems, *, several: bool) -> Layout:
-    here = survey(found, problems.known)
     # A file that tells its problem only because that is given doesn't make it a submission.
-    if not has_work(here, bare=False) and (layout := recognise(found, problems)):
+    if not has_work(found, problems, bare=False) and (layout := recognise(found, problems)):
         return layout
-    around, students = submissions_in(here, bare=bool(problems.given), several=several)
+    bare = bool(problems.given)
+    around, students = submissions_in(found, problems, bare=bare, several=several)
     works = [_itself(found) if student is found else plain_work(student) for student in students]
     layout = Layout("", works)
     if all(student is not found for student in students):
-        layout.unmatched = [_loose_file(file.name) for file in around.scripts]
+        layout.unmatched = [_loose_file(file.name) for file in _code(around)]
     if len(students) == 1 and not problems.given:
-        layout.notes = _hidden_class(here, problems, several=several)
+        layout.notes = _hidden_class(found, problems, several=several)
     if students == [found] and not several and not layout.notes:
-        layout.notes = _maybe_class_of_one(here, works[0].name)
+        layout.notes = _maybe_class_of_one(found, problems, works[0].name)
     return layout
+
+
+def _code(folder: TreeEntry) -> list[TreeEntry]:
+    """Return the files in a folder that look like code, such as `bob.py.txt` or a notebook."""
+    plain = [each for each in folder.children() if each.is_plain_file and not is_minor(each.name)]
+    return [each for each in plain if {".py", ".ipynb"} & {*PurePath(each.name.lower()).suffixes}]
 
 
 def _loose_file(name: str) -> str:
@@ -190,23 +215,24 @@ def _itself(found: TreeEntry, *notes: str) -> Work:
     return plain_work(found, *notes, is_archive=found.is_packed)
 
 
-def _hidden_class(here: Survey, problems: Problems, *, several: bool) -> list[str]:
+def _hidden_class(folder: TreeEntry, problems: Problems, *, several: bool) -> list[str]:
     """Return a hint if what seems to be one submission is a class once its problem is given."""
-    _, given = submissions_in(here, bare=True, several=several)
-    return [notices.have_bare_files(len(given), problems)] if len(given) > 1 else []
+    _, given = submissions_in(folder, problems, bare=True, several=several)
+    return [notices.have_untold_files(len(given), problems)] if len(given) > 1 else []
 
 
-def _maybe_class_of_one(here: Survey, name: str) -> list[str]:
+def _maybe_class_of_one(folder: TreeEntry, problems: Problems, name: str) -> list[str]:
     """Return a hint if all of an archive is in one folder, which may be its student's name."""
-    inside = [seen for seen in here.seen if seen.role is not Role.MINOR]
-    is_one = here.folder.is_packed and len(inside) == 1
-    if not is_one or inside[0].role not in (Role.FOLDER, Role.ARCHIVE):
+    inside = [each for each in folder.children() if not is_minor(each.name)]
+    if not folder.is_packed or len(inside) != 1 or inside[0].is_plain_file:
         return []
-    student = inside[0].entry.name
+    student = inside[0].name
+    if student in {ALL_PROBLEMS, *problems.known}:
+        return []
     if without_suffix(student) == name:
         return []
     return [
-        f"{quoted(here.folder.name)} counts as one student's, who is called {quoted(name)} here. "
+        f"{quoted(folder.name)} counts as one student's, who is called {quoted(name)} here. "
         f"If {quoted(student)} or a folder in that has the student's name, unpack the archive and "
         "give that."
     ]

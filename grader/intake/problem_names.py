@@ -1,18 +1,24 @@
-"""Which problem a name tells: of a single file, of a folder, of an archive. One rule for all."""
+"""Which problem a name tells: of a file, a folder or an archive. One rule for all."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE, Problem
 from grader.intake.archives.kinds import without_suffix
-from grader.intake.did_you_mean import nearest_folder
+from grader.text import quoted
 
+ALL_PROBLEMS = "problems"
+"""The folder in which the course keeps its problems' folders."""
+
+_STEM = SUBMISSION_FILE.partition(".")[0]
 _REUPLOAD = re.compile(r"-[1-9]\d*(?=\.[^.]+\Z)")
+_COPY = re.compile(r"(?:-\d+|[ _]?\(\d+\)|[ _]?-?[ _]?copy(?:[ _]\d+)?)\Z", re.IGNORECASE)
+_NEAR = 0.8
 
 
 @dataclass(frozen=True)
@@ -21,64 +27,57 @@ class Problems:
 
     Attributes:
         known: the ids of all.
-        given: the only one that was handed in; empty when that isn't known.
-        around: another problem that the folder or archive around is called after, if one is given.
-        meant: what files and folders mean by `names.csv`, for their names the problems' ids.
+        given: the only one that was submitted; empty if that is not known.
+        meant: by the names of files and folders, the ids that they mean by `names.csv`.
         stubs: by their ids the problems whose stubs are known.
     """
 
     known: tuple[str, ...]
     given: str = ""
-    around: str = ""
     meant: Mapping[str, str] = field(default_factory=dict)
     stubs: Mapping[str, Problem] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def sought(self) -> tuple[str, ...]:
-        """The problems that are looked for. What is others' is told and never taken."""
+        """The problems that are looked for."""
         return (self.given,) if self.given else self.known
 
-    @cached_property
+    @property
     def others(self) -> tuple[str, ...]:
         """The problems that are known and not looked for."""
         return tuple(id for id in self.known if id not in self.sought)
 
-    @cached_property
-    def bare(self) -> str:
-        """Whose a `problem.py` is that stands in no problem's folder; empty if nobody can know."""
-        return self.around or self.given
-
-    @cached_property
-    def takes_bare(self) -> bool:
-        """Whether such a file is taken for the given problem's."""
-        return bool(self.given) and not self.around
-
-    def inside(self, name: str) -> Problems:
-        """Return what holds in a folder or an archive: its name may be that of another problem."""
-        if not self.given:
-            return self
-        stem = without_suffix(before_reupload(name))
-        told = problem_from_name(f"{stem}.py", self.known) or nearest_folder(stem, self.known)
-        return replace(self, around=told) if told and told != self.given else self
-
     def of_file(self, name: str) -> str:
-        """Return the problem that the name of a single file tells here; empty if it tells none."""
-        if meant := self.meant.get(unicodedata.normalize("NFC", name)):
-            return meant
-        return self.bare if is_bare(name) else problem_from_name(name, self.known)
-
-    def is_stub(self, id: str, source: bytes | None) -> bool:
-        """Tell whether a problem's file is the stub as it is handed out."""
-        return id in self.stubs and self.stubs[id].is_stub(source)
+        """Return the problem that the name of a Python file tells; empty if it tells none."""
+        return self.meant.get(_composed(name)) or problem_from_name(name, self.known)
 
     def of_folder(self, name: str) -> str:
-        """Return the problem whose folder is called so, if it is one that is looked for."""
-        id = self.meant.get(unicodedata.normalize("NFC", name), name)
-        return id if id in self.sought else ""
+        """Return the problem that the name of a folder or an archive tells; empty for none."""
+        stem = without_suffix(before_reupload(name))
+        return self.meant.get(_composed(name)) or problem_from_name(f"{stem}.py", self.known)
+
+    def nearly(self, name: str) -> str:
+        """Return the problem that a name may have meant; empty if it is not just one."""
+        stem = without_suffix(name).removesuffix(".py")
+        copied = problem_from_name(f"{_COPY.sub('', stem)}.py", self.known)
+        return copied or nearest_folder(stem, self.known) or nearest_problem(stem, self.known)
+
+    def nearly_folder(self, name: str) -> str:
+        """Return the problem whose folder or archive may have been meant; empty for none."""
+        return nearest_folder(without_suffix(before_reupload(name)), self.known)
+
+    def is_unwritten(self, id: str, source: bytes) -> bool:
+        """Return whether a problem's file is empty, or the stub as it is handed out."""
+        is_stub = id in self.stubs and self.stubs[id].is_stub(source)
+        return is_stub or not source.strip(b"\xef\xbb\xbf \t\r\n")
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def problem_from_name(name: str, known: Iterable[str]) -> str:
-    """Return the problem that the name of a single file tells, if it tells just one.
+    """Return the problem that the name of a Python file tells, if it tells just one.
 
     That is `01-name.py`, `01.py` or `name.py`, each with or without the word `problem` before
     or after it, with any of `-`, `_`, space and point between words, in any case. The number has
@@ -88,26 +87,80 @@ def problem_from_name(name: str, known: Iterable[str]) -> str:
         name: the file's.
         known: the ids of the problems.
     """
-    said = words_of(name)
+    if not is_python(name):
+        return ""
+    said = _words(name[:-3])
     fits = [id for id in known if said and said in {id, id[:2], id[3:]}]
     return fits[0] if len(fits) == 1 else ""
 
 
-def words_of(name: str) -> str:
-    """Return the words of a Python file's name with `-` between them, without `problem`."""
-    stem, point, ending = name.lower().rpartition(".")
-    if not point or ending != "py":
-        return ""
-    words = "-".join(re.findall("[a-z0-9]+", stem))
-    word = SUBMISSION_FILE.partition(".")[0]
-    return words.removeprefix(word).removesuffix(word).strip("-")
+def _words(stem: str) -> str:
+    """Return the words of a name with `-` between them, without `problem`."""
+    words = "-".join(re.findall("[a-z0-9]+", stem.lower()))
+    return words.removeprefix(_STEM).removesuffix(_STEM).strip("-")
+
+
+def is_python(name: str) -> bool:
+    """Return whether a file is called as Python code."""
+    return name.lower().endswith(".py")
 
 
 def is_bare(name: str) -> bool:
-    """Tell whether a file is called `problem.py`, which tells no problem by itself."""
+    """Return whether a file is called `problem.py`, which tells no problem by itself."""
     return name.lower() == SUBMISSION_FILE
 
 
 def before_reupload(name: str) -> str:
     """Return what a file was called before `problem-1.py` was made of a second `problem.py`."""
     return _REUPLOAD.sub("", name)
+
+
+# Names that are nearly right
+
+
+def nearest_folder(name: str, ids: Iterable[str]) -> str:
+    """Return the problem whose id a folder's name nearly is; empty if it is like none."""
+    ids = [id for id in ids if _may_be_near(name, id)]
+    near = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=_NEAR) if ids else []
+    return near[0] if near else ""
+
+
+def nearest_problem(stem: str, ids: Sequence[str]) -> str:
+    """Return the problem that the name of a file may have meant; empty if that is not just one.
+
+    A number is one only if it is alone: a name with several may hold a date.
+
+    Args:
+        stem: the name without its ending.
+        ids: the problems that it may have meant.
+    """
+    words = _words(stem)
+    numbers = [word for word in words.split("-") if word.isdecimal()]
+    holds = [id for id in ids if id[3:] in words or numbers == [id[:2]]]
+    near = difflib.get_close_matches(words, [*ids, *(id[3:] for id in ids)], n=1, cutoff=0.7)
+    found = holds or [id for id in ids if near and near[0] in (id, id[3:])]
+    return found[0] if len(found) == 1 else ""
+
+
+def is_nearly_bare(name: str) -> bool:
+    """Return whether a Python file is called nearly `problem.py`, or as a copy of it."""
+    if not is_python(name):
+        return False
+    stem = name[:-3].strip().lower()
+    return _STEM in stem or (
+        _may_be_near(stem, _STEM) and difflib.SequenceMatcher(None, stem, _STEM).ratio() > _NEAR
+    )
+
+
+def _may_be_near(name: str, other: str) -> bool:
+    """Return whether two names may be so near by their lengths; letters take long to compare."""
+    return 2 * min(len(name), len(other)) >= _NEAR * (len(name) + len(other))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question, with a space before it, about the student a name may belong to."""
+    known = list(known)
+    lowered = name.lower()
+    inside = sorted((k for k in known if len(k) > 2 and k.lower() in lowered), key=len)[-1:]
+    near = inside or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f" Did you mean {quoted(near[0])}?" if near else ""

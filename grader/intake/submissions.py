@@ -82,6 +82,7 @@ def take_in(
         intake.unmatched += [*layout.notes, *layout.unmatched]
     intake.unmatched += collisions.resolve()
     intake.unmatched += notices.in_several(intake.submissions)
-    intake.without_problem = notices.bare_files(intake.submissions, problems)
-    intake.unmatched += [intake.without_problem] if intake.without_problem else []
+    intake.without_problem = notices.untold(intake.submissions, problems)
+    is_told = any(notices.name_it(problems) in text for text in intake.unmatched)
+    intake.unmatched += [intake.without_problem] if intake.without_problem and not is_told else []
     return intake

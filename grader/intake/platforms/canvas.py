@@ -13,8 +13,8 @@ from functools import partial
 
 from grader.intake.archives.kinds import archive_suffix
 from grader.intake.layout import Layout, Work, handed_in, typed_online
-from grader.intake.platforms.download import Download, Platform, Upload, file_in, first_match
-from grader.intake.problem_names import Problems, before_reupload
+from grader.intake.platforms.download import Download, Platform, Upload, first_match
+from grader.intake.problem_names import Problems, before_reupload, is_bare
 from grader.intake.tree import Kind, TreeEntry
 from grader.text import quoted
 
@@ -58,11 +58,6 @@ def _has_most_twice(uploads: Iterable[Upload]) -> bool:
     return twice * 2 >= len(attachments) > 0
 
 
-def _uploaded_as(name: str) -> Sequence[str]:
-    called = file_in(first_match(_NAMES, name))
-    return (*called, *map(before_reupload, called))
-
-
 def _work(files: Sequence[Upload], problems: Problems) -> Work:
     first = files[0][1]
     uploads = [(child, match) for child, match in files if match["file"]]
@@ -89,7 +84,7 @@ def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Ver
     for child, match in uploads:
         before = before_reupload(match["file"])
         is_archive = archive_suffix(before) and before in names
-        is_known = problems.of_file(before) or is_archive
+        is_known = problems.of_file(before) or is_bare(before) or is_archive
         is_copy = is_known and not problems.of_file(match["file"])
         called = before if is_copy else match["file"]
         versions.setdefault(called, []).append((child, match["file"]))
@@ -117,6 +112,5 @@ def _older(versions: Iterable[Versions]) -> list[str]:
 
 PLATFORM = Platform(
     _look,
-    uploaded_as=_uploaded_as,
     may_hold=lambda name, part: first_match(_NAMES, part.name) is not None,
 )

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 from grader.intake.archives.kinds import without_suffix
-from grader.intake.did_you_mean import did_you_mean
 from grader.intake.layout import Layout, Work
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.platforms.times import iso_time
-from grader.intake.problem_names import Problems
+from grader.intake.problem_names import Problems, did_you_mean
 from grader.intake.tree import Kind, Refused, TreeEntry, gathered
 from grader.text import quoted
 

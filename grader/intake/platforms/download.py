@@ -68,24 +68,16 @@ class Platform:
         may_hold: tells whether a folder of this name can be a download that this stands in. What
             stands beside something is looked at only then.
         lists: by the names of its lists of students, the most bytes that are read of one.
-        uploaded_as: says what the name of a file in a download may have been before the platform
-            put something around it.
     """
 
     look: Callable[[Download, Problems], Layout | None]
     may_hold: Callable[[str, TreeEntry], bool]
     lists: Mapping[str, int] = field(default_factory=dict)
-    uploaded_as: Callable[[str], Sequence[str]] = lambda name: ()
 
 
 def first_match(patterns: Iterable[re.Pattern[str]], name: str) -> re.Match[str] | None:
     """Return what a whole name says by the first pattern that it fits; None if it fits none."""
     return next((match for pattern in patterns if (match := pattern.fullmatch(name))), None)
-
-
-def file_in(match: re.Match[str] | None) -> tuple[str, ...]:
-    """Return what a file was called before a platform put something around its name."""
-    return (match["file"],) if match and match["file"] else ()
 
 
 def children_or_itself(entry: TreeEntry) -> list[TreeEntry]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from grader.intake.did_you_mean import did_you_mean
 from grader.intake.layout import Layout, Work, unmatched_file
 from grader.intake.platforms.download import Download, Platform
 from grader.intake.platforms.gradescope_metadata import MAX_BYTES, METADATA, Handed, read_metadata
-from grader.intake.problem_names import Problems
+from grader.intake.problem_names import Problems, did_you_mean
 from grader.intake.tree import Kind, Refused, TreeEntry, gathered
 from grader.text import quoted
 

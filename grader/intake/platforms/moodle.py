@@ -11,7 +11,6 @@ from grader.intake.platforms.download import (
     Platform,
     Upload,
     children_or_itself,
-    file_in,
     first_match,
 )
 from grader.intake.problem_names import Problems
@@ -57,6 +56,5 @@ def _work(found: Sequence[Upload]) -> Work:
 
 PLATFORM = Platform(
     _look,
-    uploaded_as=lambda name: file_in(first_match(_NAMES, name)),
     may_hold=lambda name, part: first_match(_NAMES, part.name) is not None,
 )

@@ -57,11 +57,6 @@ def recognise_part(
     return None
 
 
-def uploaded_as(name: str) -> list[str]:
-    """Return what a file may have been called when it was uploaded, by the name it has now."""
-    return [name, *(known for platform in PLATFORMS for known in platform.uploaded_as(name))]
-
-
 def _places(found: TreeEntry) -> Iterator[Download]:
     children = found.children()
     yield Download(found.name, children)

@@ -103,14 +103,13 @@ def test_a_stub_of_part_two_is_not_handed_in(long_school: Any) -> None:
     assert [*bob.files] == ["01-doubling", SIX]
 
 
-def test_a_file_that_may_have_been_meant_is_told(long_school: Any) -> None:
+def test_a_file_that_may_have_been_meant_is_read(long_school: Any) -> None:
     long_school.hand_in("ada", long_school.right, SIX)
     file = long_school.folder / "ada" / SIX / "problem.py"
     file.rename(file.with_name("problem (1).py"))
     ada, _ = long_school.submissions()
-    assert [*ada.files] == ["01-doubling"]
-    (note,) = ada.notes
-    assert note.startswith(f"There is no problem.py in {SIX}. There is ")
+    assert [*ada.files] == ["01-doubling", SIX]
+    assert ada.notes == [f"'{SIX}/problem (1).py' was read as {SIX}."]
 
 
 def test_an_archive_that_cannot_be_read_is_no_zero_in_part_two(
@@ -127,7 +126,7 @@ def test_an_archive_that_cannot_be_read_is_no_zero_in_part_two(
     ("name", "told"),
     [
         (f"{SIX}/problem.py", ""),
-        (f"{SIX}/problem (1).py", "it has to be called problem.py"),
+        (f"{SIX}/problem (1).py", "was read as"),
         ("problem.txt", "There is no problem.py"),
         ("01-doubling/problem.py", ""),  # a whole repository without it
     ],
@@ -141,7 +140,7 @@ def test_who_hands_in_for_it_alone_reads_why_there_is_no_mark(
     run = long_school.grade(folder=file.parents[name.count("/") + 1], only="06", is_whole=True)
     (cleo,) = run.results
     assert (cleo.problems, cleo.status) == ([], "not_attempted")
-    notes = [note for note in cleo.notes if not note.startswith("Not used")]
+    notes = [note for note in cleo.notes if not note.startswith("Not read")]
     assert [told in note for note in notes] == [True] * bool(told)
     assert long_school.graded == []
 
@@ -149,7 +148,8 @@ def test_who_hands_in_for_it_alone_reads_why_there_is_no_mark(
 def test_what_cannot_be_used_for_it_alone_is_graded_with_the_reason(long_school: Any) -> None:
     folder = long_school.folder.with_name("six")
     (folder / "cleo").mkdir(parents=True)
-    (folder / "cleo/05-heads.py").write_text(STUB)
+    (folder / "cleo/a.py").write_text("a = 1")
+    (folder / "cleo/b.py").write_text("b = 1")
     long_school.grade(folder=folder, only="06")
     assert long_school.graded == [("cleo", [SIX])]
 

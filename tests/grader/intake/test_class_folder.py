@@ -162,14 +162,14 @@ def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
     assert set(submissions) == {"01-doubling", "ada", "grace"}
     alone = submissions["01-doubling"].files["01-doubling"]
     assert alone.bad
-    assert "stands in no folder such as 01-doubling" in alone.reason
+    assert "It is not known which problem is in 'problem.py'" in alone.reason
 
 
 def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> None:
     names = ("1-doubling", "2-tripling")
     (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
     assert found.name not in names
-    assert "'1-doubling'" in found.notes[0]
+    assert found.notes == ["The work is in the folder '1-doubling'."]
 
 
 def test_a_hidden_file_is_no_work(class_folder: Path, small_course: Course) -> None:

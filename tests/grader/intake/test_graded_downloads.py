@@ -78,6 +78,25 @@ def test_the_command_grades_one_problem_after_the_other(
     ]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"ada/notes.txt": RIGHT, "bea/hw.ipynb": RIGHT},
+        {"ada/a.py": RIGHT, "ada/b.py": WRONG, "bea/c.py": RIGHT, "bea/d.py": WRONG},
+        {"ada.rar": b"Rar!", "bea.7z": b"7z"},
+    ],
+)
+@pytest.mark.parametrize("words", [("--problem", "01"), ("--problem", "01", "--dry-run")])
+def test_a_class_in_which_nothing_is_found_is_not_graded(
+    grade: Callable[..., Result], tmp_path: Path, files: Files, words: tuple[str, ...]
+) -> None:
+    done = grade(files, *words)
+    assert (done.exit_code, (tmp_path / "out/gradebook.csv").exists()) == (2, False)
+    assert "Nothing was graded: in none of 2 submissions a file was found" in (
+        " ".join(done.output.split())
+    )
+
+
 def test_the_command_suggests_the_option(grade: Callable[..., Result], tmp_path: Path) -> None:
     done = grade({"problem.py": RIGHT})
     assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)

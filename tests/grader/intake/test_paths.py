@@ -24,6 +24,7 @@ from tests.grader.intake.uploads import (
     RIGHT,
     WRONG,
     Files,
+    Take,
     as_ordinary_user,
     assert_bad,
     open_to_all,
@@ -73,6 +74,15 @@ def test_a_bad_archive_by_itself_is_a_row(tmp_path: Path, small_course: Course, 
 def test_one_file_without_the_option(tmp_path: Path, small_course: Course) -> None:
     with pytest.raises(SubmissionError, match=f"holds no submissions.*such as --problem {ID}"):
         take_in([write(tmp_path / "ada", {"problem.py": RIGHT})], small_course)
+
+
+@pytest.mark.parametrize("problem", ["", "01"])
+def test_a_flat_folder_is_refused_with_what_to_do(
+    take: Take, two_problems: Course, problem: str
+) -> None:
+    names = ["ada_lovelace_problem1.py", "kurt_goedel_problem1.py", "Noether, Emmy - problem 1.py"]
+    with pytest.raises(SubmissionError, match="into a folder of the student's name, and give"):
+        take(dict.fromkeys(names, RIGHT), problem=problem, course=two_problems)
 
 
 def test_a_path_that_is_another_problems_folder(tmp_path: Path, two_problems: Course) -> None:

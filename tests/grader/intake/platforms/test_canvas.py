@@ -8,6 +8,7 @@ from grader.course import Course
 from grader.intake.submissions import take_in
 from tests.grader.intake.uploads import (
     COURSE,
+    FILE,
     ID,
     OTHER,
     RIGHT,
@@ -40,13 +41,13 @@ def test_canvas(take: Take) -> None:
         *("anon aB3dE", "hopperada", "lovelace")
     ]
     assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
-    assert found["lovelace"].notes == [f"Read by their names: '01_doubling.py' as {ID}."]
-    assert "'problem.py', which stands in no folder such as" in found["novak"].files[ID].reason
+    assert found["lovelace"].notes == [f"'01_doubling.py' was read as {ID}."]
+    assert "not known which problem is in 'problem.py'" in found["novak"].files[ID].reason
     assert "A link was handed in; it is not graded." in found["ortega"].notes
     assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
     assert intake.unmatched == [
         "'lovelace_notes.txt' was not used; it fits no student. Did you mean 'lovelace'?",
-        "1 submission has a problem.py that tells no problem. If this was handed in for one "
+        "1 submission has a Python file that tells no problem. If this was handed in for one "
         f"problem only, name it, such as --problem {ID}.",
     ]
 
@@ -102,7 +103,7 @@ def test_canvas_uploads_again(take: Take) -> None:
                 "dan_15_92_hw.zip": zip_file({f"{ID}/problem.py": WRONG}),
                 "dan_15_93_hw-1.zip": zip_file(COURSE),
                 "eli_16_90_part-1.zip": zip_file(COURSE),
-                "eli_16_91_part-2.zip": zip_file({}),
+                "eli_16_91_part-2.zip": zip_file({FILE: WRONG}),
             }
         )
     )
@@ -111,13 +112,12 @@ def test_canvas_uploads_again(take: Take) -> None:
         "'problem_01-2.py' was read, the newest upload of 'problem_01.py', "
         "but not 'problem_01.py' and 'problem_01-1.py'."
     )
-    assert "'problem-1.py' and 'problem.py', which stand in no folder" in (
-        found["bea"].files[ID].reason
-    )
+    assert "It is not known which problem is in 'problem.py'" in found["bea"].files[ID].reason
     assert source(found["cho"]) == RIGHT
     assert "'problem_01-3.py' was read as 'problem_01.py'" in found["cho"].notes[0]
     assert source(found["dan"]) == RIGHT
-    assert "has the archives 'part-1.zip' and 'part-2.zip'" in found["eli"].files[ID].reason
+    places = f"'part-1.zip/{FILE}', 'part-2.zip/{FILE}'"
+    assert f"could be {places}; which" in found["eli"].files[ID].reason
 
 
 def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
@@ -140,7 +140,7 @@ def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
                 "bea_13_97_problem-2.py": RIGHT,
                 "cho_14_96_problem.py": RIGHT,
                 "cho_14_95_tripling.py": WRONG,
-                "dan_15_94_problem.py": RIGHT,
+                "dan_15_94_problem.py": WRONG,
                 "dan_15_93_doubling.py": RIGHT,
                 "eli_16_92_tripling.py": RIGHT,
                 "eli_16_91_tripling-1.py": RIGHT,
@@ -152,8 +152,6 @@ def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
         "'problem-1.py' was read, the newest upload of 'problem.py', but not 'problem.py'."
     ]
     assert found["bea"].notes == ["'problem-2.py' was read as 'problem.py', uploaded again."]
-    assert f"'tripling.py' is for {OTHER}" in found["cho"].notes[0]
-    assert "could be 'doubling.py' and 'problem.py'; which one counts" in (
-        found["dan"].files[ID].reason
-    )
+    assert found["cho"].notes == ["Not read: 'tripling.py'."]
+    assert "could be 'doubling.py', 'problem.py'; which one counts" in found["dan"].files[ID].reason
     assert f"'tripling.py' is for {OTHER}" in found["eli"].files[ID].reason

@@ -26,9 +26,7 @@ def test_moodle(take: Take, end: str) -> None:
     assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
     assert "A text typed online was handed in; it is not graded." in found["Bea M\u00fcller"].notes
     assert found["Group 5"].notes == [
-        "The work is in the folder 'hw'.",
-        f"Read by their names: 'problem_01.py' as {ID}.",
-        "Not used: 'notes.txt'.",
+        f"'hw/problem_01.py' was read as {ID}.",
     ]
     assert intake.recognised == ["Moodle download: 4 students, 4 files not used."]
 
@@ -38,7 +36,7 @@ def test_moodle_without_folders(take: Take) -> None:
     (found,) = take({f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}).submissions
     assert source(found) is None
     assert found.files[ID].bad
-    assert "01-doubling could be '01-doubling.py' and 'problem_01.py'" in found.files[ID].reason
+    assert "01-doubling could be '01-doubling.py', 'problem_01.py'" in found.files[ID].reason
 
 
 def test_moodle_names_with_underscores(take: Take) -> None:
