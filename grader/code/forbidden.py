@@ -75,7 +75,7 @@ _TRACES = {
     # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
     "optim": ("Optimizer", "::_fused_ada", "::_fused_sgd"),
     "clip_grad_norm_": ("clip_grad", "get_total_norm()"),
-    # What torch.func's and torch.autograd's functions end in, and derivatives that are operators.
+    # Functions that torch.func and torch.autograd call in the end, and derivatives as operators.
     "autograd": (
         "backward",
         "make_dual",
@@ -239,8 +239,8 @@ class Guard:
 
     Args:
         names: the forbidden functions, each a key of the table above.
-        may_differentiate: returns whether what runs now may use autograd though it is forbidden. A
-            test may, to find out what is right.
+        may_differentiate: returns whether the running code may use autograd though it is forbidden.
+            Tests use it to compute expected values.
 
     Attributes:
         called: the name of the first forbidden function that was called, or None. It stays set when

@@ -120,7 +120,7 @@ def is_students(frame: FrameType) -> bool:
 
 
 def not_for_a_student() -> bool:
-    """Return whether no student's code is among what led here."""
+    """Return whether no student's code is among the callers."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_students(frame):
         frame = frame.f_back

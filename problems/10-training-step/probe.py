@@ -465,7 +465,7 @@ def about_evaluation(problem):
         return torch.tensor([all(same), all(kept), any(gone)])
 
     def records():
-        with torch.inference_mode():  # PyTorch refuses to keep such weights for a backward pass
+        with torch.inference_mode():  # PyTorch refuses to store such weights for a backward pass
             model = bench()
         try:
             model.evaluate([*batches])

@@ -817,15 +817,17 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
 @pytest.mark.points(0.25)
 def test_evaluate_records_no_gradients(problem, rng):
     """evaluate runs the model without recording gradients"""
-    with torch.inference_mode():  # PyTorch refuses to keep such weights for a backward pass
+    with torch.inference_mode():  # PyTorch refuses to store such weights for a backward pass
         bench = problem.Bench(random_weights(rng), sgd=0.1)
     call = "evaluate(model, batches)"
     try:
         bench.evaluate([random_batch(rng, 2, 5)])
     except RuntimeError as error:
-        told = "PyTorch keeps all that the model computes for a backward pass. What prevents that?"
+        told = (
+            "PyTorch stores what the model computes for a backward pass. How can you prevent that?"
+        )
         require("saved for backward" not in str(error), f"{call}\n{told}")
-        if "inference tensor" not in str(error):  # nor lets it them want gradients again
+        if "inference tensor" not in str(error):  # raised by requires_grad_(), too
             raise
 
 

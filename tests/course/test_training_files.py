@@ -1,4 +1,4 @@
-"""Files for problem 10 that let PyTorch do the work get no points for it; others get all."""
+"""Files for problem 10 that let PyTorch do the work get no points for that part."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def at_home(
 
 
 def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
-    """Return what is said of the tests of those functions that may not use autograd."""
+    """Return the messages of the tests of functions that may not use autograd."""
     own = {test.id for test in suite.tests if "autograd" in test.forbidden}
     return {test.id: test.message.split(".")[0] for test in result.tests if test.id in own}
 

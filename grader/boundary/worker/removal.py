@@ -8,8 +8,8 @@ It happens before the first line of that code runs, and for good:
   reference in Python, so nothing can be found that would put the former ones back;
 - what torch has written in Python gets code that raises it, whatever name leads there;
 - other roads to the kernels (`ROADS`) are closed for all that a student may run;
-- where autograd is forbidden, no operator records anything (`_record_nothing`), so that there is
-  nothing to differentiate, whoever starts it and however.
+- where autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
+  differentiated.
 
 `refuse_later` keeps it so: it refuses what is loaded later, and what is called by its address.
 """
@@ -159,10 +159,10 @@ def _replace_kernels(betrayed: Betrayed, called: list[str]) -> None:
 
 
 def _record_nothing() -> None:
-    """Let every operator go on as if autograd were not there, in either of its modes.
+    """Replace all kernels of autograd by fallthrough kernels.
 
-    Its formulas are in the kernels of these keys and nowhere else: those of forward mode too, and
-    those that torch.func calls. TorchScript has some of its own, for what it optimizes.
+    They contain all formulas of reverse and forward mode, and torch.func calls them, too.
+    TorchScript has a second set of formulas, which it only uses when it optimizes.
     """
     torch._C._set_graph_executor_optimize(False)
     libraries: dict[str, Any] = {}
@@ -179,11 +179,11 @@ _IN_C = (
     *("retain_grad", "_jit_differentiate", "_jit_pass_create_autodiff_subgraphs"),
     *("_set_graph_executor_optimize", "_jit_set_profiling_executor", "_jit_set_profiling_mode"),
 )
-"""What starts autograd, written in C, or makes TorchScript find derivatives again."""
+"""Functions written in C that start autograd or let TorchScript compute derivatives."""
 
 
 def _refuse_in_c(refusal: Callable[..., Any]) -> None:
-    """Put a refusal in the place of functions of C, wherever torch's modules keep them."""
+    """Replace functions written in C by a refusal, in every module and type that has them."""
     gc.unfreeze()  # what is frozen would not be found
     found = [o for o in gc.get_objects() if type(o) in _C_FUNCTIONS and o.__name__ in _IN_C]
     numbers = {id(function) for function in found}

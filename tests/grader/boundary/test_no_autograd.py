@@ -1,4 +1,4 @@
-"""Where autograd is forbidden nothing of PyTorch differentiates, by whatever road."""
+"""Nothing of PyTorch differentiates where autograd is forbidden."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.grader.boundary.roads_to_gradients import HEAD, ROADS
 FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
 
 UNNAMED = {"node called", "scripted operator", "scripted autograd", "differentiated by TorchScript"}
-"""Roads that end with another exception: what they call isn't there, or TorchScript wraps it."""
+"""Roads that end with another exception: nothing was recorded, or TorchScript wraps it."""
 
 UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own"}
-"""Roads that lead past the watch at home: below it, or through nothing but products and sums."""
+"""Roads that Guard can't see: they run below it, or only call products and sums."""
 
 
 @pytest.fixture
