@@ -32,9 +32,9 @@ from grader.run.environment import require_own_packages
 from grader.text import plain, printable
 
 app = typer.Typer(
-    help="Tests and grades the exercises of a course.",
+    help="Test the exercises of a course.",
     no_args_is_help=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",  # it shows rarely used options in a panel of their own
     pretty_exceptions_enable=False,
 )
 console = Console(highlight=False)
@@ -47,9 +47,14 @@ INTERRUPTED = 130
 KILLED = 128  # and the signal's number
 
 # What several commands ask for
-SomeProblems = Annotated[list[str] | None, typer.Argument(help="such as 03; default: all")]
-OneProblem = Annotated[str, typer.Argument(help="such as 03")]
-Seed = Annotated[int, typer.Option(help="what the tests' inputs are drawn from")]
+SomeProblems = Annotated[
+    list[str] | None, typer.Argument(help="problems, for example 03; default: all")
+]
+OneProblem = Annotated[str, typer.Argument(help="problem, for example 03")]
+ThisProblem = Annotated[
+    str | None,
+    typer.Argument(help="problem, for example 03; default: the one in whose folder you are"),
+]
 
 
 def this_course() -> Course:
@@ -70,14 +75,16 @@ def _version(wanted: bool) -> None:
 def default(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="say which it is")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
     ] = False,
     course: Annotated[
         Path | None,
-        typer.Option(help="the course's folder; default: that of this grader, or the one around"),
+        typer.Option(
+            help="use the course in this folder; default: the grader's own, or the one around you"
+        ),
     ] = None,
 ) -> None:
-    """Without a command: show the progress, as `grader check` does."""
+    """Show the progress if there is no command, as `grader check` does."""
     with faults():
         require_own_packages()
         if course is not None:
@@ -92,10 +99,10 @@ def default(
 @app.command()
 def check(
     problems: SomeProblems = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden halves too")] = False,
-    seed: Seed = 0,
+    hidden: Annotated[bool, typer.Option("--hidden", help="run the hidden tests, too")] = False,
+    seed: Annotated[int, typer.Option(help="draw the inputs of the tests from this seed")] = 0,
 ) -> None:
-    """Show how far your own work in problems/ has come, and what to do next."""
+    """Test your work in problems/, and show your progress and the next step."""
     with faults():
         from grader.student.check import check as run_check
 
@@ -107,7 +114,7 @@ def check(
 @app.command()
 def watch(
     problem: Annotated[
-        str | None, typer.Argument(help="such as 03; default: the first open")
+        str | None, typer.Argument(help="problem, for example 03; default: the first open one")
     ] = None,
 ) -> None:
     """Test a problem again each time you save it."""
@@ -121,11 +128,9 @@ def watch(
 
 @app.command()
 def hint(
-    problem: Annotated[
-        str | None, typer.Argument(help="such as 03; default: where you are")
-    ] = None,
-    level: Annotated[int, typer.Argument(min=1, max=3, help="how much to tell")] = 1,
-    task: Annotated[str, typer.Option(help="only this function or class")] = "",
+    problem: ThisProblem = None,
+    level: Annotated[int, typer.Argument(min=1, max=3, help="how much to reveal")] = 1,
+    task: Annotated[str, typer.Option(help="show only the hints of this function or class")] = "",
     name: Annotated[
         bool, typer.Option("--name", help="name the mistake that your wrong answers match")
     ] = False,
@@ -161,11 +166,9 @@ def hint(
 
 @app.command()
 def compare(
-    problem: Annotated[
-        str | None, typer.Argument(help="such as 03; default: where you are")
-    ] = None,
+    problem: ThisProblem = None,
 ) -> None:
-    """Once all visible tests of a problem pass: show right files in other styles beside yours."""
+    """Show correct files in other styles beside yours, once all visible tests of a problem pass."""
     with faults():
         from grader.run.announce import loaded
         from grader.student.right_files import compare as show
@@ -178,15 +181,15 @@ def compare(
 
 @app.command()
 def reset(
-    problem: OneProblem,
-    yes: Annotated[bool, typer.Option("--yes", help="do it without asking")] = False,
+    problem: ThisProblem = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
 ) -> None:
-    """Put a problem's stub back; what you wrote is kept beside it."""
+    """Put a problem's stub back, and keep what you wrote in a file beside it."""
     with faults():
         from grader.student.reset import put_stub_back, require_stub
 
         course = this_course()
-        chosen = course.select([problem])[0]
+        chosen = _this_problem(course, problem, "reset")
         require_stub(course, chosen)
         if chosen.stub.is_file() and not chosen.is_begun:
             print_text(f"The problem.py of {chosen.id} is the stub already.")
@@ -201,11 +204,10 @@ def reset(
 
 @app.command("break")
 def break_(
-    problem: Annotated[
-        str | None, typer.Argument(help="such as 03; default: where you are")
-    ] = None,
+    problem: ThisProblem = None,
     tests: Annotated[
-        Path | None, typer.Option(help="file of tests; default: the problem's test_mine.py")
+        Path | None,
+        typer.Option(help="run this file of tests; default: test_mine.py"),
     ] = None,
 ) -> None:
     """Run your own tests on known mistakes and on correct files, and show what they catch."""

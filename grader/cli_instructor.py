@@ -14,7 +14,6 @@ import typer
 from grader.cli import (
     BAD_USAGE,
     GRADERS_FAULT,
-    Seed,
     SomeProblems,
     app,
     console,
@@ -33,50 +32,87 @@ from grader.text import counted, plain, quoted
 if TYPE_CHECKING:
     from grader.intake.handed_in import Intake
 
+_FOR_INSTRUCTORS = "For instructors and course authors"
+
 # What several of them ask for
-Seconds = Annotated[float, typer.Option(min=0.1, max=3600, help="seconds for one call")]
-MemoryLimit = Annotated[int, typer.Option(min=64, max=1_000_000, help="MB for one submission")]
-KeptApart = Annotated[Isolation, typer.Option(help="how to keep code apart")]
-Feedback = Annotated[Policy, typer.Option(help="what students read of hidden tests")]
-PartOfCourse = Annotated[str | None, typer.Option(help="only this part; default: all")]
+_RARE = "Rarely used options"
+Seconds = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        max=3600,
+        help="stop a call of a function after this many seconds",
+        rich_help_panel=_RARE,
+    ),
+]
+MemoryLimit = Annotated[
+    int,
+    typer.Option(
+        min=64,
+        max=1_000_000,
+        help="let a submission use at most this many MB",
+        rich_help_panel=_RARE,
+    ),
+]
+KeptApart = Annotated[
+    Isolation,
+    typer.Option(help="run student code in a sandbox, or in a process without confinement"),
+]
+Feedback = Annotated[Policy, typer.Option(help="show students this much of the hidden tests")]
+PartOfCourse = Annotated[
+    str | None, typer.Option(help="grade only this part of the course; default: all parts")
+]
 BookFolder = Annotated[
     Path | None,
     typer.Option(
-        "--book", help="folder of your own files, kept in git; default: book, beside the reports"
+        "--book",
+        help="read corrections.csv and your other files in this folder; default: book, beside the "
+        "reports",
     ),
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, max=1000, help="at a time; default: cores")]
+ReportsFolder = Annotated[Path, typer.Option(help="read the results in this folder")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, max=1000, help="run this many at a time; default: one for each core"),
+]
 
 
-@app.command()
+@app.command(rich_help_panel=_FOR_INSTRUCTORS)
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
-    out: Annotated[Path, typer.Option(help="folder for results and reports")],
-    book: BookFolder = None,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    timeout: Seconds = 10.0,
-    memory: MemoryLimit = 1024,
-    isolation: KeptApart = Isolation.SANDBOX,
-    feedback: Feedback = Policy.TITLES,
-    fresh: Annotated[bool, typer.Option("--fresh", help="ignore previous results")] = False,
+    out: Annotated[Path, typer.Option(help="write results and reports to this folder")],
     problem: Annotated[
         str | None,
-        typer.Option(help="the one that was handed in, such as 03; a bare problem.py is for it"),
+        typer.Option(
+            help="grade only this problem, for example 03; a bare problem.py counts as its file"
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="grade this submission alone: an identity or a name; may be repeated"),
+        typer.Option(help="grade only this submission, by identity or name; can be repeated"),
     ] = None,
     part: PartOfCourse = None,
+    book: BookFolder = None,
+    jobs: Jobs = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="say whose work was read as what, and write nothing"),
+        typer.Option("--dry-run", help="show which files would be graded as what; write nothing"),
     ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="grade everything again, and ignore kept results")
+    ] = False,
+    feedback: Feedback = Policy.TITLES,
+    isolation: KeptApart = Isolation.SANDBOX,
     scheduler: Annotated[
         str,
-        typer.Option(help="address of a dask scheduler whose workers grade; --jobs is not used"),
+        typer.Option(help="grade on the workers of the dask scheduler at this address"),
     ] = "",
+    seed: Annotated[
+        int,
+        typer.Option(help="draw the inputs of the tests from this seed", rich_help_panel=_RARE),
+    ] = 0,
+    timeout: Seconds = 10.0,
+    memory: MemoryLimit = 1024,
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, paths)
@@ -214,61 +250,63 @@ def _require_outside(out: Path, paths: list[Path]) -> None:
             )
 
 
-@app.command()
+@app.command(rich_help_panel=_FOR_INSTRUCTORS)
 def replay(
-    path: Annotated[Path, typer.Argument(help="a submission, or CLASS/NAME")],
-    test: Annotated[str, typer.Argument(help="such as test_module or 03/test_module[case]")],
-    out: Annotated[Path, typer.Option(help="folder of results and reports")] = Path("reports"),
+    path: Annotated[Path, typer.Argument(help="submission, or CLASS/NAME")],
+    test: Annotated[str, typer.Argument(help="test, for example test_module or 03/test_module")],
+    reports: ReportsFolder = Path("reports"),
+    isolation: KeptApart = Isolation.SANDBOX,
     timeout: Seconds = 10.0,
     memory: MemoryLimit = 1024,
-    isolation: KeptApart = Isolation.SANDBOX,
 ) -> None:
-    """Run one graded test again, with its seed, and show everything about it."""
+    """Run one graded test again with its seed, and show everything about it."""
     with faults():
         from grader.grade.replay import replay as replay_test
         from grader.grade.replay import report
         from grader.grade.settings import Settings
 
         settings = Settings(0, timeout, memory, isolation)
-        found = replay_test(path, test, this_course(), settings, out)
+        found = replay_test(path, test, this_course(), settings, reports)
     console.print(report(found), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(rich_help_panel=_FOR_INSTRUCTORS)
 def export(
     platform: Annotated[str, typer.Argument(help="canvas, moodle, gradescope or csv")],
-    file: Annotated[Path, typer.Argument(help="the platform's own file, as it was downloaded")],
-    reports: Annotated[Path, typer.Option("--from", help="folder of results and reports")] = Path(
-        "reports"
-    ),
+    file: Annotated[Path, typer.Argument(help="the file that you downloaded from the platform")],
+    reports: ReportsFolder = Path("reports"),
     book: BookFolder = None,
-    problem: Annotated[str, typer.Option(help="whose marks to fill in, such as 03")] = "",
+    problem: Annotated[
+        str, typer.Option(help="fill in the marks of this problem, for example 03")
+    ] = "",
     total: Annotated[
-        bool, typer.Option("--total", help="fill in the sum of all problems that were graded")
+        bool, typer.Option("--total", help="fill in the sum of all graded problems")
     ] = False,
     part: Annotated[
-        str, typer.Option(help="for --total: of which part; default: all that counts")
+        str, typer.Option(help="with --total: add up only this part of the course")
     ] = "",
-    column: Annotated[str, typer.Option(help="the column to fill in, by name or id")] = "",
-    new_column: Annotated[str, typer.Option(help="the name of a column to add")] = "",
-    id_column: Annotated[str, typer.Option(help="for csv: by which column people are known")] = "",
+    column: Annotated[str, typer.Option(help="fill in this column, by name or id")] = "",
+    new_column: Annotated[str, typer.Option(help="add a column with this name")] = "",
+    id_column: Annotated[str, typer.Option(help="for csv: match students by this column")] = "",
     by_name: Annotated[
-        bool, typer.Option("--by-name", help="for moodle: know people by their full names")
+        bool, typer.Option("--by-name", help="for moodle: match students by their full names")
     ] = False,
     scale: Annotated[
         bool, typer.Option("--scale", help="convert marks to the points of the platform's file")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="file to write; default: beside FILE, called -filled")
+        Path | None, typer.Option(help="write to this file; default: beside FILE, named -filled")
     ] = None,
     feedback: Annotated[
-        Path | None, typer.Option(help="zip to pack feedback into, for canvas and moodle")
+        Path | None,
+        typer.Option(help="for canvas and moodle: pack feedback into this zip file"),
     ] = None,
     download: Annotated[
-        Path | None, typer.Option(help="Canvas's download of submissions, which names feedback")
+        Path | None,
+        typer.Option(help="for canvas: name feedback as in this download"),
     ] = None,
 ) -> None:
-    """Fill marks into the gradebook or worksheet that a platform gave you."""
+    """Fill marks into the gradebook or worksheet that you downloaded from a platform."""
     with faults():
         from grader.grade.previous import RESULTS, load_previous
         from grader.grade.same_person import same_people
@@ -304,9 +342,9 @@ def export(
         console.print(line(text), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(rich_help_panel=_FOR_INSTRUCTORS)
 def doctor() -> None:
-    """Say what this machine has, how well it isolates, and what to do about what is missing."""
+    """Check what is installed on this machine and how well it isolates student code."""
     with faults():
         from grader.grade.doctor import examination_table, examine
 
@@ -319,38 +357,41 @@ def doctor() -> None:
 
 # For course authors
 
-author = typer.Typer(help="Prove, extend and hand out the course.", rich_markup_mode=None)
-app.add_typer(author, name="author")
+author = typer.Typer(help="Prove, extend and hand out the course.", rich_markup_mode="rich")
+app.add_typer(author, name="author", rich_help_panel=_FOR_INSTRUCTORS)
 
 
 @author.command()
 def audit(
     problems: SomeProblems = None,
     out: Annotated[
-        Path | None, typer.Option(help="folder for audit.csv: mistakes by tests")
+        Path | None,
+        typer.Option(help="write audit.csv, mistakes by tests, to this folder"),
     ] = None,
     jobs: Jobs = None,
     write_fingerprints: Annotated[
-        bool, typer.Option("--write-fingerprints", help="write fingerprints.json anew first")
+        bool, typer.Option("--write-fingerprints", help="write fingerprints.json before the audit")
     ] = False,
     equivalence: Annotated[
-        bool, typer.Option("--equivalence", help="also run all behind the boundary and compare")
+        bool, typer.Option("--equivalence", help="also run all in the sandbox, and compare")
     ] = False,
     record: Annotated[
-        Path | None, typer.Option(help="file to write how every test ends for everybody to")
+        Path | None, typer.Option(help="write the outcome of every test to this file")
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="file that --record wrote: list what ends otherwise now")
+        Path | None, typer.Option(help="list differences from this file, written by --record")
     ] = None,
     with_: Annotated[
         list[Path] | None,
-        typer.Option("--with", help="for both: submissions to run too; may be repeated"),
+        typer.Option(
+            "--with", help="also grade these, for --record and --against; can be repeated"
+        ),
     ] = None,
     show: Annotated[
-        str, typer.Option(help="only print the file of this mistake of one problem")
+        str, typer.Option(help="print the file of this mistake, and do nothing else")
     ] = "",
 ) -> None:
-    """Prove the course: what is right passes, what is wrong is caught and named."""
+    """Prove that correct files pass, and that each mistake is caught and named."""
     with faults():
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
@@ -415,10 +456,10 @@ def audit(
 
 @author.command()
 def new(
-    name: Annotated[str, typer.Argument(help="number and name, such as 12-layer-norm")],
-    part: Annotated[str, typer.Option(help="of which part; default: the last one")] = "",
+    name: Annotated[str, typer.Argument(help="number and name, for example 12-layer-norm")],
+    part: Annotated[str, typer.Option(help="add it to this part; default: the last one")] = "",
 ) -> None:
-    """Write a tiny problem to go on from; with its fingerprints it passes the audit."""
+    """Write a tiny problem to start from, which passes the audit."""
     with faults():
         from grader.author.new import new_problem
 
@@ -433,24 +474,26 @@ def new(
 
 @author.command()
 def release(
-    folder: Annotated[Path, typer.Argument(help="a new folder, or a previous copy to update")],
+    folder: Annotated[Path, typer.Argument(help="new folder, or an earlier copy to update")],
     part: Annotated[
         list[str] | None,
-        typer.Option(help="what it has, or all; default: as a previous copy, all in a new one"),
+        typer.Option(help="include this part, or all; can be repeated; default: as earlier"),
     ] = None,
     solutions: Annotated[
         bool | None,
         typer.Option(
-            help="add solutions/, for self-learners or after the deadline; default: as a previous "
-            "copy, not in a new one"
+            help="include solutions/, for self-learners or after the deadline; default: as in the "
+            "earlier copy"
         ),
     ] = None,
-    notebooks: Annotated[bool | None, typer.Option(help="with a notebook for each problem")] = None,
+    notebooks: Annotated[
+        bool | None, typer.Option(help="include a notebook for each problem")
+    ] = None,
     url: Annotated[
-        str | None, typer.Option(help="where the copy will be, for its front page")
+        str | None, typer.Option(help="show this address on the front page of the copy")
     ] = None,
 ) -> None:
-    """Write the students' copy of the course, or bring one up to date.
+    """Write the students' copy of the course, or update one.
 
     An update keeps what the copy has. A new one has all parts and no solutions.
     """
@@ -473,15 +516,17 @@ def release(
 
 @author.command()
 def gradescope(
-    folder: Annotated[Path, typer.Argument(help="where to write it")] = Path("autograder"),
+    folder: Annotated[Path, typer.Argument(help="write the archive to this folder")] = Path(
+        "autograder"
+    ),
     isolation: KeptApart = Isolation.SANDBOX,
     feedback: Feedback = Policy.TITLES,
     problem: Annotated[
-        str | None, typer.Option(help="for an assignment of this one alone, such as 03")
+        str | None, typer.Option(help="grade only this problem, for example 03")
     ] = None,
     part: PartOfCourse = None,
 ) -> None:
-    """Build the archive by which Gradescope grades with this course."""
+    """Build the archive with which Gradescope grades this course."""
     with faults():
         from grader.grade.autograder import build
 

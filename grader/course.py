@@ -495,6 +495,15 @@ def command(words: str) -> str:
     return f"uv run grader {course}{words}"
 
 
+def way_to(folder: Path) -> str:
+    """Return what to type in front of a command that is to run in `folder`."""
+    try:
+        way = os.path.relpath(folder)
+    except ValueError:  # on another drive
+        way = str(folder)
+    return "" if way == "." else f"cd {shlex.quote(way)} && "
+
+
 def own_course() -> Course:
     """Return the course to work on: what `--course` says, that of this grader, or the one around.
 

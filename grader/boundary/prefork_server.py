@@ -264,7 +264,8 @@ class PreforkServer:
             self._confine(kept, parent)
             if memory is None:
                 assert self._run_tests is not None
-                recording.main(kept, self._called or [], self._run_tests)
+                called = [] if self._called is None else self._called
+                recording.main(kept, called, self._run_tests)
             else:
                 serving.main(kept, memory, self._called)
         finally:

@@ -20,6 +20,8 @@ from grader.result import Status
 STUDENT_MODULE = "problem_"
 """How the names of modules that hold a student's code begin."""
 
+_MOST_TEXT = 4000
+
 # What the system says to code that isn't alone, and Python where there is no folder for such files.
 _REFUSED = re.compile(r"\[Errno (?:1|13)\] |can't start new thread|No usable temporary directory")
 
@@ -87,16 +89,21 @@ def _remedy(text: str) -> str:
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
 
 
+def text_of(exception: BaseException) -> str:
+    """Return an exception's text, without the end of one that nobody would read."""
+    return str(exception)[:_MOST_TEXT]
+
+
 def named(exception: BaseException) -> str:
     """Return an exception's type and text."""
-    text = str(exception)
+    text = text_of(exception)
     name = type(exception).__name__
     return f"{name}: {text}" if text else name
 
 
 def alone(exception: BaseException) -> str:
     """Return what to say where the system refuses what graded files may not do; or nothing."""
-    if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(str(exception)):
+    if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(text_of(exception)):
         return ""
     return (
         f"\n{SUBMISSION_FILE} is graded by itself: without other files, threads, network and other "
@@ -111,7 +118,7 @@ def place(tb: TracebackType | None) -> str:
         return ""
     number, function, line, _ = frame
     inside = "" if function == "<module>" else f", in {function}"
-    return f"\n  {SUBMISSION_FILE}, line {number}{inside}: {line}"
+    return f"\n  {SUBMISSION_FILE}:{number}{inside}: {line}"
 
 
 def is_students(frame: FrameType) -> bool:

@@ -36,8 +36,13 @@ def files_used(package: Path, sources: Iterable[bytes]) -> list[Path]:
 
     An import in a function counts as well. An import by a computed name does not.
     """
-    root = package.parent
-    begun = (package / "__init__.py").read_bytes()
-    modules = [p for p in modules_used([begun, *sources], root) if p.is_relative_to(package)]
-    folders = {package, *(path.parent for path in modules)}
-    return sorted({*modules, *(p for f in folders if (p := f / "__init__.py").is_file())})
+    sources = list(sources)
+    packages = {package / "__init__.py"}
+    while True:
+        begun = (path.read_bytes() for path in packages)
+        modules = modules_used([*begun, *sources], package.parent)
+        used = {path for path in modules if path.is_relative_to(package)}
+        found = packages | {p for path in used if (p := path.with_name("__init__.py")).is_file()}
+        if found == packages:
+            return sorted(used | packages)
+        packages = found

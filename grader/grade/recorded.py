@@ -19,21 +19,21 @@ from grader.boundary.recorder import Recorder
 from grader.boundary.spawn import Preloaded
 from grader.course import Problem
 from grader.intake.handed_in import StudentFile
-from grader.result import Status
+from grader.result import Isolation, Status
 from grader.run.encoding import BadRecord
 from grader.run.judging import Expectation, expect, has_checks, verdict
 from grader.run.orders import LoadReport, order, write_half
 from grader.run.records import CollectedTest
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
 from grader.run.session import Session
-from grader.run.verdict import Verdict
+from grader.run.verdict import Verdict, only_inspected
 
 _LOAD = "grader.run.orders:load"
 _NOT_AGAIN = f"{FILE} can't be imported a second time."
 
 
 class RecordedTests:
-    """The tests of problems that are written with `grader.run.checks`.
+    """The tests of problems that are written with `grader.run.checks`, in a sandbox.
 
     Args:
         tests: all tests; those of other problems are left alone.
@@ -47,7 +47,7 @@ class RecordedTests:
         self._halves = {
             (id, hidden): Preloaded(_LOAD, partial(write_half, problem, hidden=hidden))
             for id, problem in problems.items()
-            if has_checks(problem)
+            if has_checks(problem) and boundary.level is Isolation.SANDBOX
             for hidden in (False, True)
         }
         self._expected: dict[tuple[CollectedTest, int], Expectation] = {}
@@ -80,7 +80,9 @@ class RecordedTests:
         for _, some in groupby(by_worker, key=_kind):
             run.all_of([*some])
         for test in chosen:
-            keep(test, session, *run.found[test])
+            found, seconds = run.found[test]
+            found = only_inspected(found) if test.inspection_only else found
+            keep(test, session, found, seconds)
         return run.tried
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:

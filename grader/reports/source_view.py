@@ -12,7 +12,7 @@ from grader.text import plain
 MOST_LINES = 1500
 """Of a longer file a page shows its beginning."""
 
-_LINE_TOLD = re.compile(r"(?:problem\.py, |\(|^\s+)line (\d+)", re.MULTILINE)
+_LINE_TOLD = re.compile(r"(?:problem\.py:|(?:\(|^\s+)line )(\d+)", re.MULTILINE)
 _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
 
 

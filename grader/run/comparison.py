@@ -88,6 +88,13 @@ def comparison_file(course: Course, problem: Problem) -> Path:
     return course.solution(problem).with_name(COMPARE_FILE)
 
 
+def command_to_compare(problem: Problem) -> str:
+    """Return the command that compares a solved problem; empty if the course has no solutions."""
+    course = Course(problem.folder.parents[1])
+    has_solutions = comparison_file(course, problem).is_file()
+    return f"uv run grader compare {problem.id[:2]}" if has_solutions else ""
+
+
 def comparison_of(course: Course, problem: Problem) -> Comparison:
     """Return the files and the script that a solution of a problem is compared with.
 

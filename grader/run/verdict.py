@@ -13,7 +13,7 @@ import pytest
 
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.code.interrupt import DoesNotEnd
-from grader.code.loading import STUDENT_MODULE, alone, named, place, student_frame
+from grader.code.loading import STUDENT_MODULE, alone, named, place, student_frame, text_of
 from grader.code.operands import Operands, operands_of
 from grader.code.out_of_memory import out_of_memory
 from grader.code.says_stub import says_stub
@@ -116,7 +116,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
         ):
             return Verdict(Status.MISSING, _missing(module, name))
         case AssertionError():
-            text = re.split(r"\n?assert ", str(exception), maxsplit=1)[0]
+            text = re.split(r"\n?assert ", text_of(exception), maxsplit=1)[0]
             return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
         case _:
             told = place(tb) + _explained(exception, tb) + alone(exception)
@@ -127,7 +127,7 @@ def _explained(exception: BaseException, tb: TracebackType | None) -> str:
     """Return the forms of the tensors in the student's line, and the error hint."""
     forms = getattr(exception, "operands", None) or _operands(tb)
     told = ", ".join(f"{name} is {form}" for name, form in forms.items())
-    sentence = error_hint(str(exception), forms)
+    sentence = error_hint(text_of(exception), forms)
     return (f"\n  {told}" if told else "") + (f"\n{sentence}" if sentence else "")
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from grader.course import Problem, in_order
+from grader.course import Problem, in_order, way_to
 from grader.result import ProblemResult, shown, total
 from grader.student.report import next_step, whole_points
 from grader.text import printable
@@ -45,7 +42,7 @@ def show_progress(
         return todo
     text = f"{todo.id}: {next_step(results[todo])}"
     console.print(printable(text, console.encoding), markup=False)
-    console.print(f"For the details: {_to(todo.folder)}uv run pytest", markup=False)
+    console.print(f"For the details: {way_to(todo.folder)}uv run pytest", markup=False)
     console.print(f"For a hint: uv run grader hint {todo.id[:2]}", markup=False)
     return todo
 
@@ -67,15 +64,6 @@ def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
     if any(problem.part == part for problem in begun):
         return f"If you like, part {part.id} goes on"
     return f"If you like, go on to part {part.id}, {part.title}"
-
-
-def _to(folder: Path) -> str:
-    """Return what to type in front of a command that is to run in `folder`."""
-    try:
-        way = os.path.relpath(folder)
-    except ValueError:  # on another drive
-        way = str(folder)
-    return "" if way == "." else f"cd {shlex.quote(way)} && "
 
 
 def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") -> Table:

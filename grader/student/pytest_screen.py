@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from grader.course import Course, is_problem_folder
+from grader.course import is_problem_folder
 from grader.result import Status
-from grader.run.comparison import comparison_file
+from grader.run.comparison import command_to_compare
 from grader.run.plugin import STATUS, session_of
 from grader.run.session import Session
+from grader.student.place import place_of
 from grader.student.report import WIDTH, problem_report, trouble
 from grader.student.seen import Reading, SeenMistakes
 
@@ -61,19 +62,14 @@ def pytest_terminal_summary(
             encoding=encoding,
         )
         terminalreporter.write(text + "\n" * several)
-        if whole[id] and _has_more_to_see(session, id):
-            command = f"uv run grader compare {id[:2]}"
+        if place := place_of(session.problems[id], session.results[id]):
+            terminalreporter.write(f"Your code: {place}\n")
+        is_solved = whole[id] and session.results[id].passed
+        if is_solved and (command := command_to_compare(session.problems[id])):
             terminalreporter.write(f"How others write it, and what that costs: {command}\n")
     if several:
         terminalreporter.write(_progress(session, terminalreporter.hasmarkup, encoding))
     _count_tests(terminalreporter)
-
-
-def _has_more_to_see(session: Session, id: str) -> bool:
-    """Return whether a problem is solved and the course has solutions to compare it with."""
-    problem = session.problems[id]
-    course = Course(problem.folder.parents[1])
-    return session.results[id].passed and comparison_file(course, problem).is_file()
 
 
 def _remembered(

@@ -23,9 +23,11 @@ from watchfiles import watch as changed_files
 from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
 from grader.result import ProblemResult, shown
+from grader.run.comparison import command_to_compare
 from grader.student import hints
 from grader.student.ahead import changed_names, first_tests, text_of
 from grader.student.keys import keys_of_terminal
+from grader.student.place import place_of
 from grader.student.position import task_at_hand
 from grader.student.progress import invitation, progress_table
 from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
@@ -282,6 +284,10 @@ class Watch:
             result, self._printed.get(id, {}), reading=reading, width=self._width
         )
         lines = [text or wrapped(next_step(result), self._width)]
+        if place := place_of(self._problems[id], result):
+            lines.append(f"Your code: {place}")
+        if result.passed and (command := command_to_compare(self._problems[id])):
+            lines.append(f"How others write it, and what that costs: {command}")
         if self._on_screen and result.passed and (further := self._next_open()):
             listed = self._listed()
             begun = [self._problems[id] for id in listed]

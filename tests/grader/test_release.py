@@ -236,8 +236,10 @@ def test_both_projects_are_one() -> None:
     """Students run what the course was tested with: a name has one version and one meaning."""
     ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
     assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
-    for key in ("name", "version", "requires-python", "license", "scripts", "entry-points"):
+    for key in ("name", "version", "requires-python", "license", "entry-points"):
         assert theirs["project"][key] == ours["project"][key], key
+    assert theirs["project"]["scripts"] == {"grader": "grader.cli:app"}
+    assert ours["project"]["scripts"] == {"grader": "grader.cli_instructor:app"}
     assert theirs["build-system"] == ours["build-system"]
     assert theirs["tool"]["hatch"] == ours["tool"]["hatch"]
     options = [both["tool"]["pytest"]["ini_options"] for both in (theirs, ours)]

@@ -197,6 +197,13 @@ def test_reset_keeps_what_was_there(problem: Problem) -> None:
     assert (problem.folder / "problem.py.bak-1").read_bytes() == b"# first\n"
 
 
+def test_reset_knows_the_folder_it_is_in(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem.stub.write_text("# work\n", encoding="utf-8")
+    monkeypatch.chdir(problem.folder)
+    assert grader("reset", "--yes")[0] == 0
+    assert problem.stub.read_bytes() == problem.original.read_bytes()
+
+
 def test_reset_asks_first(problem: Problem) -> None:
     problem.stub.write_text("# work\n", encoding="utf-8")
     assert grader("reset", "01", answer="n\n")[0] == 1

@@ -102,7 +102,7 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
         names = ", ".join(PLATFORMS)
         raise UsageError(f"{quoted(order.platform)} is no platform known here; there are: {names}.")
     if not results:
-        raise UsageError(f"There are no results in {order.folder}. Grade first, or say --from.")
+        raise UsageError(f"There are no results in {order.folder}. Grade first, or say --reports.")
     if order.feedback and order.platform not in ("canvas", "moodle"):
         raise UsageError(f"Feedback can be packed for canvas and moodle, not {order.platform}.")
     if order.feedback and order.feedback.resolve() == order.out.resolve():

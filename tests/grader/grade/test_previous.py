@@ -218,8 +218,8 @@ def test_no_command_reads_results_of_another_version(school: Any, command: str) 
     change("schema", to=6)(school.out / "results/ada.json")
     list_ = write_list(school.out.parent / "list.csv")
     words = {
-        "replay": [str(school.folder / "ada"), "01/test_doubles", "--out", str(school.out)],
-        "export": ["csv", str(list_), "--from", str(school.out), "--total", "--id-column", "id"],
+        "replay": [str(school.folder / "ada"), "01/test_doubles", "--reports", str(school.out)],
+        "export": ["csv", str(list_), "--reports", str(school.out), "--total", "--id-column", "id"],
     }
     done = CliRunner().invoke(app, [command, *words[command]])
     assert done.exit_code == 2

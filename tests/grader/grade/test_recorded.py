@@ -74,6 +74,18 @@ def test_a_file_that_cannot_be_loaded_is_named_once_for_all(grade: Grade) -> Non
     assert statuses(grade("import os; os._exit(0)")) == [CRASH] * 3
 
 
+def test_a_forbidden_call_counts_though_its_exception_is_caught(grade: Grade) -> None:
+    result = grade("""
+        import torch
+        def double(x):
+            try: torch.softmax(x, -1)
+            except Exception: pass
+            return x + x
+        """)
+    assert statuses(result) == [Status.FORBIDDEN] * 3
+    assert "softmax" in result.tests[0].message
+
+
 def in_the_second(what: str) -> str:
     return f"import os, time\ndef double(x):\n    if len(x) == 2: {what}\n    return x + x\n"
 

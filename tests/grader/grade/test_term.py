@@ -107,7 +107,7 @@ def exported(out: Path, file: Path, weeks: list[str]) -> bytes:
     rows += [[s.sortable, s.id, f"u{s.id}", "A", *[""] * len(WEEKS)] for s in STUDENTS]
     file.write_bytes(as_csv(rows).encode())
     for problem in weeks:
-        command = ["export", "canvas", str(file), "--from", str(out), "--problem", problem]
+        command = ["export", "canvas", str(file), "--reports", str(out), "--problem", problem]
         done = CliRunner().invoke(app, [*command, "--column", columns[problem], "--out", str(file)])
         assert done.exit_code == 0, done.output
     return file.read_bytes()

@@ -53,7 +53,7 @@ def handed_in(student: Student, points: float, platform: str = "canvas") -> Subm
 
 def exported(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
     """Run the command and return the lines that it says."""
-    command = ["export", platform, str(file), "--from", str(reports), *options]
+    command = ["export", platform, str(file), "--reports", str(reports), *options]
     if not {"--problem", "--total"} & {*options}:
         command += ["--problem", "03"]
     run = CliRunner().invoke(app, command)
@@ -64,7 +64,7 @@ def exported(platform: str, file: Path, reports: Path, *options: str) -> list[st
 def refused(platform: str, file: Path, reports: Path, *options: str) -> str:
     """Run the command, which writes nothing, and return why."""
     before = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}
-    command = ["export", platform, str(file), "--from", str(reports), *options]
+    command = ["export", platform, str(file), "--reports", str(reports), *options]
     run = CliRunner().invoke(app, command)
     assert run.exit_code == 2, run.output
     after = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}

@@ -134,7 +134,7 @@ def test_what_the_grader_failed_at_has_a_page_without_a_mark(sources: Sources) -
     ("message", "title", "label"),
     [
         ("dot(q, k)\nAll rows differ", "", "dot, line 3"),
-        ("ValueError: no\n  problem.py, line 4 in dot: return q @ k", "", "line 4"),
+        ("ValueError: no\n  problem.py:4 in dot: return q @ k", "", "line 4"),
         ("not written yet: dot (line 4)", "", "line 4"),
         ("problem.py can't be read as Python: expected ':'\n  line 7", "", "line 7"),
         ("attention(x) with attention = Attention(3)", "", "Attention, line 6"),

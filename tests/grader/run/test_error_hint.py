@@ -115,7 +115,7 @@ def double(x):
 @pytest.mark.slow
 def test_a_student_reads_the_forms_and_the_slip(run: Callable[..., ProblemResult]) -> None:
     message = run(SOURCE).tests[0].message
-    assert "problem.py, line 6, in double: return torch.ones(2, 3, 5) @ keys * x.sum()" in message
+    assert "problem.py:6, in double: return torch.ones(2, 3, 5) @ keys * x.sum()" in message
     assert "keys is (2, 4, 5) float32, x is (1,) float32" in message
 
 

@@ -44,7 +44,7 @@ REFUSED = {
 def test_files_threads_network_and_programs_are_refused(
     run: Run, snapshot: SnapshotAssertion, name: str
 ) -> None:
-    assert message(run(REFUSED[name])).partition(" problem.py, line")[0] == snapshot
+    assert message(run(REFUSED[name])).partition(" problem.py:")[0] == snapshot
     assert not Path("out.txt").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ SOURCES = [
     "import sys; sys.exit(0)",
     "def double(x): raise SystemExit(0)",
     "class Stop(BaseException): pass\ndef double(x): raise Stop",
-    "import pytest\ndef double(x): pytest.skip()",
-    "import pytest\ndef double(x): pytest.exit('done')",
+    "import sys\ndef double(x): sys.modules['pytest'].skip()",
+    "import sys\ndef double(x): sys.modules['pytest'].exit('done')",
     "import unittest\ndef double(x): raise unittest.SkipTest",
     "def double(x): return double(x)",
     "def double(x): return bytearray(10**15)",
@@ -81,6 +82,79 @@ def test_some_tests_can_be_chosen(student_pytest: StudentPytest) -> None:
         "test_doubles[2]"
     ]
     assert len(student_pytest(source, "-x").result.tests) == 1
+
+
+def ids(done: Any) -> list[str]:
+    return [test.id for test in done.result.tests]
+
+
+def test_what_failed_last_can_be_chosen(student_pytest: StudentPytest) -> None:
+    source = "def double(x): return x + x if len(x) == 1 else x"
+    assert ids(student_pytest(source)) == ["test_doubles[1]", "test_doubles[2]"]
+    assert ids(student_pytest(source, "--ff")) == ["test_doubles[2]", "test_doubles[1]"]
+    assert ids(student_pytest(source, "--lf")) == ["test_doubles[2]"]
+    assert ids(student_pytest("def double(x): return x + x", "--lf")) == ["test_doubles[2]"]
+    assert len(ids(student_pytest(source, "--sw", "--cache-clear"))) == 2
+
+
+@pytest.mark.parametrize(
+    "options", [["-n2"], ["-nauto"], ["-n", "1"], ["-d", "--tx=popen"], ["-n2", "--dist=loadfile"]]
+)
+def test_the_tests_of_problems_run_in_one_process(
+    student_pytest: StudentPytest, options: list[str]
+) -> None:
+    source = "def double(x): return 3 * x"
+    alone, found = student_pytest(source), student_pytest(source, *options)
+    assert found.screen == alone.screen
+    assert "The tests of a problem run in one process, as a mistake" in found.text
+
+
+def test_other_tests_may_run_in_several_processes(
+    student_pytest: StudentPytest, small_course: Course
+) -> None:
+    other = small_course.root / "test_other.py"
+    other.write_text("def test_other():\n    pass\n")
+    assert "2 workers" in student_pytest("", "-n2", str(other)).text
+
+
+@pytest.mark.parametrize("file", ["problem.py", "explore.py"])
+def test_a_file_without_tests_says_what_to_run(
+    student_pytest: StudentPytest,
+    small_course: Course,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+) -> None:
+    (problem,) = small_course.problems()
+    (problem.folder / "explore.py").write_text("x = 1\n")
+    source = "def double(x): return x + x"
+    found = student_pytest(source, file)
+    assert f"{file} holds no tests. To test your work, run: uv run pytest\n" in found.text
+    monkeypatch.chdir(small_course.root)
+    found = student_pytest(source, f"problems/01-doubling/{file}")
+    command = "cd problems/01-doubling && uv run pytest"
+    assert f"{file} holds no tests. To test your work, run: {command}\n" in found.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["test_doubling.py"],
+        ["-m", "unittest"],
+        ["-m", "unittest", "test_doubling"],
+        ["-m", "test_doubling"],
+        ["-c", "import test_doubling"],
+    ],
+)
+def test_tests_that_pytest_does_not_run_say_how_they_run(
+    small_course: Course, words: list[str]
+) -> None:
+    (problem,) = small_course.problems()
+    command = [sys.executable, *words]
+    done = subprocess.run(command, cwd=problem.folder, capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.stderr == "pytest runs the tests of a problem. Run: uv run pytest\n"
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize("style", ["long", "short", "native"])

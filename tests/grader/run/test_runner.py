@@ -67,12 +67,12 @@ def test_the_hidden_half_runs_only_when_asked(run: Run) -> None:
 SOURCES = [
     ("def double(x): raise NotImplementedError", "not_implemented", "not written yet: double"),
     ("def double(x): return 3 * x", "failed", "got      [3.0000]"),
-    ("def double(x): return x.nothing", "error", "line 1, in double"),
+    ("def double(x): return x.nothing", "error", "problem.py:1, in double"),
     ("def doubel(x): return x + x", "missing", "Did you mean to call `doubel` so?"),
     ("x = 1", "missing", "has no `double`"),
     ("def double(x) return x", "error", "line 1: def double(x) return x"),
     ("import no_such_module", "error", "can't import no_such_module"),
-    ("1 / 0", "error", "line 1: 1 / 0"),
+    ("1 / 0", "error", "problem.py:1: 1 / 0"),
     ("import sys; sys.exit(0)", "error", "SystemExit"),
     ("def double(x): raise SystemExit(0)", "error", "SystemExit"),
     ("class Stop(BaseException): pass\ndef double(x): raise Stop", "error", "Stop"),
@@ -93,7 +93,7 @@ SOURCES = [
         "def double(x): return M()(x)",
         "error",
         'missing the required "forward" function\n'
-        "  problem.py, line 4, in double: def double(x): return M()(x)\n"
+        "  problem.py:4, in double: def double(x): return M()(x)\n"
         "  x is (1,) float32\nLook for it in the class: is it spelt so",
     ),
     (
@@ -308,7 +308,7 @@ def test_a_file_that_never_ends_is_tried_once(run: Callable[..., ProblemResult])
     assert {test.status for test in result.tests} == {Status.TIMEOUT}
     assert {test.message for test in result.tests} == {
         "problem.py does not come to an end while it is being imported.\n"
-        "  problem.py, line 1: while True: pass"
+        "  problem.py:1: while True: pass"
     }
 
 

@@ -48,9 +48,9 @@ def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str, tmp_p
 
 
 def test_lines_of_code_go_on_further_in_and_no_word_is_cut() -> None:
-    line = "  problem.py, line 9, in Block.forward: x = x + self.attn(self.ln_1(x)) * self.factor"
+    line = "  problem.py:9, in Block.forward: x = x + self.attn(self.ln_1(x)) * self.factor"
     assert wrapped(line, 60).splitlines() == [
-        "  problem.py, line 9, in Block.forward: x = x +",
+        "  problem.py:9, in Block.forward: x = x +",
         "    self.attn(self.ln_1(x)) * self.factor",
     ]
     assert wrapped("Look at x - y again, and then at the rest.", 20) == (

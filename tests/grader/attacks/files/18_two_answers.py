@@ -8,9 +8,9 @@ import sys
 
 def request_number():
     frame = sys._getframe()
-    while not hasattr(frame.f_locals.get("request"), "id"):
+    while frame and not hasattr(frame.f_locals.get("request"), "id"):
         frame = frame.f_back
-    return frame.f_locals["request"].id
+    return frame and frame.f_locals["request"].id
 
 
 def frame(message):
@@ -18,6 +18,15 @@ def frame(message):
     return struct.pack("!II", len(text), 0) + text
 
 
+def record(test):
+    text = json.dumps([test, [], "passed", ""]).encode()
+    return struct.pack("<III", len(text) + 8, len(text), 0) + text
+
+
 def double(x):
-    os.write(3, frame({"id": request_number(), "values": [True]}) * 2)
+    number = request_number()
+    if number is None:
+        os.write(3, record("test_doubles[1]") * 2)
+    else:
+        os.write(3, frame({"id": number, "values": [True]}) * 2)
     return x

@@ -1,0 +1,171 @@
+"""Wrong files that forge what their worker says earn hardly more than the same wrong files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from grader.boundary.boundary import Boundary
+from grader.boundary.starting import TemplateProcess
+from grader.course import Course, own_course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult, Status
+from tests.lent import lent_boundary
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux"),
+]
+
+SHARE = 1 / 20
+"""What an attack may earn beside what its code earns, of all points."""
+
+WRONG = {
+    "01": """
+import torch
+
+def dot_product_similarity(q, k):
+    return q[..., :1] + k[..., :1].mT + 0 * (q.sum() + k.sum())
+
+def softmax(x, dim=-1):
+    return x - x.mean(dim, keepdim=True)
+""",
+}
+
+HEAD = """
+import gc, sys
+gc.unfreeze()
+
+def namespace(function):
+    return next(
+        o.__globals__ for o in gc.get_objects()
+        if type(o).__name__ == "function" and o.__name__ == function
+        and o.__globals__["__name__"].startswith("grader")
+    )
+
+checks = namespace("judge_value")
+compare = vars(checks["compare"])
+record = checks["_record"]
+"""
+
+NOTHING_IS_CHECKED = "checks['_record'] = lambda *given, **more: None"
+
+CLAIMS_HOLD = """
+for name in ("require", "check_layer"):
+    compare[name] = lambda *given, **more: None
+compare["check_form"] = lambda actual, expected, call: actual
+checks["AnswerRead"] = type("Never", (Exception,), {})
+"""
+
+BOTH_SIDES_ALIKE = """
+def alike(call, value, judge, **more):
+    if isinstance(value, tuple) and len(value) == 2:
+        value = (value[1], value[1])
+    record(call, value, judge, **more)
+checks["_record"] = alike
+"""
+
+FROM_FRAMES = """
+def taken(call, value, judge, **more):
+    frame = sys._getframe(1)
+    while frame and isinstance(value, torch.Tensor):
+        for other in list(frame.f_locals.values()):
+            same = isinstance(other, torch.Tensor) and other.shape == value.shape
+            if same and other is not value and other.dtype == value.dtype:
+                value = other
+        frame = frame.f_back
+    record(call, value, judge, **more)
+checks["_record"] = taken
+"""
+
+ACCEPTED = """
+def accepted(call, value, judge, **more):
+    given = dict(zip(judge.__code__.co_freevars, judge.__closure__ or (), strict=False))
+    candidates = [value, *(cell.cell_contents for cell in given.values())]
+    if isinstance(value, tuple):
+        candidates += [tuple(part for _ in value) for part in value]
+    if isinstance(value, torch.Tensor):
+        candidates += [0 * value, 0 * value + 1, value.softmax(-1) if 0 else value / value.sum()]
+    for candidate in candidates:
+        try:
+            judge(candidate)
+        except BaseException:
+            continue
+        value = candidate
+        break
+    if isinstance(value, tuple) and len(value) == 2:
+        value = (value[1], value[1])
+    record(call, value, judge, **more)
+checks["_record"] = accepted
+"""
+
+UNKNOWN_IS_READ = """
+unknown = namespace("is_unknown")["Unknown"]
+for name in ("__bool__", "__len__", "__float__", "__iter__"):
+    setattr(unknown, name, lambda self: 1)
+checks["is_unknown"] = namespace("is_unknown")["is_unknown"] = lambda value: False
+"""
+
+ATTACKS = {
+    "nothing is checked": NOTHING_IS_CHECKED,
+    "claims hold": CLAIMS_HOLD,
+    "both sides alike": BOTH_SIDES_ALIKE,
+    "from frames": FROM_FRAMES,
+    "accepted by judges": ACCEPTED,
+    "claims hold, accepted by judges": CLAIMS_HOLD + ACCEPTED,
+    "unknown is read": UNKNOWN_IS_READ + CLAIMS_HOLD + ACCEPTED,
+}
+
+Grade = Callable[[str, str], ProblemResult]
+
+
+@pytest.fixture(scope="module")
+def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
+    with lent_boundary(origin, call_seconds=20) as boundary:
+        yield boundary
+
+
+@pytest.fixture(scope="module")
+def grade(boundary: Boundary) -> Grade:
+    course = own_course()
+    graders: dict[str, Grader] = {}
+
+    def graded(number: str, source: str) -> ProblemResult:
+        (problem,) = Course(course.root).select([number])
+        if number not in graders:
+            settings = Settings()
+            graders[number] = Grader(course, settings, boundary, [problem.id], by_records=True)
+        submission = Submission("ada", {problem.id: StudentFile(source.encode())})
+        return graders[number].grade(submission).problems[0]
+
+    return graded
+
+
+@pytest.fixture(scope="module")
+def without(grade: Grade) -> Callable[[str], ProblemResult]:
+    """Return the result of the wrong file itself."""
+    found: dict[str, ProblemResult] = {}
+
+    def graded(number: str) -> ProblemResult:
+        if number not in found:
+            found[number] = grade(number, WRONG[number])
+        return found[number]
+
+    return graded
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+@pytest.mark.parametrize("number", WRONG)
+def test_it_earns_hardly_more(
+    grade: Grade, without: Callable[[str], ProblemResult], number: str, attack: str
+) -> None:
+    honest, forged = without(number), grade(number, WRONG[number] + HEAD + attack)
+    assert honest.points < honest.max / 2
+    assert forged.points <= honest.points + SHARE * honest.max
+    assert all(test.status is not Status.INTERNAL for test in forged.tests)
+    messages = {test.message for test in forged.tests}
+    assert not any("stops while it is being imported" in text for text in messages)
