@@ -1,4 +1,4 @@
-"""The students' commands, with their options, and what went wrong in any command.
+"""The students' commands, their options, and the messages for errors of any command.
 
 This is the entry point of the students' copy. `cli_instructor.py` adds the commands of instructors
 and authors. A command imports its work when it runs.
@@ -34,7 +34,7 @@ from grader.text import plain, printable
 app = typer.Typer(
     help="Test the exercises of a course.",
     no_args_is_help=False,
-    rich_markup_mode="rich",  # it shows rarely used options in a panel of their own
+    rich_markup_mode="rich",  # a second panel shows rarely used options
     pretty_exceptions_enable=False,
 )
 console = Console(highlight=False)
@@ -53,7 +53,7 @@ SomeProblems = Annotated[
 OneProblem = Annotated[str, typer.Argument(help="problem, for example 03")]
 ThisProblem = Annotated[
     str | None,
-    typer.Argument(help="problem, for example 03; default: the one in whose folder you are"),
+    typer.Argument(help="problem, for example 03; default: the one of the current folder"),
 ]
 
 
@@ -184,7 +184,7 @@ def reset(
     problem: ThisProblem = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
 ) -> None:
-    """Put a problem's stub back, and keep what you wrote in a file beside it."""
+    """Put a problem's stub back, and keep your file next to it."""
     with faults():
         from grader.student.reset import put_stub_back, require_stub
 
@@ -224,7 +224,7 @@ def break_(
 
 
 def _these_problems(course: Course, name: str | None) -> list[Problem]:
-    """Return the problem that was named, or in whose folder somebody is; else all."""
+    """Return the named problem, or that of the current folder; otherwise all."""
     from grader.student.position import around
 
     return course.select([name]) if name else around(course, Path.cwd())
@@ -241,7 +241,7 @@ def _this_problem(course: Course, name: str | None, command: str) -> Problem:
 
 
 class _Interrupted(BaseException):
-    """Somebody ends this process, or closes its terminal."""
+    """A signal ends this process, or its terminal was closed."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -272,7 +272,7 @@ def _ended_in_good_order() -> Iterator[None]:
 
 @contextmanager
 def faults() -> Iterator[list[str]]:
-    """Turn what went wrong into one line and an exit status.
+    """Turn an error into one line and an exit status.
 
     Yields:
         What else to say when a command ends early: what there is of its work, and how to go on.
@@ -304,7 +304,7 @@ def stop(message: str, status: int) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print sentences in which there may be names that somebody else chose."""
+    """Print sentences that can contain names from outside, without control characters."""
     for line in lines:
         console.print(plain(line), markup=False)
 

@@ -66,7 +66,7 @@ BookFolder = Annotated[
     Path | None,
     typer.Option(
         "--book",
-        help="read corrections.csv and your other files in this folder; default: book, beside the "
+        help="read corrections.csv and your other files in this folder; default: book, next to the "
         "reports",
     ),
 ]
@@ -447,7 +447,7 @@ def audit(
     print_lines(f"finding: {finding}" for finding in found.findings)
     if found.asked and not write_fingerprints:
         asked = counted(found.asked, "right or wrong file")
-        console.print(f"{asked} asked anew; --write-fingerprints keeps the answers")
+        console.print(f"{asked} asked again; --write-fingerprints keeps the answers")
     console.print(found.summary())
     if before is not None:
         print_lines([*changed, counted(len(changed), "difference")])
@@ -495,7 +495,7 @@ def release(
 ) -> None:
     """Write the students' copy of the course, or update one.
 
-    An update keeps what the copy has. A new one has all parts and no solutions.
+    An update keeps the parts and extras of the copy. A new copy has all parts, no solutions.
     """
     with faults():
         from grader.author.release import release as write_release

@@ -62,7 +62,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class MistakeCaught:
-    """A mistake, which may stand in the catalogue in several forms.
+    """A mistake, which the catalogue may have in several forms.
 
     Attributes:
         text: what is wrong.
@@ -116,7 +116,7 @@ def break_problem(
 
     Args:
         course: where the solutions are.
-        problem: whose correct files and mistakes.
+        problem: the problem with the correct files and the mistakes.
         console: shows the progress.
         path: the file of tests; by default the one in the problem's folder.
 
@@ -170,7 +170,7 @@ class _Child:
         Raises:
             UsageError: the tests cannot be run.
         """
-        # Each has a name of its own: Python remembers the lines of a file by its name.
+        # A new name for each: Python caches the lines of a file by its name.
         path = Path(self._folder.name, f"problem_{next(self._numbers)}.py")
         path.write_text(source, encoding="utf-8")
         message = "the tests end their own process"
@@ -194,13 +194,13 @@ class _Child:
         self._connection.close()
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process and remove its files."""
         self._end()
         self._folder.cleanup()
 
 
 def _serve(tests: Path, connection: Connection) -> None:
-    """Run the tests on each file whose path is sent, and send the first failure."""
+    """Receive the path of a file, run the tests on it, and send the first failure; then again."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
     torch.set_num_threads(1)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
