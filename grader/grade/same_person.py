@@ -25,9 +25,13 @@ from grader.text import quoted
 
 
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
-    """Return submissions under the real names that the roster has for them."""
+    """Return submissions under the real names that the roster has for them.
+
+    Moodle's groups are known by their members. Their numbers are none of participants.
+    """
     if not roster.entries:
         return [*submissions]
+    submissions = [_with_members(each, roster) for each in submissions]
     matched = roster.match(
         Known(each.identity, each.full_name, each.members) for each in submissions
     )
@@ -36,6 +40,18 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
         replace(each, full_name=name, name=result_name(each.identity, name)) if name else each
         for each, name in named
     ]
+
+
+def _with_members(submission: Submission, roster: Roster) -> Submission:
+    """Return the submission of a group of Moodle with its members, if they are known."""
+    is_moodle = submission.identity.startswith("moodle:")
+    entries = roster.group(submission.full_name) if is_moodle else []
+    if not entries:
+        return submission
+    members = tuple(sorted(entry.member for entry in entries))
+    identity = f"moodle:{'+'.join(members)}"
+    name = result_name(identity, submission.full_name)
+    return replace(submission, identity=identity, members=members, name=name)
 
 
 @dataclass(frozen=True)

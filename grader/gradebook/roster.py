@@ -24,7 +24,8 @@ FILE = "roster.csv"
 _NAME = ("name", "full name", "student", "student name")
 _FIRST = ("first name", "firstname", "given name")
 _LAST = ("last name", "lastname", "surname", "family name")
-_SECTION = ("section", "sections", "group", "groups", "tutorial")
+_GROUPS = ("group", "groups")
+_SECTION = ("section", "sections", *_GROUPS, "tutorial")
 _NUMBERS = ("identity", "submission", "id", "student id", "sid", "id number", "sis user id", "uid")
 _LOGINS = ("user", "username", "user name", "login", "login id", "sis login id", "github username")
 _MAIL = ("email", "e-mail", "email address", "identifier")
@@ -69,6 +70,7 @@ class RosterEntry:
         id: the identity that a platform gives; empty where none is said.
         keys: logins, e-mails, numbers.
         spellings: of the name.
+        groups: of Moodle, as they are compared.
     """
 
     name: str
@@ -76,6 +78,12 @@ class RosterEntry:
     id: str = ""
     keys: frozenset[str] = frozenset()
     spellings: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def member(self) -> str:
+        """What a platform's file knows this person by as the member of a group."""
+        return next((key for key in sorted(self.keys) if "@" in key), self.shown)
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +123,8 @@ class Matched:
 
     def section(self, identity: str) -> str:
         """Return the section that somebody is in; of a group all of them."""
-        return ", ".join(dict.fromkeys(e.section for e in self.of.get(identity, ()) if e.section))
+        sections = [part for each in self.of.get(identity, ()) for part in each.section.split(", ")]
+        return ", ".join(dict.fromkeys(filter(None, sections)))
 
 
 class Roster:
@@ -123,6 +132,17 @@ class Roster:
 
     def __init__(self, entries: Sequence[RosterEntry] = ()) -> None:
         self.entries = entries
+
+    def group(self, name: str) -> list[RosterEntry]:
+        """Return the members of a group; nobody if it is also the name of a person.
+
+        Args:
+            name: what the group is called.
+        """
+        key = squeezed(name)
+        if any(key in entry.spellings for entry in self.entries):
+            return []
+        return [entry for entry in self.entries if key in entry.groups]
 
     def match(self, known: Iterable[Known]) -> Matched:
         """Return whose entries are whose.
@@ -193,10 +213,10 @@ def keys_of(each: RosterEntry | Known) -> list[str]:
     """Return the logins, e-mails and numbers of somebody, in small letters."""
     if isinstance(each, RosterEntry):
         return [*each.keys]
-    # Moodle numbers people anew in each assignment.
-    own = [] if each.platform == "moodle" else [each.identity.partition(":")[2] or each.identity]
-    members = [] if each.platform == "moodle" else each.members
-    return [_key(key) for key in (*own, *members) if key]
+    own, members = each.identity.partition(":")[2] or each.identity, each.members
+    if each.platform == "moodle":  # which numbers people anew in each assignment
+        own, members = "", [key for key in members if "@" in key]
+    return [_key(key) for key in (own, *members) if key]
 
 
 def _by_name(each: RosterEntry | Known) -> list[str]:
@@ -267,7 +287,9 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
         return None
     if not (name or id or keys) or (_is_of_canvas(said) and not id):
         return None
-    return RosterEntry(name, _first(said, _SECTION), id, frozenset(keys), frozenset(spellings))
+    groups = frozenset(squeezed(group) for group in _first(said, _GROUPS).split(",")) - {""}
+    section = _first(said, _SECTION)
+    return RosterEntry(name, section, id, frozenset(keys), frozenset(spellings), groups)
 
 
 def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:

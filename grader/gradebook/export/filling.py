@@ -60,6 +60,7 @@ def fill(
             work.added_up.append(person)
         elif names:
             work.refuse(person, names)
+            work.misfits = "" if fitting else platform.misfits
             continue
         work.rows += [(person, name) for name in fitting]
         if mark is not None:
@@ -126,6 +127,7 @@ class _Filling:
     lacking: list[SheetPerson] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     added_up: list[SheetPerson] = field(default_factory=list)
+    misfits: str = ""
 
     def known_once(self, owners: Mapping[str, Sequence[str]], choice: Choice) -> list[SheetPerson]:
         """Return the people who share no key with each other; those who do are named."""
@@ -192,7 +194,7 @@ class _Filling:
         told = [f"{counted(self.new, 'mark')} filled in under {quoted(column)}{same}."]
         told += [f"changed: {text}." for text in self.changed]
         told += [f"left alone: {text}." for text in self.locked]
-        told += self.refused
+        told += [*self.refused, *([self.misfits] if self.misfits else [])]
         if self.added_up:
             who = ", ".join(map(whose, self.added_up))
             told.append(f"Added up, as these were in several groups: {who}.")

@@ -34,6 +34,12 @@ OF_ANOTHER_WEEK = (
     "--by-name, or say in names.csv whose a number is, such as moodle:{number},{identity}."
 )
 
+OF_GROUPS = (
+    "If these numbers are of groups: a group's number is no participant's. Put Moodle's list of "
+    "participants, with its column Groups, into the book as roster.csv, and grade once more; then "
+    "members get the mark of their group."
+)
+
 _NUMBER = re.compile(r"\d+\Z")
 _LOCKED = "the grade can't be changed there"
 _NAMELESS = "participant"
@@ -62,10 +68,10 @@ def _sheet(table: Table, choice: Choice) -> Sheet:
 def _person(table: Table, row: Row, id: str, choice: Choice) -> SheetPerson:
     name, most = _said(table, row, "Full name"), _said(table, row, "Maximum grade")
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
-    key = squeezed(name) if choice.by_name else id
+    keys = [squeezed(name)] if choice.by_name else [id, _said(table, row, "Email address").lower()]
     locked = _LOCKED if is_locked else ""
     worth = most_points(choice.file, row, "Maximum grade", most)
-    return SheetPerson(row, (key,) if key else (), name, id, worth, locked)
+    return SheetPerson(row, tuple(filter(None, keys)), name, id, worth, locked)
 
 
 def _said(table: Table, row: Row, name: str) -> str:
@@ -76,17 +82,21 @@ def _said(table: Table, row: Row, name: str) -> str:
 def _ids(result: SubmissionResult, choice: Choice) -> Iterable[str]:
     if choice.by_name:
         return [name] if (name := squeezed(result.full_name)) else []
+    mails = [member.lower() for member in result.members if "@" in member]
     last = [_NUMBER.search(m) for m in result.members if m.lower().startswith(_NAMELESS)]
-    return [*identity_in(result, "moodle"), *(match[0] for match in last if match)]
+    return [*identity_in(result, "moodle"), *(match[0] for match in last if match), *mails]
 
 
 def _fits(person: SheetPerson, result: SubmissionResult) -> bool:
-    """Tell whether names agree, where both are known: in groups' folders ids are those of groups.
+    """Return whether a row may be a result's: in groups' folders numbers are those of groups.
 
-    A group's name may stand before a person's.
+    A member is known by the e-mail address. Of others the names have to agree; in an assignment
+    that hides them they are hidden in both. A group's name may stand before a person's.
     """
+    if {member.lower() for member in result.members} & {*person.keys}:
+        return True
     name, known = squeezed(result.full_name), squeezed(person.name)
-    return not name or not known or name.startswith(_NAMELESS) or name.endswith(known)
+    return not name or name.startswith(_NAMELESS) or (bool(known) and name.endswith(known))
 
 
-PLATFORM = SheetFormat(_sheet, _ids, _fits, OF_ANOTHER_WEEK)
+PLATFORM = SheetFormat(_sheet, _ids, _fits, OF_ANOTHER_WEEK, OF_GROUPS)

@@ -96,12 +96,14 @@ class SheetFormat:
         fits: tells whether a row may be a result's, when they have a key in common.
         namesakes: what to say of somebody's `name` and `number` in the file, without a mark, if the
             mark of one who is called so, of that `identity`, is left over.
+        misfits: what to say if a row was left as it was because it does not fit.
     """
 
     sheet: Callable[[Table, Choice], Sheet]
     ids: Callable[[SubmissionResult, Choice], Iterable[str]]
     fits: Callable[[SheetPerson, SubmissionResult], bool] = lambda person, result: True
     namesakes: str = ""
+    misfits: str = ""
 
 
 def identity_in(result: SubmissionResult, platform: str) -> list[str]:
