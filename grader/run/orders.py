@@ -96,6 +96,7 @@ def write_half(problem: Problem, folder: Path, *, hidden: bool) -> None:
     for path in {*used, *data, *problems.glob("*/__init__.py")}:
         _write(folder / path.relative_to(root), path.read_bytes())
     _write(folder / problem.test_file.relative_to(root), text.encode())
+    _write(folder / problem.stub.relative_to(root), problem.original.read_bytes())
     _write(folder / MANIFEST, (root / MANIFEST).read_bytes())
 
 

@@ -276,7 +276,7 @@ def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course, tmp_path
         folder = tmp_path / str(hidden)
         write_half(problem, folder, hidden=hidden)
         texts = {path.name: path.read_text() for path in folder.rglob("*.*")}
-        assert sorted(texts) == ["__init__.py", "course.toml", "test_doubling.py"]
+        assert sorted(texts) == ["__init__.py", "course.toml", "problem.py", "test_doubling.py"]
         assert ("test_hidden" in texts["test_doubling.py"]) == hidden
 
 
