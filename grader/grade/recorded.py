@@ -18,10 +18,11 @@ from grader.boundary.proxy.endings import sentences_on
 from grader.boundary.recorder import Recorder
 from grader.boundary.spawn import Preloaded
 from grader.course import Problem
+from grader.errors import CourseError
 from grader.intake.handed_in import StudentFile
 from grader.result import Isolation, Status
 from grader.run.encoding import BadRecord
-from grader.run.judging import Expectation, expect, has_checks, verdict
+from grader.run.judging import Expectation, Went, expect, has_checks, verdict
 from grader.run.orders import LoadReport, order, write_half
 from grader.run.records import CollectedTest
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
@@ -38,9 +39,18 @@ class RecordedTests:
     Args:
         tests: all tests; those of other problems are left alone.
         boundary: behind which students' code runs.
+        quotes_hidden: whether results may have text that a worker with hidden tests wrote. It could
+            tell of hidden inputs, so nobody but an instructor may read it.
     """
 
-    def __init__(self, tests: Iterable[CollectedTest], boundary: Boundary) -> None:
+    def __init__(
+        self,
+        tests: Iterable[CollectedTest],
+        boundary: Boundary,
+        *,
+        quotes_hidden: bool = False,
+    ) -> None:
+        self.quotes_hidden = quotes_hidden
         self._tests = [*tests]
         self._boundary = boundary
         problems = {test.problem.id: test.problem for test in self._tests}
@@ -57,21 +67,33 @@ class RecordedTests:
         return (problem.id, False) in self._halves
 
     def run(
-        self, session: Session, problem: Problem, file: StudentFile, budget: SubmissionBudget
-    ) -> list[str]:
-        """Run all tests of a problem on a file; the session keeps the results.
+        self,
+        session: Session,
+        problem: Problem,
+        file: StudentFile,
+        budget: SubmissionBudget,
+        wanted: str = "",
+    ) -> Recording:
+        """Run the tests of a problem on a file; the session keeps the results.
 
         Args:
             session: where the results go.
             problem: whose tests.
             file: the student's.
             budget: how long it may take.
+            wanted: the only test to run, by its id or name; all by default.
 
-        Returns:
-            What the file tried while it was loaded, in sentences.
+        Raises:
+            CourseError: there is no such test.
         """
-        tests = [test for test in self._tests if test.problem == problem]
-        run = _Run(self, session, file.source or b"", budget)
+        tests = [
+            test
+            for test in self._tests
+            if test.problem == problem and wanted in ("", test.id, test.name)
+        ]
+        if not tests:
+            raise CourseError(f"there is no test {wanted}")
+        run = Recording(self, session, file.source or b"", budget)
         if file.source is None:
             status = Status.ERROR if file.bad else Status.MISSING
             run.cannot_load = Verdict(status, file.reason)
@@ -82,8 +104,9 @@ class RecordedTests:
         for test in chosen:
             found, seconds = run.found[test]
             found = only_inspected(found) if test.inspection_only else found
-            keep(test, session, found, seconds)
-        return run.tried
+            went = run.went.get(test.id, Went())
+            keep(test, session, found, seconds, went.printed)
+        return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
         """Return what a worker's record of a test is judged by in runs with this seed."""
@@ -126,7 +149,7 @@ class _Reference:
 
 
 @dataclass
-class _Run:
+class Recording:
     """The tests of one problem on one file.
 
     Attributes:
@@ -135,7 +158,8 @@ class _Run:
         source: the file.
         budget: how long it may take.
         found: for each test that ran how it ended, and its seconds.
-        tried: what the file tried while it was loaded.
+        went: what workers say for the instructor, by the test's id.
+        tried: what the file tried while it was loaded, in sentences.
         cannot_load: how all tests end if the file can't be used.
         timeouts: how many tests did not come to an end.
     """
@@ -145,6 +169,7 @@ class _Run:
     source: bytes
     budget: SubmissionBudget
     found: dict[CollectedTest, tuple[Verdict, float]] = field(default_factory=dict)
+    went: dict[str, Went] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
     cannot_load: Verdict | None = None
     timeouts: int = 0
@@ -182,7 +207,9 @@ class _Run:
                     yield test, Verdict(failure.status, str(failure)), 0.0
                     return
                 expected = self.tests.expected(test, seed)
-                found = verdict(test, expected, message, quotes=not test.hidden)
+                quotes = self.tests.quotes_hidden or not test.hidden
+                found = verdict(test, expected, message, quotes=quotes)
+                self.went[test.id] = Went.read(message)
                 yield test, found, seconds
                 if found.status is Status.BAD_OUTPUT:
                     return

@@ -7,10 +7,11 @@ import traceback
 
 import torch
 
-from grader.course import Course, Problem
+from grader.course import SUBMISSION_FILE, Course, Problem
+from grader.grade.recorded import RecordedTests, Recording
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
-from grader.grade.submission import TEST_SECONDS, Opened, boundary_for
+from grader.grade.submission import BY_RECORDS, TEST_SECONDS, Opened, boundary_for
 from grader.intake.handed_in import Submission
 from grader.run.session import Session
 from grader.run.suite import Suite
@@ -50,10 +51,18 @@ def run_again(
             diagnose=False,
             on_exception=witness,
         )
-        try:
-            Suite([problem], course.root, timeout=TEST_SECONDS).run(session, tests=[test])
-        finally:
-            files.close()
+        suite = Suite([problem], course.root, timeout=TEST_SECONDS)
+        records = RecordedTests(suite.tests if BY_RECORDS else (), boundary, quotes_hidden=True)
+        if records.has(problem):
+            file = submission.files[problem.id]
+            recording = records.run(session, problem, file, files.budget, test)
+            witness.take(recording)
+            boundary.printed.extend(session.printed[problem.id].values())
+        else:
+            try:
+                suite.run(session, tests=[test])
+            finally:
+                files.close()
         tests = session.results[problem.id].tests
         return Rerun(tests, witness.tracebacks, "".join(boundary.printed))
 
@@ -66,13 +75,30 @@ class _Witness:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._test_file = str(problem.test_file)
+        self._test_file = problem.test_file
         self.tracebacks: dict[str, str] = {}
 
     def __call__(self, test: str, exception: BaseException) -> None:
         """Keep the traceback of a test that didn't pass, from the test on."""
         frames = traceback.extract_tb(exception.__traceback__)
         files = [frame.filename for frame in frames]
+        file = str(self._test_file)
         # What comes before the test is the grader's.
-        first = files.index(self._test_file) if self._test_file in files else len(files)
+        first = files.index(file) if file in files else len(files)
         self.tracebacks[test] = "".join(traceback.format_list(frames[first:]))
+
+    def take(self, recording: Recording) -> None:
+        """Keep the tracebacks of tests that ran in a worker."""
+        files = {True: str(self._test_file), False: SUBMISSION_FILE}
+        lines = {
+            True: self._test_file.read_text(encoding="utf-8").splitlines(),
+            False: recording.source.decode(errors="replace").splitlines(),
+        }
+        for test, went in recording.went.items():
+            frames = [
+                traceback.FrameSummary(files[own], number, name, line=line)
+                for number, name, own in went.steps
+                for line in [*lines[own][number - 1 : number], ""][:1]
+            ]
+            if frames:
+                self.tracebacks[test] = "".join(traceback.format_list(frames))

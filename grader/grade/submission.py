@@ -102,7 +102,8 @@ class Grader:
         try:
             for problem in filter(self._records.has, problems):
                 file = submission.files[problem.id]
-                files.note(problem, self._records.run(session, problem, file, files.budget))
+                recording = self._records.run(session, problem, file, files.budget)
+                files.note(problem, recording.tried)
             self._suite.run(session, [each for each in problems if not self._records.has(each)])
         finally:
             files.close()

@@ -6,13 +6,15 @@ message; in that process nothing is right or wrong. `verdict` compares the two, 
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from grader.code.forbidden import Guard
-from grader.course import Problem
+from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.evidence import Shown, Source
 from grader.errors import InternalError, Mismatch
 from grader.result import Status
@@ -30,6 +32,10 @@ _NOT_SHOWN = "What your code did here is not shown: it could tell of hidden inpu
 
 _MOST_TEXT = 4000
 """How many characters a worker may say about the ending of a test."""
+
+_MOST_PRINTED = 20_000
+_MOST_NAME = 100
+_MOST_STEPS = 50
 
 _CLAIMED = {status.value: status for status in Status if status is not Status.PASSED}
 _CLAIMED[Status.INTERNAL.value] = Status.ERROR
@@ -80,8 +86,9 @@ def answer(
     inputs: bytes,
     seeds: Seeds | None = None,
     called: list[str] | None = None,
+    printed: Callable[[], str] = str,
 ) -> bytes:
-    """Run a test in a worker and return its message: record, ending and evidence.
+    """Run a test in a worker and return its message: record, ending, evidence, and how it went.
 
     Args:
         test: the test, in whose module all oracles are unknown.
@@ -89,14 +96,50 @@ def answer(
         inputs: the prepared inputs.
         seeds: what settles the test's random numbers; by default they follow from the session.
         called: where functions that were removed from this process note the first call.
+        printed: returns what the student's code printed.
     """
     decoder = Decoder(inputs)
     seeds = seeds or seeds_for(test, session.seed)
     with running(Mode("worker", inputs=decoder.decode(decoder.content))) as mode:
-        _, found = run_in_worker(test, session, seeds, called)
+        exception, found = run_in_worker(test, session, seeds, called)
+    went = Went(printed()[:_MOST_PRINTED], _steps(exception, test.function.__code__.co_filename))
+    del exception  # its traceback leads back to this frame
     shown = None if found.shown is None else msgspec.to_builtins(found.shown)
     content = [test.id, mode.record, found.status.value, found.message[:_MOST_TEXT], shown]
-    return mode.encoder.message(content)
+    return mode.encoder.message([*content, msgspec.to_builtins(went)])
+
+
+class Went(msgspec.Struct):
+    """What an instructor may ask about a test, by a worker's word.
+
+    Attributes:
+        printed: what the student's code printed.
+        steps: where the test ended: lines and functions, and whether they are the test's file's.
+    """
+
+    printed: str = ""
+    steps: list[tuple[int, str, bool]] = []
+
+    @classmethod
+    def read(cls, message: bytes) -> Went:
+        """Return what a message says about that, or nothing."""
+        try:
+            found = msgspec.convert(Decoder(message).content[5], cls)
+        except (BadRecord, msgspec.ValidationError, IndexError, KeyError, TypeError):
+            return cls()
+        steps = [(line, plain(name[:_MOST_NAME]), own) for line, name, own in found.steps]
+        return cls(plain(found.printed[:_MOST_PRINTED]), steps[-_MOST_STEPS:])
+
+
+def _steps(exception: BaseException | None, file: str) -> list[tuple[int, str, bool]]:
+    """Return through which lines of the test's and the student's file a test ended."""
+    walked = [] if exception is None else [*traceback.walk_tb(exception.__traceback__)]
+    found = [(frame.f_code, line or 0) for frame, line in walked[-_MOST_STEPS:]]
+    return [
+        (line, code.co_name[:_MOST_NAME], code.co_filename == file)
+        for code, line in found
+        if code.co_filename in (file, SUBMISSION_FILE)
+    ]
 
 
 def verdict(

@@ -123,7 +123,7 @@ def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
         session = Session(_ModuleOpener(loaded.module), hidden=True, diagnose=False)
         for id, state, rng, inputs in msgspec.msgpack.decode(order):
             seeds = Seeds(state, rng)
-            yield _message(by_id[id], session, inputs, seeds, loaded.called)
+            yield _message(by_id[id], session, inputs, seeds, loaded)
 
     return run_tests
 
@@ -154,10 +154,10 @@ def _report(loaded: Any) -> bytes:
 
 
 def _message(
-    test: CollectedTest, session: Session, inputs: bytes, seeds: Seeds, called: list[str]
+    test: CollectedTest, session: Session, inputs: bytes, seeds: Seeds, loaded: Any
 ) -> bytes:
     try:
-        return answer(test, session, inputs, seeds, called)
+        return answer(test, session, inputs, seeds, loaded.called, loaded.printed)
     except BaseException:  # what it raised or returned does this when it is looked at
         return Encoder().message([test.id, [], Status.ERROR.value, _HOSTILE])
 

@@ -12,13 +12,14 @@ import pytest
 from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
 from grader.course import Course, own_course
+from grader.grade import replay_run
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
 from grader.run.judging import has_checks
 from grader.run.orders import write_half
-from tests.lent import lent_boundary
+from tests.lent import lent_boundary, lent_prefork_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -268,6 +269,26 @@ def test_what_a_hidden_worker_says_is_not_shown(grade: Grade) -> None:
         assert result.tests[2].status is not PASSED
         assert "told" not in result.tests[2].message
         assert result.tests[2].message
+
+
+def test_a_replay_shows_what_the_code_printed_and_where_it_ended(
+    recorded_course: Course, origin: TemplateProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_run, "BY_RECORDS", True)
+    source = b"print('at first')\ndef double(x):\n    print('told', x)\n    return x.no_such_name\n"
+    (problem,) = recorded_course.problems()
+    submission = Submission("ada", {problem.id: StudentFile(source)})
+    server = lent_prefork_server(origin)
+    given = submission, problem, "test_hidden", recorded_course, Settings()
+    found = replay_run.run_again(server, *given)
+    assert [test.id for test in found.tests] == ["test_hidden"]
+    assert "no_such_name" in found.tests[0].message
+    assert found.printed.startswith("at first\ntold tensor(")
+    lines = found.tracebacks["test_hidden"].splitlines()
+    assert lines[0].endswith("in test_hidden")
+    assert "test_doubling.py" in lines[0]
+    assert lines[1].strip() == 'check(problem.double(x), solution.double(x), "double(x)")'
+    assert lines[-1].strip() == "return x.no_such_name"
 
 
 def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course, tmp_path: Path) -> None:
