@@ -50,7 +50,6 @@ KILLED = 128  # and the signal's number
 SomeProblems = Annotated[
     list[str] | None, typer.Argument(help="problems, for example 03; default: all")
 ]
-OneProblem = Annotated[str, typer.Argument(help="problem, for example 03")]
 ThisProblem = Annotated[
     str | None,
     typer.Argument(help="problem, for example 03; default: the one of the current folder"),
