@@ -29,6 +29,9 @@ COURSE_VARIABLE = "GRADER_COURSE"
 COPY = ".release.json"
 """The file in a students' copy that lists the files it was released with."""
 
+COPY_DATA = "grader_data"
+"""The folder in a students' copy with what the grader reads of each problem and no student does."""
+
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
 
@@ -298,9 +301,15 @@ class Problem:
         return self.folder / SUBMISSION_FILE
 
     @property
+    def data(self) -> Path:
+        """The folder of the files that no student opens: apart from the problem's in a copy."""
+        apart = self.folder.parents[1] / COPY_DATA / self.id
+        return apart if apart.is_dir() else self.folder
+
+    @property
     def kept_stub(self) -> Path:
-        """In a released copy, the stub once more, beside the one that the student edits."""
-        return self.folder / ".stub.py"
+        """In a released copy, the stub as it was handed out."""
+        return self.folder.parents[1] / COPY_DATA / self.id / "stub.py"
 
     @property
     def original(self) -> Path:
@@ -328,12 +337,12 @@ class Problem:
     @property
     def probe_file(self) -> Path:
         """The questions by which a mistake is told; `grader.diagnose` asks them."""
-        return self.folder / "probe.py"
+        return self.data / "probe.py"
 
     @property
     def fingerprints(self) -> Path:
         """The answers of known mistakes, by which a report can name one."""
-        return self.folder / "fingerprints.json"
+        return self.data / "fingerprints.json"
 
     def first_hidden_line(self) -> int | None:
         """Return the line number of the hidden marker; None when the hidden half was cut off."""

@@ -239,8 +239,7 @@ def write_small_course(root: Path) -> Course:
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
     (folder / "probe.py").write_text(PROBE, encoding="utf-8")
-    for name in ("problem.py", ".stub.py"):
-        (folder / name).write_text("def double(x):\n    raise NotImplementedError\n")
+    (folder / "problem.py").write_text("def double(x):\n    raise NotImplementedError\n")
     (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")
     (solutions / "salt.txt").write_text("5a17" * 16 + "\n")
     return Course(root)

@@ -24,6 +24,7 @@ from grader.author.notebooks import FRONT_PAGE, notebooks_of, with_address
 from grader.code.course_modules import modules_used
 from grader.course import (
     COPY,
+    COPY_DATA,
     HIDDEN_MARKER,
     MANIFEST,
     NOTEBOOK,
@@ -306,9 +307,7 @@ def contents(
         files[container] = course.root / "students" / container
     found = {name: _read(path) for name, path in files.items()}
     of_problems = {
-        f"problems/{problem.id}/{name}": content
-        for problem in problems
-        for name, content in _problem_files(problem)
+        name: content for problem in problems for name, content in _problem_files(problem)
     }
     if solutions:
         of_problems |= {
@@ -368,14 +367,16 @@ def _solution_files(course: Course, problem: Problem) -> list[Path]:
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
+    """Return the files of a problem by their paths in the copy."""
+    folder, data = f"problems/{problem.id}", f"{COPY_DATA}/{problem.id}"
     stub = _stub(problem)
-    yield SUBMISSION_FILE, stub
-    yield problem.kept_stub.name, stub  # for `reset`
-    yield "README.md", _read(problem.folder / "README.md")
-    yield problem.test_file.name, visible_half(problem).encode()
-    for path in _matching(problem.folder, problem.manifest.students.problem):
-        if path.is_file():
-            yield path.relative_to(problem.folder).as_posix(), _read(path)
+    yield f"{folder}/{SUBMISSION_FILE}", stub
+    yield f"{data}/{problem.kept_stub.name}", stub  # for `reset`
+    yield f"{folder}/README.md", _read(problem.folder / "README.md")
+    yield f"{folder}/{problem.test_file.name}", visible_half(problem).encode()
+    for path in filter(Path.is_file, _matching(problem.folder, problem.manifest.students.problem)):
+        place = data if path in (problem.probe_file, problem.fingerprints) else folder
+        yield f"{place}/{path.relative_to(problem.folder).as_posix()}", _read(path)
 
 
 def _stub(problem: Problem) -> bytes:
@@ -408,7 +409,8 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
     secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
     patterns = problem.manifest.students.shared
     shared = {path.name: _read(path) for path in _matching(problem.folder.parents[1], patterns)}
-    for name, content in (*shared.items(), *_problem_files(problem)):
+    own = {Path(name).name: content for name, content in _problem_files(problem)}
+    for name, content in (*shared.items(), *own.items()):
         text = content.decode(errors="replace")
         lines = {line.strip() for line in text.splitlines()}
         yield from (f"the released {name} names {test}" for test in hidden if test in text)

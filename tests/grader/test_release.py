@@ -138,7 +138,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
-        "CHANGELOG.md", "LICENSE", "README.md", "course.toml", "docs", "grader",
+        "CHANGELOG.md", "LICENSE", "README.md", "course.toml", "docs", "grader", "grader_data",
         "problems", "pyproject.toml", "uv.lock",
     }  # fmt: skip
     folders = {path.name for path in copy.root.glob("grader/*") if path.is_dir()}
@@ -146,9 +146,12 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     assert not (copy.root / "grader/cli_instructor.py").exists()
     assert {path.name for path in copy.root.glob("problems/shared/*.py")} >= {"worked_example.py"}
     for problem in copy.problems():
-        assert problem.probe_file.is_file()
-        assert problem.fingerprints.is_file()
-        assert (problem.folder / "hints.md").is_file()
+        assert {path.name for path in problem.folder.iterdir()} == {
+            "README.md", "hints.md", "more.md", "problem.py", problem.test_file.name, "explore.py",
+            "pictures",
+        }  # fmt: skip
+        data = {path.name for path in (copy.root / "grader_data" / problem.id).iterdir()}
+        assert data == {"fingerprints.json", "probe.py", "stub.py"}
     pages = [name for name in texts(copy) if name.startswith("docs/")]
     assert len(pages) == 6
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", *pages)):
@@ -545,13 +548,13 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     done = release(course, copy)
 
     assert done.kept == [f"problems/{first.id}/problem.py"]
-    assert done.removed == [f"problems/{second.id}/fingerprints.json"]
+    assert done.removed == [f"grader_data/{second.id}/fingerprints.json"]
     assert work.read_text(encoding="utf-8") == "# my work\n"
     assert (copy / "notes.txt").read_text(encoding="utf-8") == "mine\n"
     assert (copy / "problems" / first.id / "README.md").read_text("utf-8") == "# Corrected\n"
     untouched = copy / "problems" / second.id
     assert (untouched / "problem.py").read_text("utf-8").startswith("# corrected\n")
-    assert not (untouched / "fingerprints.json").exists()
+    assert not (copy / done.removed[0]).exists()
     again = release(course, copy)
     assert (again.written, again.removed, again.kept) == ([], [], done.kept)
 

@@ -52,7 +52,8 @@ def problem(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> Problem:
     """The small course's problem, with hints and a stub to go back to; commands act on it."""
     monkeypatch.setattr(cli, "own_course", lambda: small_course)
     problem = small_course.problems()[0]
-    problem.original.write_bytes(problem.stub.read_bytes())
+    problem.kept_stub.parent.mkdir(parents=True)
+    problem.kept_stub.write_bytes(problem.stub.read_bytes())
     (problem.folder / "hints.md").write_text(HINTS, encoding="utf-8")
     return problem
 
