@@ -31,7 +31,7 @@ from grader.course import OWN_TESTS, Course, Problem
 from grader.diagnose.edits import mistakes_of
 from grader.errors import UsageError
 
-_SECONDS = 10.0
+_SECONDS = 20.0
 """The time limit for all tests on one file."""
 
 _SEED = 20

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from grader.course import Course
 from grader.errors import UsageError
-from grader.student import break_tests
 from grader.student.break_tests import BreakReport, Failure, MistakeCaught, break_problem
 from tests.catalogue import write_mistakes
 
@@ -18,7 +17,6 @@ MISTAKES = {
     "triples": ("the number is tripled", LINE, "    return 3 * x"),
     "adds": ("the number is tripled", LINE, "    return x + x + x"),
     "squares": ("the number is multiplied by itself", LINE, "    return x * x"),
-    "loops": ("the work never ends", LINE, "    while True: pass"),
 }
 GOOD = """
 import pytest, torch
@@ -39,35 +37,43 @@ def broken(small_course: Course) -> Course:
     return small_course
 
 
-def run_on(course: Course, tests: str, monkeypatch: pytest.MonkeyPatch) -> BreakReport:
-    monkeypatch.setattr(break_tests, "_SECONDS", 3.0)
+def run_on(course: Course, tests: str) -> BreakReport:
     (problem,) = course.problems()
     (problem.folder / "test_mine.py").write_text(tests, encoding="utf-8")
     return break_problem(course, problem, Console(quiet=True))
 
 
 def test_good_tests_accept_what_is_right_and_catch_mistakes(
-    broken: Course, monkeypatch: pytest.MonkeyPatch
+    broken: Course,
 ) -> None:
-    report = run_on(broken, GOOD, monkeypatch)
+    report = run_on(broken, GOOD)
     assert report.right == 2
     assert report.refused == {}
     assert report.mistakes == [
         MistakeCaught("the number is tripled", 2, 2),
-        MistakeCaught("the work never ends", 1, 1),
         MistakeCaught("the number is multiplied by itself", 1, 1),
     ]
 
 
 @pytest.mark.slow
+def test_a_mistake_that_never_ends_is_caught(
+    broken: Course,
+) -> None:
+    folder = broken.root / "solutions/01-doubling"
+    write_mistakes(folder, {"loops": ("it never ends", LINE, "    while True: pass")})
+    report = run_on(broken, GOOD)
+    assert report.mistakes == [MistakeCaught("it never ends", 1, 1)]
+
+
+@pytest.mark.slow
 def test_what_weak_tests_miss_and_strict_tests_refuse(
-    broken: Course, monkeypatch: pytest.MonkeyPatch
+    broken: Course,
 ) -> None:
     weak = "def test_two(problem):\n    assert problem.double(2) == 4\n"
-    missed = [each for each in run_on(broken, weak, monkeypatch).mistakes if not each.caught]
+    missed = [each for each in run_on(broken, weak).mistakes if not each.caught]
     assert [each.text for each in missed] == ["the number is multiplied by itself"]
     strict = "def test_add(problem):\n    assert problem.double.__code__.co_consts == (None,)\n"
-    refused = run_on(broken, strict, monkeypatch).refused
+    refused = run_on(broken, strict).refused
     assert [*refused] == ["product"]
     assert refused["product"].message.startswith("test_add fails: assert ")
 
@@ -82,9 +88,9 @@ def test_what_weak_tests_miss_and_strict_tests_refuse(
     ],
 )
 def test_tests_that_end_on_no_file_are_not_run_on_mistakes(
-    broken: Course, monkeypatch: pytest.MonkeyPatch, body: str, message: str
+    broken: Course, body: str, message: str
 ) -> None:
-    report = run_on(broken, f"def test_a(problem):\n    {body}\n", monkeypatch)
+    report = run_on(broken, f"def test_a(problem):\n    {body}\n")
     assert report == BreakReport(2, {"reference": Failure(message, is_over=True)}, [])
 
 
@@ -97,11 +103,9 @@ def test_tests_that_end_on_no_file_are_not_run_on_mistakes(
         ("x = 1\n", "cannot be run: it has no test"),
     ],
 )
-def test_files_that_cannot_be_run_are_refused(
-    broken: Course, monkeypatch: pytest.MonkeyPatch, tests: str, message: str
-) -> None:
+def test_files_that_cannot_be_run_are_refused(broken: Course, tests: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        run_on(broken, tests, monkeypatch)
+        run_on(broken, tests)
 
 
 def test_without_tests_or_solutions_it_asks_for_them(broken: Course) -> None:
