@@ -210,7 +210,7 @@ def grade(
 def _classes_called_as_students(paths: list[Path], intake: Intake, out: Path) -> list[str]:
     """Return a line for each path that was read as a class, though a student has its name."""
     from grader.grade.previous import RESULTS, result_path
-    from grader.intake.archives.kinds import without_suffix
+    from grader.intake.tree import without_suffix
 
     if len(intake.submissions) <= len(paths):
         return []

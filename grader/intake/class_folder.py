@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from grader.intake.noise import is_minor
 from grader.intake.problem_names import ALL_PROBLEMS, Problems, is_bare, is_python
-from grader.intake.tree import IS_TWICE, Kind, Refused, TreeEntry
+from grader.intake.tree import IS_TWICE, Kind, Refused, TreeEntry, is_minor
 
 
 def submissions_in(

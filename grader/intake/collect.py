@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from grader.course import NOTEBOOK, SUBMISSION_FILE
 from grader.intake import limits
 from grader.intake.limits import MAX_DEPTH, MAX_SOURCE_BYTES
-from grader.intake.noise import is_minor
-from grader.intake.platforms.registry import LISTS
+from grader.intake.platforms import LISTS
 from grader.intake.problem_names import (
     ALL_PROBLEMS,
     Problems,
@@ -17,7 +16,7 @@ from grader.intake.problem_names import (
     is_nearly_bare,
     is_python,
 )
-from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry
+from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry, is_minor
 from grader.text import quoted, some
 
 MISSPELT = "?"

@@ -12,8 +12,7 @@ from typing import BinaryIO
 
 from grader.intake import limits
 from grader.intake.archives.archive_folder import read_archive, require_readable_kind
-from grader.intake.noise import is_noise
-from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry, Wanted
+from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry, Wanted, is_noise
 
 
 def entry_at(path: Path, kind: Kind) -> TreeEntry:

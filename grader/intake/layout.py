@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from grader.intake.archives.kinds import without_suffix
 from grader.intake.problem_names import did_you_mean
 from grader.intake.result_names import folder_identity
-from grader.intake.tree import Kind, TreeEntry, gathered
+from grader.intake.tree import Kind, TreeEntry, gathered, without_suffix
 from grader.text import quoted
 
 

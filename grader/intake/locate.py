@@ -19,12 +19,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from grader.course import SUBMISSION_FILE
-from grader.intake.archives.kinds import archive_suffix
 from grader.intake.collect import PythonFile, SubmittedFiles, collect, open_archives
 from grader.intake.handed_in import StudentFile
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.problem_names import Problems, is_bare
-from grader.intake.tree import BadArchive, Refused, TreeEntry
+from grader.intake.tree import BadArchive, Refused, TreeEntry, archive_suffix
 from grader.text import quoted, some
 
 _SHOWN = 20

@@ -16,14 +16,22 @@ from pathlib import Path, PurePath
 from grader.course import SUBMISSION_FILE
 from grader.errors import SubmissionError
 from grader.intake import disk, notices
-from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix, without_suffix
 from grader.intake.class_folder import has_work, python_files, submissions_in
 from grader.intake.collect import wanted
 from grader.intake.layout import Layout, Work, plain_work, unmatched_file
-from grader.intake.noise import is_minor
-from grader.intake.platforms.registry import recognise, recognise_part
+from grader.intake.platforms import recognise, recognise_part
 from grader.intake.problem_names import ALL_PROBLEMS, Problems
-from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry
+from grader.intake.tree import (
+    ARCHIVE_SUFFIXES,
+    IS_LINK,
+    BadArchive,
+    Kind,
+    Refused,
+    TreeEntry,
+    archive_suffix,
+    is_minor,
+    without_suffix,
+)
 from grader.text import quoted
 
 _AS_ONE = (

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE, Problem
-from grader.intake.archives.kinds import without_suffix
+from grader.intake.tree import without_suffix
 from grader.text import quoted
 
 ALL_PROBLEMS = "problems"

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.intake import disk
-from grader.intake.archives.kinds import archive_suffix
 from grader.intake.collect import wanted
 from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.layout import Work
 from grader.intake.locate import locate, read_file
 from grader.intake.problem_names import Problems
 from grader.intake.result_names import result_name
-from grader.intake.tree import Kind, Refused
+from grader.intake.tree import Kind, Refused, archive_suffix
 from grader.text import person_name, quoted
 
 HANDED_IN_LATE = "It was handed in late."

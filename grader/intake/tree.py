@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from grader.intake.archives.kinds import archive_suffix
-
 IS_LINK = "is a link; a link is not followed"
 IS_TWICE = "is in the archive more than once; which one counts can't be known"
 
@@ -63,7 +61,6 @@ class TreeEntry:
         list_children: gives what stands in a folder, in any order.
         read_bytes: gives the bytes of a regular file; one more than asked for if there are more.
         open_archive: gives the folder that an archive is; None where it may not be opened.
-        called: what it was called, where the name is what the instructor says that this means.
     """
 
     name: str
@@ -74,12 +71,6 @@ class TreeEntry:
     list_children: Callable[[], Iterable[TreeEntry]] = _nothing
     read_bytes: Callable[[int], bytes] | None = None
     open_archive: Callable[[Wanted], TreeEntry] | None = None
-    called: str = ""
-
-    @property
-    def own_name(self) -> str:
-        """What sentences call it: the name that it was handed in by."""
-        return self.called or self.name
 
     @property
     def is_archive(self) -> bool:
@@ -134,10 +125,6 @@ class TreeEntry:
         """Return the same by another name."""
         return replace(self, name=name)
 
-    def meaning(self, name: str) -> TreeEntry:
-        """Return the same by the name that it means, if that is another one."""
-        return self if name == self.name else replace(self, name=name, called=self.own_name)
-
     def _refused(self, reason: str) -> Refused:
         return (BadArchive if self.is_packed else Refused)(self.fault or reason)
 
@@ -146,3 +133,52 @@ def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEn
     """Return a folder that is nowhere: it is made of entries from elsewhere."""
     leads_out = next((entry.leads_out for entry in entries if entry.leads_out), "")
     return TreeEntry(name, Kind.FOLDER, fault, leads_out, list_children=lambda: entries)
+
+
+# What names say
+
+
+_NOISE = {
+    *{"__MACOSX", "__pycache__", ".DS_Store", ".git", ".hg", ".svn", ".venv", "node_modules"},
+    *{"venv", "site-packages", ".tox", ".nox", ".eggs"},
+    *{".idea", ".vscode", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"},
+    *{"Thumbs.db", "desktop.ini"},
+}
+_MINOR = (".", "test_", "README", "explore.py", "probe.py", "conftest.py", "__init__.py")
+
+
+def is_noise(name: str) -> bool:
+    """Tell whether a file or folder is left behind by a tool. Then it isn't there for anybody."""
+    return name in _NOISE or name.startswith("._")
+
+
+def is_in_noise(parts: Iterable[str]) -> bool:
+    """Tell whether anything of the parts of a path is."""
+    return any(map(is_noise, parts))
+
+
+def is_minor(name: str) -> bool:
+    """Tell whether a file is a tool's or the course's own. Then it is never taken for work."""
+    return name.startswith(_MINOR)
+
+
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+"""How the names of archives end that are read."""
+
+_OTHER_ARCHIVES = (".rar", ".7z", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".gz", ".bz2", ".xz")
+
+
+def archive_suffix(name: str) -> str:
+    """Return how the name of an archive ends, of any kind; empty when it is no archive's name."""
+    suffixes = (*ARCHIVE_SUFFIXES, *_OTHER_ARCHIVES)
+    return next((name[-len(s) :] for s in suffixes if name.lower().endswith(s)), "")
+
+
+def without_suffix(name: str) -> str:
+    """Return the name of an archive, or of anything else, without such an ending."""
+    return name.removesuffix(archive_suffix(name))
+
+
+def is_readable(name: str) -> bool:
+    """Tell whether an archive is of a kind that is read."""
+    return name.lower().endswith(ARCHIVE_SUFFIXES)

@@ -13,11 +13,18 @@ from functools import partial
 from typing import BinaryIO
 
 from grader.intake import limits
-from grader.intake.archives.kinds import ARCHIVE_SUFFIXES, archive_suffix, is_readable
 from grader.intake.archives.members import Added, GrowingTree, Member
 from grader.intake.archives.tars import DAMAGED, GZIP_START, tar_members
 from grader.intake.archives.zips import ZIP_STARTS, zip_members
-from grader.intake.tree import BadArchive, Refused, TreeEntry, Wanted
+from grader.intake.tree import (
+    ARCHIVE_SUFFIXES,
+    BadArchive,
+    Refused,
+    TreeEntry,
+    Wanted,
+    archive_suffix,
+    is_readable,
+)
 
 
 def require_readable_kind(name: str) -> None:

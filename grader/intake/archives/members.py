@@ -8,8 +8,7 @@ from typing import IO
 
 from grader.intake import limits
 from grader.intake.archives.names import split_name
-from grader.intake.noise import is_in_noise
-from grader.intake.tree import IS_LINK, IS_TWICE, BadArchive, Kind, TreeEntry, Wanted
+from grader.intake.tree import IS_LINK, IS_TWICE, BadArchive, Kind, TreeEntry, Wanted, is_in_noise
 from grader.text import quoted
 
 _ROOT = ""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course
 from grader.errors import SubmissionError
-from grader.intake import limits
-from grader.intake.platforms import registry
-from grader.intake.platforms.download import Download
+from grader.intake import limits, platforms
+from grader.intake.platforms import Download
 from grader.intake.submissions import find_submissions, take_in
 from tests.grader.intake.uploads import (
     COURSE,
@@ -299,11 +297,11 @@ def test_one_archive_alone_has_nothing_beside_it_looked_at(
     (tmp_path / "tax.zip").write_bytes(b"private")
     looked: list[str] = []
 
-    def look(download: Download, problems: object) -> None:
+    def look(platform: object, download: Download, problems: object) -> None:
         looked.append(download.name)
 
-    seen = tuple(replace(platform, look=look) for platform in registry.PLATFORMS)
-    monkeypatch.setattr(registry, "PLATFORMS", seen)
+    for kind in (platforms.NamedUploads, platforms.ListedFolders):
+        monkeypatch.setattr(kind, "look", look)
     (ada,) = find_submissions([tmp_path / "ada.zip"], small_course)
     assert ada.files[ID].source == RIGHT
     assert not looked

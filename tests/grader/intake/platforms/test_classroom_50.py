@@ -66,7 +66,24 @@ def test_without_a_list_that_can_be_read_people_go_by_user_names(
         ("github:ada", ("Ada",), RIGHT)
     ]
     assert f"scores.csv {why}" in intake.unmatched[0]
-    assert intake.unmatched[0].endswith("Submissions go by their user names.")
+    assert intake.unmatched[0].endswith(
+        "Submissions go by the names of their folders, without times."
+    )
+
+
+def test_times_that_are_not_understood_are_listed(take: Take) -> None:
+    files = {f"{CLASSROOM_50}/cs-attention-{u}/{ID}/problem.py": RIGHT for u in ("ada", "bea")}
+    lines = [
+        ("ada", "2026-11-02 23:30:00 EDT", "submit/1", ""),
+        ("bea", "2026-11-02T23:30:00Z", "submit/1", ""),
+    ]
+    content = b"\xef\xbb\xbf" + scores(*lines)
+    intake = take(files | {f"{CLASSROOM_50}/scores.csv": content})
+    assert [s.files[ID].handed_in for s in intake.submissions] == ["", "2026-11-02T23:30:00+00:00"]
+    assert intake.unmatched == [
+        "The time of 1 submission could not be read: ada (2026-11-02 23:30:00 EDT). Whether these "
+        "are late is not known."
+    ]
 
 
 def test_two_lists_are_not_chosen_between(take: Take) -> None:

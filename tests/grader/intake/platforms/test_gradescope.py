@@ -77,7 +77,7 @@ def test_gradescope(take: Take, place: str) -> None:
     assert "there is no such folder" in found["Imani"].notes[0]
     assert intake.recognised == ["Gradescope export: 5 students in 4 submissions, 1 file not used."]
     assert intake.unmatched == [
-        "'submission_31.csv' was not used; it fits no student. Did you mean 'submission_30'?"
+        "'submission_31.csv' was not used; it fits no student. Did you mean 'submission_3'?"
     ]
 
 
@@ -89,7 +89,16 @@ def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
     intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
     assert [s.full_name for s in intake.submissions] == ["submission_1"]
     assert source(intake.submissions[0]) == RIGHT
-    assert "Submissions go by their folders' names" in intake.unmatched[0]
+    assert "Submissions go by the names of their folders" in intake.unmatched[0]
+
+
+def test_times_that_are_not_understood_are_listed(take: Take) -> None:
+    text = METADATA.replace(b"2024-01-31 12:00:00.000000000 Z", b"yesterday", 1)
+    assert text != METADATA
+    intake = take({"submission_metadata.yml": text, f"submission_1/{ID}/problem.py": RIGHT})
+    assert "The time of 1 submission could not be read: Ada Lovelace (yesterday)." in (
+        " ".join(intake.unmatched)
+    )
 
 
 def test_the_list_of_students_makes_no_objects(take: Take, tmp_path: Path) -> None:

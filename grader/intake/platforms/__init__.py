@@ -1,1 +1,0 @@
-"""Downloads of learning platforms: one file for each, all of them in `registry`."""
