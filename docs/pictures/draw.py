@@ -63,8 +63,7 @@ def student() -> str:
         folder = Path(temporary) / "problems/03-scaled-attention"
         shutil.copytree(ROOT / "problems/03-scaled-attention", folder)
         (folder / "problem.py").write_text(mistake.source, encoding="utf-8")
-        for shared in (ROOT / "problems").glob("*.py"):
-            shutil.copy(shared, folder.parent)
+        shutil.copytree(ROOT / "problems/shared", folder.parent / "shared")
         for name in ("pyproject.toml", "course.toml"):
             shutil.copy(ROOT / name, temporary)
         run([sys.executable, "-m", "pytest"], folder)  # seen once, a mistake is named
