@@ -26,12 +26,11 @@ from grader.result import ProblemResult, shown
 from grader.run.comparison import command_to_compare
 from grader.student import hints
 from grader.student.ahead import changed_names, first_tests, text_of
-from grader.student.keys import keys_of_terminal
 from grader.student.place import place_of
 from grader.student.position import task_at_hand
 from grader.student.progress import invitation, progress_table
 from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
-from grader.student.screen import Screen
+from grader.student.screen import Screen, keys_of_terminal
 from grader.student.seen import Reading, SeenMistakes, named
 from grader.student.warm import FoundSoFar, Runs
 from grader.text import printable

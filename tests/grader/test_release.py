@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from grader.author.documents import beginning_with, without_part
-from grader.author.release import code_lines, leaks, release
+from grader.author.release import code_lines, contents, leaks, release
 from grader.course import HIDDEN_MARKER, STUB_LINE, SUBMISSION_FILE, Course, own_course
 from grader.diagnose.edits import mistakes_of
 from grader.errors import CourseError, UsageError
@@ -153,10 +153,14 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
         data = {path.name for path in (copy.root / "grader_data" / problem.id).iterdir()}
         assert data == {"fingerprints.json", "probe.py", "stub.py"}
     pages = [name for name in texts(copy) if name.startswith("docs/")]
-    assert len(pages) == 6
+    assert len(pages) == 5
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", *pages)):
         assert "grader grade" not in text
     assert not [*copy.root.rglob("salt.txt")]
+
+
+def test_it_does_not_get_more_files() -> None:
+    assert len(contents(own_course())) <= 230
 
 
 def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
