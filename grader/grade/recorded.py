@@ -23,7 +23,7 @@ from grader.intake.handed_in import StudentFile
 from grader.result import Isolation, Status
 from grader.run.encoding import BadRecord
 from grader.run.judging import Expectation, Went, expect, has_checks, verdict
-from grader.run.orders import LoadReport, order, write_half
+from grader.run.orders import LoadReport, files_of_half, order, write_files
 from grader.run.records import CollectedTest
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
 from grader.run.session import Session
@@ -55,7 +55,9 @@ class RecordedTests:
         self._boundary = boundary
         problems = {test.problem.id: test.problem for test in self._tests}
         self._halves = {
-            (id, hidden): Preloaded(_LOAD, partial(write_half, problem, hidden=hidden))
+            (id, hidden): Preloaded(
+                _LOAD, partial(write_files, files_of_half(problem, hidden=hidden))
+            )
             for id, problem in problems.items()
             if has_checks(problem) and boundary.level is Isolation.SANDBOX
             for hidden in (False, True)

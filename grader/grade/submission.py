@@ -23,7 +23,7 @@ from grader.result import Status, SubmissionResult
 from grader.run.session import Session
 from grader.run.suite import Suite
 
-BY_RECORDS = False
+BY_RECORDS = True
 """Whether tests that are written for it run in the process of the student's code."""
 
 # The boundary keeps the time of each call. This is for the trusted side, should it ever hang; for

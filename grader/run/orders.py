@@ -5,7 +5,7 @@ A worker holds one half of a problem's tests. It has no salt, so the seeds come 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -77,13 +77,15 @@ def order(tests: Iterable[tuple[CollectedTest, Expectation]], seed: int) -> byte
     return msgspec.msgpack.encode(steps)
 
 
-def write_half(problem: Problem, folder: Path, *, hidden: bool) -> None:
-    """Write what a worker has to know of a problem's tests, and nothing that knows right answers.
+def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
+    """Return what a worker has to know of a problem's tests, and nothing that knows right answers.
 
     Args:
         problem: the problem.
-        folder: where to write it: a course with one problem.
         hidden: whether hidden tests are in it; visible ones always are.
+
+    Returns:
+        The files of a course with one problem, by their paths.
     """
     root = problem.folder.parents[1]
     text = problem.test_file.read_text(encoding="utf-8")
@@ -93,23 +95,25 @@ def write_half(problem: Problem, folder: Path, *, hidden: bool) -> None:
     problems = problem.folder.parent
     used = modules_used([text.encode()], problems, without=ORACLES)
     data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
-    for path in {*used, *data, *problems.glob("*/__init__.py")}:
-        _write(folder / path.relative_to(root), path.read_bytes())
-    _write(folder / problem.test_file.relative_to(root), text.encode())
-    _write(folder / problem.stub.relative_to(root), problem.original.read_bytes())
-    _write(folder / MANIFEST, (root / MANIFEST).read_bytes())
+    paths = {*used, *data, *problems.glob("*/__init__.py"), root / MANIFEST}
+    found = {str(path.relative_to(root)): path.read_bytes() for path in paths}
+    found[str(problem.stub.relative_to(root))] = problem.original.read_bytes()
+    return found | {str(problem.test_file.relative_to(root)): text.encode()}
 
 
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+def write_files(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write files into a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 # The worker's side
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load the tests in a folder that `write_half` wrote, and return what runs an order of them."""
+    """Load a half's tests from a folder with its files, and return what runs an order of them."""
     (path,) = Path(folder).glob("problems/*/test_*.py")
     with without_oracles():
         tests = collect([Problem(path.parent)], Path(folder))

@@ -251,7 +251,7 @@ def test_attack(grade, impatient, target, name):
     [n if n in QUICK_ONES else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
 )
 def test_attack_in_the_process_of_the_tests(recorded, recorded_impatient, target, name):
-    grade = recorded_impatient if name in HANGING - WANTS_COMPILER else recorded
+    grade = recorded_impatient if name in HANGING else recorded
     withstands(grade, target, name, BESIDE_TESTS.get(name, TABLE[name]))
 
 

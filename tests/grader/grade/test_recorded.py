@@ -18,7 +18,7 @@ from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
 from grader.run.judging import has_checks
-from grader.run.orders import write_half
+from grader.run.orders import files_of_half
 from tests.lent import lent_boundary, lent_prefork_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -291,14 +291,14 @@ def test_a_replay_shows_what_the_code_printed_and_where_it_ended(
     assert lines[-1].strip() == "return x.no_such_name"
 
 
-def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course, tmp_path: Path) -> None:
+def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:
     (problem,) = recorded_course.problems()
+    folder = "problems/01-doubling"
+    names = ["course.toml", f"{folder}/problem.py", f"{folder}/test_doubling.py"]
     for hidden in (False, True):
-        folder = tmp_path / str(hidden)
-        write_half(problem, folder, hidden=hidden)
-        texts = {path.name: path.read_text() for path in folder.rglob("*.*")}
-        assert sorted(texts) == ["__init__.py", "course.toml", "problem.py", "test_doubling.py"]
-        assert ("test_hidden" in texts["test_doubling.py"]) == hidden
+        files = files_of_half(problem, hidden=hidden)
+        assert sorted(files) == [*names, "problems/shared/__init__.py"]
+        assert (b"test_hidden" in files[names[-1]]) == hidden
 
 
 CONVERTED = [problem.id[:2] for problem in own_course().problems() if has_checks(problem)]
