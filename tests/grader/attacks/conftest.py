@@ -212,6 +212,7 @@ def recorded_impatient(impatient: Attacked, recorded: Attacked) -> Attacked:
     attacked = Attacked(recorded.course, impatient.boundary, HANGING_SECONDS, by_records=True)
     for kind in (b"", b"# may want torch.compile\n"):
         assert attacked(kind + RIGHT).points == 4
+        assert impatient(kind + RIGHT).points == 4  # a diagnosis asks there
     return attacked
 
 
