@@ -27,7 +27,7 @@ _GITHUB = re.compile(
 _RULES = re.compile(r"^## Rules", re.M)
 """The heading before which the stub is inserted."""
 
-_RELATIVE_LINK = re.compile(r"(!?)(\[[^\]]*\]\()(?!\w+:|#)([^)\s]+)")
+_RELATIVE_LINK = re.compile(r"(!?)(\[[^\]\n]*\]\()(?!\w+:|#)([^)\s]+)")
 
 _BRANCH = "main"
 _COLAB = "https://colab.research.google.com"

@@ -122,6 +122,8 @@ def test_it_runs_before_and_after_the_work(copy: Course, warm_python: WarmPython
 @pytest.fixture
 def small(small_course: Course) -> Problem:
     (problem,) = small_course.problems()
+    problem.kept_stub.parent.mkdir(parents=True)
+    problem.kept_stub.write_bytes(STUB)
     return problem
 
 
