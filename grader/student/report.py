@@ -48,7 +48,9 @@ def problem_report(
     """
     reading = reading or named(result)
     tests = result.with_cases
-    lines = [result.id, "", *_well(tests, width, in_full=in_full)]
+    lines = [result.id]
+    if well := [*_well(tests, width, in_full=in_full)]:
+        lines += ["", *well]
     wrong = _judged(tests)
     if in_full and not _stops_alike(result):
         lines += [
