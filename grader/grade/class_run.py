@@ -134,7 +134,7 @@ def grade_class(
             book,
             about_book=about_book,
             asked=[
-                *perhaps_the_same(rows, ready.rows_of(same), ready.people),
+                *perhaps_the_same(rows, ready.rows_of(same), ready.people, book.roster),
                 *of_earlier_files(rows, rows_before, book, same.also),
             ],
         )
@@ -227,6 +227,5 @@ class _Keeper:
 
 def _counted(problem: ProblemResult, counted: Mapping[str, ProblemResult]) -> ProblemResult:
     """Return a problem with the adjustments of its row, if it is the one that counts there."""
-    now = counted[problem.id]
-    is_the_one = replace(now, adjustments=[]) == replace(problem, adjustments=[])
-    return now if is_the_one else replace(problem, adjustments=[])
+    now, without = counted.get(problem.id), replace(problem, adjustments=[])
+    return now if now and replace(now, adjustments=[]) == without else without

@@ -65,7 +65,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
         book,
         about_book=_about_what_is_there(about_book, plans),
         asked=[
-            *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people),
+            *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
             *of_earlier_files(new, before, book, same.also),
         ],
         pending=_pending(plans, same),

@@ -60,11 +60,13 @@ class SamePeople:
 
     Attributes:
         row_of: for a result that belongs to another one's row, the name of that one.
+        replaced: for a result, the problems in which the result of a larger group counts instead.
         also: by the name of a row, what else its person is called.
         unclear: the lines of `names.csv` that can't be followed, and why.
     """
 
     row_of: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, Collection[str]] = field(default_factory=dict)
     also: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unclear: Sequence[str] = ()
 
@@ -72,9 +74,12 @@ class SamePeople:
         """Return results with those of one person as one."""
         parts: dict[str, list[SubmissionResult]] = {}
         for result in sorted(results, key=lambda r: (r.submission in self.row_of, r.submission)):
-            parts.setdefault(self.row_of.get(result.submission, result.submission), []).append(
-                result
-            )
+            gone = self.replaced.get(result.submission, ())
+            if gone:
+                left = [problem for problem in result.problems if problem.id not in gone]
+                result = replace(result, problems=left)
+            row = self.row_of.get(result.submission, result.submission)
+            parts.setdefault(row, []).append(result)
         return [_as_one(own) for own in parts.values()]
 
 
@@ -88,6 +93,7 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
     by_name = {result.submission: result for result in results}
     known = [_of_result(result) for result in by_name.values()]
     row_of: dict[str, str] = {}
+    replaced: dict[str, set[str]] = {}
     also: defaultdict[str, list[str]] = defaultdict(list)
     unclear = []
     for name, means in people.items():
@@ -101,13 +107,19 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
             if own == target:
                 continue
             together = [by_name[n] for n in by_name if _row(n, row_of) in (own, target)]
-            if _are_two(together):
+            old, new = by_name[own], by_name[target]
+            if _has_joined(old, new) and (both_did := _handed_in(old) & _handed_in(new)):
+                # What else the smaller group did stays with its members.
+                replaced[own] = both_did
+                if _handed_in(old) - both_did:
+                    continue
+            if own not in replaced and _are_two(together) and not _is_renamed(old, new):
                 both = f"{quoted(by_name[own].who)} and {quoted(by_name[target].who)}"
                 unclear.append(f"{NAMES_FILE}: {both} both handed in, so they stay two.")
             else:
                 row_of[own] = target
                 also[target] += [by_name[own].who, *also.pop(own, [])]
-    return SamePeople({n: _row(n, row_of) for n in row_of}, also, unclear)
+    return SamePeople({n: _row(n, row_of) for n in row_of}, replaced, also, unclear)
 
 
 def _row(name: str, row_of: Mapping[str, str]) -> str:
@@ -120,6 +132,21 @@ def _are_two(results: Iterable[SubmissionResult]) -> bool:
     """Tell whether something was handed in for one problem in several results."""
     handed_in = [id for result in results for id in _handed_in(result)]
     return len(handed_in) > len(set(handed_in))
+
+
+def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
+    """Return whether a group is another one with more members."""
+    return bool(old.members) and {*old.members} < {*new.members}
+
+
+def _is_renamed(old: SubmissionResult, new: SubmissionResult) -> bool:
+    """Return whether two results are of one name on one platform."""
+    platforms = {result.who.partition(":")[0] for result in (old, new)}
+    return _called(old) == _called(new) and len(platforms) == 1 and len(new.members) < 2
+
+
+def _called(result: SubmissionResult) -> str:
+    return " ".join(unicodedata.normalize("NFKC", result.shown_name).casefold().split())
 
 
 def _handed_in(result: SubmissionResult) -> set[str]:
@@ -154,20 +181,26 @@ def _of_result(result: SubmissionResult) -> Submission:
 
 
 def perhaps_the_same(
-    rows: Iterable[SubmissionResult], here: Collection[str], people: Mapping[str, str]
+    rows: Iterable[SubmissionResult],
+    here: Collection[str],
+    people: Mapping[str, str],
+    roster: Roster,
 ) -> list[str]:
-    """Return lines for `names.csv` about rows of one name that may be one person's.
+    """Return lines for `names.csv` about rows that may be one person's or one group's.
 
     Moodle numbers people anew in each assignment, and somebody may have moved to another folder.
-    Who has handed in the same problem under both names is two, and so is who has both now.
+    Who has handed in the same problem under both names is two, and so is who has both now; but
+    somebody may join a group, and an account of somebody on the roster may have another name now.
 
     Args:
         rows: of the whole class.
         here: the names of those that were handed in now.
         people: what has been said already.
+        roster: who is in the class.
     """
-    lines, unclear = [], []
-    for same in _by_name(row for row in rows if row.who not in people):
+    rows = [row for row in rows if row.who not in people]
+    lines, unclear = _followed(rows, here, roster), []
+    for same in _by_name(rows):
         same.sort(key=lambda row: (row.submission in here, sorted(_handed_in(row)), row.who))
         may_be = [
             not (_handed_in(a) & _handed_in(b) or {a.submission, b.submission} <= {*here})
@@ -183,11 +216,24 @@ def perhaps_the_same(
             )
     if lines:
         lines = [
-            f"Of one name, and perhaps the same: {len(lines)}. Copy the lines that are right into "
-            f"{NAMES_FILE}, below found,means,name, and run this again:",
+            f"Of one name or group, and perhaps the same: {len(lines)}. Copy the lines that are "
+            f"right into {NAMES_FILE}, below found,means,name, and run this again:",
             *sorted(lines),
         ]
     return [*lines, *unclear]
+
+
+def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: Roster) -> list[str]:
+    """Return a line for each row of before that another one does the same problems now."""
+    now = [row for row in rows if row.submission in here]
+    before = [row for row in rows if row.submission not in here]
+    return [
+        _line(old, new)
+        for new in now
+        for old in before
+        if _handed_in(old) & _handed_in(new)
+        if _has_joined(old, new) or (_is_renamed(old, new) and roster.has_one(new.full_name))
+    ]
 
 
 def _line(row: SubmissionResult, of: SubmissionResult) -> str:
@@ -199,6 +245,5 @@ def _line(row: SubmissionResult, of: SubmissionResult) -> str:
 def _by_name(rows: Iterable[SubmissionResult]) -> list[list[SubmissionResult]]:
     found: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
     for row in rows:
-        name = " ".join(unicodedata.normalize("NFKC", row.shown_name).casefold().split())
-        found[name].append(row)
+        found[_called(row)].append(row)
     return [same for same in found.values() if len(same) > 1]

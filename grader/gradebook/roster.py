@@ -133,6 +133,10 @@ class Roster:
     def __init__(self, entries: Sequence[RosterEntry] = ()) -> None:
         self.entries = entries
 
+    def has_one(self, name: str) -> bool:
+        """Return whether exactly one person is called so."""
+        return sum(squeezed(name) in entry.spellings for entry in self.entries) == 1
+
     def group(self, name: str) -> list[RosterEntry]:
         """Return the members of a group; nobody if it is also the name of a person.
 

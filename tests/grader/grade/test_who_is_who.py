@@ -145,7 +145,7 @@ def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> No
     for _ in range(2):
         run = term.grade(week2, only="02")
         assert len(run.results) == 4
-        assert run.told[0].startswith("Of one name, and perhaps the same: 1. Copy the lines")
+        assert run.told[0].startswith("Of one name or group, and perhaps the same: 1. Copy the")
         assert run.told[1:] == ["moodle:93,moodle:9,Bea"]
     before = stored(term)
     run = term.grade(week2, only="02", people={"moodle:93": "moodle:9"})
@@ -206,6 +206,77 @@ def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_pat
     run = term.grade(tmp_path / "week3", only="03", people=people)
     assert run.told == []
     assert {r.identity: r.points for r in run.results} == {ada: 12, bea: 8, cy: 8, dan: 8}
+
+
+def groups(folder: Path, term: Any, **members: str) -> Path:
+    """Write Gradescope's export of groups; each member is a letter."""
+    lines, files = [], {}
+    for number, (source, people) in enumerate(members.items()):
+        lines.append(f"submission_{number}:\n  :submitters:\n")
+        lines += [f"  - :name: {who}\n    :email: {who}@x.edu\n" for who in people]
+        files[f"submission_{number}/problem.py"] = getattr(term, source.rstrip("_"))
+    return write(folder, {"submission_metadata.yml": "".join(lines), **files})
+
+
+def test_a_group_that_somebody_joined_has_one_row_if_that_is_said(
+    term: Any, tmp_path: Path
+) -> None:
+    term.write_book("corrections.csv", "submission,problem,test,mark,reason\na@x.edu,01,,3,style\n")
+    term.grade(groups(tmp_path / "1", term, wrong="ab", right="d"), only="01")
+    week2 = groups(tmp_path / "2", term, right="abc", right_="d")
+    run = term.grade(week2, only="01")
+    line = "gradescope:a@x.edu+b@x.edu,gradescope:a@x.edu+b@x.edu+c@x.edu,a + b"
+    assert run.told[1:] == [line]
+    assert any("a@x.edu' may be" in text for text in run.news.about_book)
+    people = dict([line.split(",")[:2]])
+    run = term.grade(week2, only="01", people=people)
+    assert (run.told, run.news.about_book) == ([], [])
+    assert {r.members: r.points for r in run.results} == {
+        ("a@x.edu", "b@x.edu", "c@x.edu"): 3,
+        ("d@x.edu",): 4,
+    }
+
+
+def test_what_a_smaller_group_did_stays_with_its_members(term: Any, tmp_path: Path) -> None:
+    term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
+    term.grade(groups(tmp_path / "2", term, right="ab"), only="02")
+    week3 = groups(tmp_path / "3", term, wrong="abc")
+    (_, line) = term.grade(week3, only="02").told
+    run = term.grade(week3, only="02", people=dict([line.split(",")[:2]]))
+    found = {r.members: {p.id: p.points for p in r.problems} for r in run.results}
+    assert found == {
+        ("a@x.edu", "b@x.edu"): {"01-doubling": 4},
+        ("a@x.edu", "b@x.edu", "c@x.edu"): {OTHER: 0},
+    }
+
+
+def test_who_left_a_group_keeps_the_mark(term: Any, tmp_path: Path) -> None:
+    term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
+    run = term.grade(groups(tmp_path / "2", term, wrong="ac"), only="01")
+    assert run.told == []
+    assert {r.members: r.points for r in run.results} == {
+        ("a@x.edu", "b@x.edu"): 4,
+        ("a@x.edu", "c@x.edu"): 0,
+    }
+
+
+@pytest.mark.parametrize("roster", ["name,login\nAda L,ada-new\n", ""])
+def test_an_account_of_another_name_is_asked_about_if_the_roster_knows_it(
+    term: Any, tmp_path: Path, roster: str
+) -> None:
+    name = "hw_submissions_2026_11_24_T_09_05_00"
+    for week, user, source in ((1, "ada", term.wrong), (2, "ada-new", term.right)):
+        if roster:
+            known = f"name,login\nAda L,{user}\n"
+            term.write_book("roster.csv", known)
+        folder = write(tmp_path / str(week), {f"{name}/hw-{user}/problem.py": source})
+        said = term.command("--problem", "01", paths=[folder])
+    assert ("github:ada,github:ada-new," in said) is bool(roster)
+    assert len(term.gradebook()) == 2
+    if roster:
+        term.write_book("names.csv", "found,means\ngithub:ada,github:ada-new\n")
+        term.command("--problem", "01", paths=[folder])
+        assert [*term.gradebook().values()] == ["4"]
 
 
 def test_two_of_one_name_who_have_other_numbers_now_are_listed(term: Any, tmp_path: Path) -> None:
