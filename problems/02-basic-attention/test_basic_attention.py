@@ -5,24 +5,18 @@ from functools import partial
 import pytest
 import torch
 
-from grader.run.calls import answer, answers
-from grader.run.compare import (
+from grader.run.calls import answers
+from grader.run.checks import (
     check,
     check_form,
     check_gradients,
     check_layer,
     gradients,
-    parameters,
     require,
     set_weights,
 )
-from shared.oracles.attention import (
-    SCORES,
-    average_by_hand,
-    self_attention_by_hand,
-    slopes_by_hand,
-    softmax_by_hand,
-)
+from shared.oracles import basic_attention as oracles
+from shared.oracles import modules
 from shared.three_layers import check_long_sequence
 from shared.worked_example import (
     LAYERS,
@@ -44,7 +38,6 @@ from shared.worked_example import (
 )
 
 # The scores are not scaled yet, so the weights are made smaller.
-simple_attention_by_hand = partial(self_attention_by_hand, scaled=False)
 small_weights = partial(random_weights, scaled=False)
 
 
@@ -52,6 +45,13 @@ def make_attention(problem, weights):
     """The student's SimpleAttention of these weights' dtype, holding them."""
     module = problem.SimpleAttention(len(weights["query.weight"]), bias="query.bias" in weights)
     return holding(module, weights)
+
+
+def both(solution, problem, weights):
+    """The reference's SimpleAttention and the student's, holding these weights."""
+    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
+    right = modules.made(weights, solution.SimpleAttention, n_embd, bias=bias)
+    return right, make_attention(problem, weights)
 
 
 def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
@@ -80,16 +80,15 @@ def learning(module, x, weights, call):
 
 
 def gradients_of(module, x, weights, upstream, call):
-    """The gradients with respect to x and the weights."""
+    """The gradients of the student's module with respect to x and the weights."""
     inputs = learning(module, x, weights, call)
     # A copy of x, so that nothing here depends on whether x is left alone.
-    output = answer(module, inputs["x"].clone(), upstream=upstream)
-    return gradients(output, inputs, upstream, call)
+    return gradients(module(inputs["x"].clone()), inputs, upstream, call)
 
 
 def check_attention(module, x, weights, call, **near):
     """Check what the module makes of x by the definition."""
-    check(module(x.clone()), simple_attention_by_hand(x, weights), call, **near)
+    check(module(x.clone()), oracles.output(x, weights), call, **near)
 
 
 def check_left_alone(module, x, weights, call):
@@ -119,8 +118,8 @@ def test_attention_weights(problem, rng):
     # Each position is its own value, so the average at the places of the positions is the weights.
     weights |= {"value.weight": torch.eye(7), "value.bias": torch.zeros(7)}
     call = "attention(x) of SimpleAttention(7), where value i is 1 at place i and 0 elsewhere"
-    expected = simple_attention_by_hand(x, weights)
-    actual = check_form(make_attention(problem, weights)(x.clone()), expected, call)
+    expected = oracles.output(x, weights)
+    actual = check_form(make_attention(problem, weights)(x.clone()), x, call)
     seen = f"{call}, seen as the weights (batch, query, key)"
     check(actual[..., :5], expected[..., :5], seen, sizes={"n_embd": 7, "T": 5})
     check(actual, expected, call)
@@ -136,9 +135,8 @@ def test_attention_in_numbers(problem):
         "value.weight": torch.tensor([[2.0, 0.0], [1.0, -1.0]]),
         **{f"{name}.bias": torch.zeros(2) for name in LAYERS},
     }
-    expected = torch.tensor([[[1.5761, 0.0000], [1.1554, -0.2670], [1.5105, -0.1547]]])
-    module = make_attention(problem, weights)
-    check(module(x), expected, "attention(x) of the README's example", atol=6e-5)
+    call = "attention(x) of the README's example"
+    check(make_attention(problem, weights)(x), oracles.README_OUTPUT, call, atol=6e-5)
 
 
 @pytest.mark.points(0.75)
@@ -151,11 +149,9 @@ def test_worked_example(problem):
         weights[f"{name}.weight"] = torch.zeros(24, 24)
         for i in range(8):
             weights[f"{name}.weight"][i, 8 * part + i] = 1
-    output = [average_by_hand(softmax_by_hand(row), V.tolist()) for row in SCORES.tolist()]
-    expected = torch.zeros(1, 4, 24)
-    expected[0, :, :8] = torch.tensor(output)
     call = "attention(x) where the layers pick Q, K and V of the worked example out of x"
-    check(make_attention(problem, weights)(x), expected, call, sizes={"d_k": 8})
+    actual = make_attention(problem, weights)(x)
+    check(actual, oracles.worked_example(), call, sizes={"d_k": 8})
 
 
 @pytest.mark.points(0.75)
@@ -175,7 +171,7 @@ def test_bias_can_be_left_out(problem, rng):
 def test_names_and_positions(problem, rng):
     """n_embd, bias and x can be given by name or by position, in this order"""
     weights, x = small_weights(rng, 3, bias=False), rng.normal(2, 4, 3)
-    expected = simple_attention_by_hand(x, weights)
+    expected = oracles.output(x, weights)
     for module, call in [
         (problem.SimpleAttention(3, False), "SimpleAttention(3, False)"),
         (problem.SimpleAttention(bias=False, n_embd=3), "SimpleAttention(bias=False, n_embd=3)"),
@@ -221,7 +217,7 @@ def test_transposed_x(problem, rng):
         (rng.normal(5, 2, 4).transpose(0, 1), "a.transpose(0, 1) with a (5, 2, 4)"),
         (rng.normal(2, 4, 5).mT, "a.mT with a (2, 4, 5)"),
     ]:
-        expected = simple_attention_by_hand(x, weights)
+        expected = oracles.output(x, weights)
         check(make_attention(problem, weights)(x), expected, f"attention(x) with x = {how}")
 
 
@@ -266,17 +262,16 @@ def test_dtype_is_kept(problem, rng, dtype):
 def test_gradients_flow(problem, rng):
     """Gradients flow to x and to the weights of all three layers"""
     weights, x, upstream = small_weights(rng, 2), rng.normal(4, 3, 2), rng.normal(4, 3, 2)
-    numbers = {"x": x, **weights}
-    slopes = slopes_by_hand(lambda at: simple_attention_by_hand(at["x"], at), numbers, upstream)
+    slopes = oracles.slopes(x, weights, upstream)
     found = gradients_of(make_attention(problem, weights), x, weights, upstream, "attention(x)")
-    check_gradients(found, {name: slopes[name] for name in found}, "attention(x)")
+    check_gradients(found, slopes, "attention(x)")
 
 
 @pytest.mark.points(0.5)
 def test_nothing_is_remembered(problem, rng):
     """Each call uses its own x and the current weights; nothing is kept from other calls"""
     weights, first = small_weights(rng, 4), rng.normal(2, 3, 4)
-    module, expected = make_attention(problem, weights), simple_attention_by_hand(first, weights)
+    module, expected = make_attention(problem, weights), oracles.output(first, weights)
     output = module(first.clone())
     for x in [rng.normal(2, 3, 4), rng.normal(1, 5, 4), rng.normal(3, 2, 4), first]:
         call = f"attention(x) with x {tuple(x.shape)}, after a call with another x"
@@ -336,7 +331,7 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     """attention is right for other sizes, with and without bias"""
     weights, x = small_weights(rng, n_embd, bias=bias), rng.normal(batch, seq, n_embd)
     call = f"attention(x) of SimpleAttention({n_embd}, bias={bias}) and x {tuple(x.shape)}"
-    module, right = make_attention(problem, weights), make_attention(solution, weights)
+    right, module = both(solution, problem, weights)
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
     expected = right(x)
@@ -355,8 +350,8 @@ def test_hidden_gradients(problem, solution, rng, batch, seq, n_embd):
     weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
     upstream = 100 * rng.normal(batch, seq, n_embd)  # a gradient may be cut when it is large
     call = f"attention(x) with attention = SimpleAttention({n_embd}) and x {tuple(x.shape)}"
-    module, right = make_attention(problem, weights), make_attention(solution, weights)
-    slopes = gradients_of(right, x, weights, upstream, call)
+    right, module = both(solution, problem, weights)
+    slopes = modules.slopes(right, x, upstream)
     found = gradients_of(module, x, weights, upstream, call)
     check_gradients(found, slopes, call, atol=0.1)
 
@@ -372,8 +367,8 @@ def test_hidden_large_scores(problem, solution, rng, far):
         weights["query.weight"] *= 1e4
     upstream = rng.normal(3, 5, 6, dtype=double)
     call = f"attention(x) where scores are thousands apart {far}"
-    module, right = make_attention(problem, weights), make_attention(solution, weights)
-    expected, slopes = right(x), gradients_of(right, x, weights, upstream, call)
+    right, module = both(solution, problem, weights)
+    expected, slopes = right(x), modules.slopes(right, x, upstream)
     check(module(x.clone()), expected, call)
     found = gradients_of(module, x, weights, upstream, call)
     check_gradients(found, slopes, call)
@@ -386,7 +381,7 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
     tokens, usual = rng.normal(2, 4, 6, dtype=double), small_weights(rng, 6, dtype=double)
     for what, x, weights in of_any_size(tokens, usual):
         case = (f"attention(x) with {what}", {"x": x.requires_grad_()})
-        right, module = make_attention(solution, weights), make_attention(problem, weights)
+        right, module = both(solution, problem, weights)
         check_like(right, module, rng, [case], rtol=1e-6, atol=1e-4)
 
 
@@ -394,10 +389,12 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
 def test_hidden_ways_of_use(problem, solution, rng):
     """attention and its gradients are right in evaluation, with other weights, and by default"""
     x, weights, others = rng.normal(3, 4, 5), small_weights(rng, 5), small_weights(rng, 5)
-    right, module = make_attention(solution, weights), make_attention(problem, weights)
+    right, module = both(solution, problem, weights)
     check_like_in_use(right, module, rng, x, others, "attention(x)", atol=1e-3)
-    pair = [holding(code.SimpleAttention(5), others) for code in (solution, problem)]
-    check_like(*pair, rng, [("SimpleAttention(5)(x)", {"x": x.requires_grad_()})], atol=1e-3)
+    right = modules.made(others, solution.SimpleAttention, 5)
+    module = holding(problem.SimpleAttention(5), others)
+    case = ("SimpleAttention(5)(x)", {"x": x.requires_grad_()})
+    check_like(right, module, rng, [case], atol=1e-3)
 
 
 @pytest.mark.points(0.5)
@@ -408,9 +405,9 @@ def test_hidden_dtype(problem, solution, rng, batch, seq, n_embd, dtype):
     weights = small_weights(rng, n_embd, dtype=dtype)
     x, upstream = (rng.normal(batch, seq, n_embd, dtype=dtype) for _ in range(2))
     call = f"attention(x) in {str(dtype).removeprefix('torch.')} with x {tuple(x.shape)}"
-    right, module = make_attention(solution, weights), make_attention(problem, weights).eval()
-    check(module(x.clone()), right(x), call, all_digits=True)
-    slopes = gradients_of(right, x, weights, upstream, call)
+    right, module = both(solution, problem, weights)
+    check(module.eval()(x.clone()), right(x), call, all_digits=True)
+    slopes = modules.slopes(right, x, upstream)
     found = gradients_of(module, x, weights, upstream, call)
     near = {"all_digits": True, **({"atol": 1e-3} if dtype == torch.float32 else {})}
     check_gradients(found, slopes, call, **near)
@@ -420,24 +417,22 @@ def test_hidden_dtype(problem, solution, rng, batch, seq, n_embd, dtype):
 def test_hidden_learning(problem, solution, rng):
     """attention follows its weights while they learn"""
     weights, x, upstream = small_weights(rng, 5), rng.normal(3, 4, 5), rng.normal(3, 4, 5)
-    module, right = make_attention(problem, weights), make_attention(solution, weights)
+    right, module = both(solution, problem, weights)
     for step in range(3):
-        call = f"attention(x) after {step} steps of gradient descent"
+        call = f"attention(x) after {step} changes of its weights"
         check(module(x.clone()), right(x), call, atol=1e-4)
-        slopes = gradients_of(right, x, weights, upstream, call)
+        slopes = modules.slopes(right, x, upstream)
         check_gradients(gradients_of(module, x, weights, upstream, call), slopes, call, atol=1e-3)
-        # The same step for both, as what was rounded otherwise would grow from step to step.
-        learned = parameters(right)
-        moved = {n: learned[n].detach() - 0.02 * g for n, g in slopes.items() if n != "x"}
-        for learner in (module, right):
-            set_weights(learner, moved)
+        weights = {name: t + 0.2 * rng.normal(*t.shape) for name, t in weights.items()}
+        set_weights(module, weights)
+        right = modules.set_weights(right, weights)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
     """attention takes a sequence of 1100 tokens, and looks at all of them"""
     weights, x = small_weights(rng, 2), rng.normal(1, 1100, 2)
-    right, module = make_attention(solution, weights), make_attention(problem, weights)
+    right, module = both(solution, problem, weights)
     check_long_sequence(right, module, x, "attention(x) with x (1, 1100, 2)")
 
 
@@ -445,10 +440,9 @@ def test_hidden_long_sequence(problem, solution, rng):
 def test_hidden_calls_are_apart(problem, solution, rng):
     """Calls and modules have no effect on each other, in training and in evaluation"""
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]
-    modules = [make_attention(problem, weights) for weights in many]
-    rights = [make_attention(solution, weights) for weights in many]
+    pairs = [both(solution, problem, weights) for weights in many]
     for batch, seq in [(2, 3), (2, 3), (3, 5), (2, 3)]:
-        for module, right, weights in zip(modules, rights, many, strict=True):
+        for (right, module), weights in zip(pairs, many, strict=True):
             n_embd = len(weights["query.weight"])
             x = rng.normal(batch, seq, n_embd)
             call = f"attention(x) with x {tuple(x.shape)}, after calls of other modules"

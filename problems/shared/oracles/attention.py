@@ -108,6 +108,16 @@ def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
     return torch.tensor(output, dtype=x.dtype)
 
 
+def self_attention_slopes(x, weights, upstream, **how):
+    """The gradients of such an output by their definition, with respect to what `trained` names."""
+
+    def output(at):
+        return self_attention_by_hand(at["x"], at, **how)
+
+    slopes = slopes_by_hand(output, {"x": x, **weights}, upstream)
+    return {name: slope for name, slope in slopes.items() if name != "key.bias"}
+
+
 @memoized
 def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
     """What a module with GPT-2's layers c_attn and c_proj makes of x (B, T, C), without dropout.

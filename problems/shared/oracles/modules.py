@@ -11,8 +11,26 @@ def set_weights(module, weights):
     return module
 
 
+def made(weights, make, *args, **named):
+    """The right module that `make` returns, of these weights' dtype and holding them.
+
+    It starts without the random numbers that a student's module would get.
+    """
+    with torch.random.fork_rng(devices=[]):
+        module = make(*args, **named)
+    return set_weights(module.to(next(iter(weights.values())).dtype), weights)
+
+
 def gradients(output, inputs, upstream):
     """The gradients of (output * upstream).sum() with respect to inputs, by name."""
     loss = (output * upstream).sum()
     found = torch.autograd.grad(loss, [*inputs.values()], allow_unused=True)
     return {name: slope for name, slope in zip(inputs, found, strict=True) if slope is not None}
+
+
+def slopes(module, x, upstream, names=None):
+    """The gradients of (module(x) * upstream).sum() with respect to x and what `trained` names."""
+    found = compare.parameters_of(module, names or dict(module.named_parameters()))
+    learns = {name: each for name, each in found.items() if name != "key.bias"}
+    x = x.detach().requires_grad_()
+    return gradients(module(x), {"x": x, **learns}, upstream)

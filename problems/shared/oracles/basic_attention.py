@@ -1,0 +1,20 @@
+"""Right answers about attention without a scale, as in problem 02."""
+
+from functools import partial
+
+import torch
+
+from shared.oracles import attention
+from shared.worked_example import V
+
+output = partial(attention.self_attention_by_hand, scaled=False)
+slopes = partial(attention.self_attention_slopes, scaled=False)
+
+README_OUTPUT = torch.tensor([[[1.5761, 0.0000], [1.1554, -0.2670], [1.5105, -0.1547]]])
+
+
+def worked_example():
+    """The averages of V by the softmax of Q Kᵀ, as the first 8 of 24 numbers."""
+    weights = map(attention.softmax_by_hand, attention.SCORES.tolist())
+    averages = [attention.average_by_hand(row, V.tolist()) for row in weights]
+    return torch.cat([torch.tensor(averages), torch.zeros(4, 16)], dim=-1)[None]
