@@ -14,6 +14,7 @@ from torch import Tensor
 
 from grader.boundary.protocol.codec import NAMES, Received, tensors_of
 from grader.boundary.protocol.wire import (
+    FILE,
     RESPONSES_AT,
     Closed,
     ProtocolError,
@@ -26,7 +27,7 @@ from grader.boundary.protocol.wire import (
 )
 from grader.boundary.spawn import WorkerEnding, WorkerProcess
 from grader.boundary.starting import BoundaryError
-from grader.code.time_limit import NO_END, Limit, Stopwatch
+from grader.code.time_limit import NO_END, NO_END_OF_FILE, Limit, Stopwatch
 from grader.errors import TIME_USED_UP, CannotLoad
 from grader.result import Status
 
@@ -55,6 +56,12 @@ class WorkerFailure(CannotLoad):
             something else.
         message: what the student reads.
     """
+
+
+def while_imported(failure: WorkerFailure) -> str:
+    """Return what to say of a process that failed while it imported the student's file."""
+    ended = str(failure) == NO_END
+    return NO_END_OF_FILE if ended else f"{FILE} can't be imported. {failure}"
 
 
 class SubmissionBudget:

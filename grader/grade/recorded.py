@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from grader.boundary.boundary import Boundary
-from grader.boundary.connection import BAD_OUTPUT, SubmissionBudget, WorkerFailure
+from grader.boundary.connection import BAD_OUTPUT, SubmissionBudget, WorkerFailure, while_imported
 from grader.boundary.protocol.wire import FILE, ProtocolError
 from grader.boundary.proxy.endings import sentences_on
 from grader.boundary.recorder import Recorder
@@ -236,4 +236,4 @@ class Recording:
 
 
 def _not_imported(failure: WorkerFailure) -> Verdict:
-    return Verdict(failure.status, f"{FILE} can't be imported. {failure}")
+    return Verdict(failure.status, while_imported(failure))

@@ -21,7 +21,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
+from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure, while_imported
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
@@ -74,7 +74,6 @@ from grader.code.cost import Cost, counters, elsewhere
 from grader.code.forbidden import ForbiddenCall
 from grader.code.loading import judge_load
 from grader.code.tensors import Array, entries, is_float
-from grader.code.time_limit import NO_END, NO_END_OF_FILE
 from grader.errors import CannotLoad, Mismatch
 
 _CALLS_AT_ONCE = 100
@@ -220,9 +219,7 @@ class LoadedFile:
             connection.put([source])
             response, _ = connection.exchange(Load(self.forbidden, self._printed is not None))
         except WorkerFailure as failure:
-            ended = str(failure) == NO_END
-            text = NO_END_OF_FILE if ended else f"{FILE} can't be imported. {failure}"
-            raise CannotLoad(failure.status, text) from None
+            raise CannotLoad(failure.status, while_imported(failure)) from None
         with connection.checked():
             error = response.error
             exception = None if error is None else read_exception(error, self.path)

@@ -75,6 +75,14 @@ def test_a_file_that_cannot_be_loaded_is_named_once_for_all(grade: Grade) -> Non
     assert statuses(grade("import os; os._exit(0)")) == [CRASH] * 3
 
 
+def test_a_file_that_never_ends_is_named_as_such(grade: Grade) -> None:
+    result = grade("while True: pass")
+    assert statuses(result) == [TIMEOUT] * 3
+    assert {test.message for test in result.tests} == {
+        "problem.py does not come to an end while it is being imported."
+    }
+
+
 def test_a_forbidden_call_counts_though_its_exception_is_caught(grade: Grade) -> None:
     result = grade("""
         import torch

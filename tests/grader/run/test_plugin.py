@@ -143,7 +143,6 @@ def test_a_file_without_tests_says_what_to_run(
         ["-m", "unittest"],
         ["-m", "unittest", "test_doubling"],
         ["-m", "test_doubling"],
-        ["-c", "import test_doubling"],
     ],
 )
 def test_tests_that_pytest_does_not_run_say_how_they_run(
