@@ -93,7 +93,8 @@ class Encoder:
         if tensor.is_meta or tensor.layout is not torch.strided or name not in _TENSORS:
             return ["form", name, shape]
         if self._fits(math.prod(shape) * tensor.itemsize):
-            flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+            numbers = tensor.detach().resolve_conj().resolve_neg().cpu()
+            flat = numbers.clone(memory_format=torch.contiguous_format).reshape(-1)
             self.numbers.append(flat.view(torch.uint8).numpy().tobytes())
         return ["tensor", name, shape]
 

@@ -22,6 +22,7 @@ TENSORS = [
     torch.empty(0, 3),
     torch.randn(3, 4).mT,
     torch.ones(1).expand(5),
+    torch.ones(4)[::4],
     torch.randn(2, dtype=torch.complex64).conj(),
     torch.nn.Parameter(torch.ones(2)),
 ]
