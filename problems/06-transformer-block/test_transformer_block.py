@@ -9,9 +9,9 @@ from torch import nn
 
 from grader.run.calls import answers
 from grader.run.compare import check, check_form, check_layer, gradients, parameters, require
+from shared.oracles.dropout import check_independent, check_rate
 from shared.oracles.gpt import batched, block_by_hand, gelu_by_hand, layer_norm_by_hand, mlp_by_hand
 from shared.small_gpt import block_weights, mlp_weights, norm_weights, part
-from shared.telltale import check_independent, check_rate
 from shared.worked_example import (
     check_gradient_with_dropout,
     check_like,

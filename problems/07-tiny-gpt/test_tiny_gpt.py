@@ -19,9 +19,9 @@ from grader.run.compare import (
     require,
     set_weights,
 )
+from shared.oracles.dropout import check_independent, check_rate
 from shared.oracles.gpt import batched, cross_entropy_by_hand, gpt_by_hand, greedy_by_hand
 from shared.small_gpt import gpt_weights
-from shared.telltale import check_independent, check_rate
 from shared.worked_example import (
     check_refused,
     check_slopes,

@@ -57,16 +57,17 @@ V = table("""
 LAYERS = ("query", "key", "value")
 
 
-def check_slopes(found, value, numbers, call, rng, rtol=1e-4, atol=1e-5):
+def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, atol=1e-5):
     """Compare gradients with slopes along random directions.
 
     Args:
         found: the gradients, by name.
         value: returns what they are gradients of, a number, for other numbers under a name, which
-            are in float64: a definition, not the student's code.
+            are in float64.
         numbers: the tensors at which they were taken, by name.
         call: what was called.
         rng: draws the directions.
+        compare: `check` if `value` is a definition, `check_same` if it calls the student's code.
         rtol: how far apart gradient and slope may be, relative to the slope.
         atol: how far apart a slope and 0 may be.
     """
@@ -78,7 +79,7 @@ def check_slopes(found, value, numbers, call, rng, rtol=1e-4, atol=1e-5):
 
         what = f"the gradient of {call} with respect to {name}, times a random direction"
         along = (found[name].double() * direction).sum()
-        check(along, derivative(moved), what, rtol=rtol, atol=atol)
+        compare(along, derivative(moved), what, rtol=rtol, atol=atol)
 
 
 def check_gradient_with_dropout(module, x, call, rng, seed=5):

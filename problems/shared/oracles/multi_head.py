@@ -1,0 +1,28 @@
+"""Right answers about several heads, in plain Python, as in problem 05."""
+
+import torch
+
+from shared.oracles.attention import multi_head_by_hand
+
+output = multi_head_by_hand
+
+
+def split(x, n_head):
+    """Head h holds entries h * head_dim to (h + 1) * head_dim of every token."""
+    batch, seq_len, n_embd = x.shape
+    head_dim = n_embd // n_head
+    heads = torch.empty(batch, n_head, seq_len, head_dim, dtype=x.dtype)
+    for h in range(n_head):
+        for c in range(head_dim):
+            heads[:, h, :, c] = x[:, :, h * head_dim + c]
+    return heads
+
+
+def merge(x):
+    """Entry c of head h becomes entry h * head_dim + c of the token."""
+    batch, n_head, seq_len, head_dim = x.shape
+    merged = torch.empty(batch, seq_len, n_head * head_dim, dtype=x.dtype)
+    for h in range(n_head):
+        for c in range(head_dim):
+            merged[:, :, h * head_dim + c] = x[:, h, :, c]
+    return merged
