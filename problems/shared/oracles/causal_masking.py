@@ -1,0 +1,51 @@
+"""Right answers about masks and causal attention, for problem 04."""
+
+from functools import partial
+
+import torch
+
+from grader.run.compare import check, require
+from shared.oracles import attention
+
+WEIGHTS, OUTPUT = attention.CAUSAL_WEIGHTS, attention.CAUSAL_OUTPUT
+
+output = partial(attention.self_attention_by_hand, causal=True)
+slopes = partial(attention.self_attention_slopes, causal=True)
+
+
+def causal_mask(seq_len):
+    """True where position i may attend to position j: the definition, made runnable."""
+    return torch.tensor([[j <= i for j in range(seq_len)] for i in range(seq_len)])
+
+
+def masked_softmax(scores, mask):
+    """For each row, the softmax of the allowed scores; the weight of the others is 0."""
+    rows = scores.detach().double().reshape(-1, scores.shape[-1]).tolist()
+    allowed = mask.broadcast_to(scores.shape).reshape(-1, scores.shape[-1]).tolist()
+    weights = [masked_row_by_hand(*row) for row in zip(rows, allowed, strict=True)]
+    return torch.tensor(weights, dtype=torch.float64).reshape(scores.shape).to(scores.dtype)
+
+
+def masked_row_by_hand(row, allowed):
+    """`masked_softmax` for one row."""
+    pairs = zip(row, allowed, strict=True)
+    weights = iter(attention.softmax_by_hand([score for score, may in pairs if may]))
+    return [next(weights) if may else 0.0 for may in allowed]
+
+
+def masked_softmax_gradient(scores, mask, upstream):
+    """The gradient of the scores: w_i (g_i - sum_j w_j g_j), with weights w and upstream g."""
+    weights = masked_softmax(scores, mask)
+    return {"scores": weights * (upstream - (weights * upstream).sum(-1, keepdim=True))}
+
+
+def are_weights(actual, call, expected, mask, near):
+    """The weights are right, and those of masked entries are exactly 0."""
+    check(actual, expected, call, **near)
+    masked = actual[~mask.broadcast_to(actual.shape)]
+    require((masked == 0).all(), f"{call}\nThe weight of a masked entry should be exactly 0.")
+
+
+def default_positions(found, call):
+    """So many positions there are by default."""
+    require(found == 1024, f"{call}\nIt has {found} positions, expected 1024.")
