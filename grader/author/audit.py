@@ -10,6 +10,7 @@ taken from the fingerprints as long as nothing has changed that it depends on.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
 from grader.author.gates import gate_findings
 from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
-from grader.course import Course, Problem
+from grader.course import MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 from grader.run.judging import has_checks
 
@@ -124,6 +125,7 @@ def run_audit(
         known = Fingerprints.load(problem.fingerprints)
         named = [diagnosed(outcome, known) for outcome in of_problem]
         found += findings(problem, named, known, fresh)
+        found += _unknown_functions(course, problem)
         if not course.salt(problem).is_file():
             found.append(
                 f"{problem.id}: {course.salt(problem)} is missing, so student code can compute "
@@ -146,6 +148,14 @@ def _solution(outcomes: list[CandidateOutcome], problem: Problem) -> CandidateOu
 
 def _by_reference(solution: CandidateOutcome) -> ByReference:
     return ByReference({t.id: t.seconds for t in solution.result.tests}, solution.asked)
+
+
+def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
+    """Yield a finding for each `forbidden_in` of a function or class that does not exist."""
+    reference = course.solution(problem).read_text(encoding="utf-8")
+    for name in problem.entry.forbidden_in:
+        if not re.search(rf"^(def|class) {name}\b", reference, re.MULTILINE):
+            yield f"{MANIFEST}: {problem.id} has forbidden_in for '{name}', which does not exist"
 
 
 def _run_rare_tests(

@@ -7,7 +7,6 @@ That is checked here, so that they can be run without pytest as well as by it.
 from __future__ import annotations
 
 import inspect
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import pytest
 
 from grader.code.forbidden import Betrayed
 from grader.code.loading import load_module
-from grader.course import HIDDEN_MARKER, MANIFEST, SUBMISSION_FILE, Course, Problem
+from grader.course import HIDDEN_MARKER, MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.probe import Probe, load_probe
 from grader.errors import CourseError, InternalError
@@ -172,11 +171,6 @@ def _check_forbidden(problem: Problem) -> None:
         known = ", ".join(sorted({*Betrayed().traces.values()}))
         forbids = f"{problem.id} forbids {error}, which is not known"
         raise CourseError(f"{MANIFEST}: {forbids}; known are {known}") from None
-    stub = problem.original.read_text(encoding="utf-8")
-    for name in problem.entry.forbidden_in:
-        if not re.search(rf"^(def|class) {name}\b", stub, re.MULTILINE):
-            there = f"{SUBMISSION_FILE} has no function or class of that name"
-            raise CourseError(f"{MANIFEST}: {problem.id} has forbidden_in for '{name}'; {there}")
 
 
 def _salt(problem: Problem) -> bytes:

@@ -228,6 +228,13 @@ def test_a_missing_salt_is_found(audited: Course) -> None:
     assert any("salt.txt is missing" in finding for finding in audit(audited).findings)
 
 
+def test_a_function_in_which_something_is_forbidden_must_exist(audited: Course) -> None:
+    with (audited.root / "course.toml").open("a") as file:
+        file.write('\n[problems.forbidden_in]\ndubble = ["gelu"]\n')
+    (finding,) = audit(Course(audited.root)).findings
+    assert "01-doubling has forbidden_in for 'dubble', which does not exist" in finding
+
+
 def test_stale_fingerprints_are_found(audited: Course) -> None:
     audit(audited)
     path = audited.root / "solutions/01-doubling/mistakes.edits"

@@ -14,7 +14,9 @@ Open = Callable[..., RemoteProblem]
 
 LIES = """
 import gc
-import msgspec
+import sys
+
+msgspec = sys.modules["msgspec"]  # no submission may import it
 
 def lie(change):
     cls = type(next(o for o in gc.get_objects() if type(o).__name__ == "Worker"))

@@ -206,12 +206,6 @@ def test_other(problem):
     assert forbidden["test_other"] == ("softmax",)
 
 
-def test_a_function_in_which_something_is_forbidden_must_be_known(small_course: Course) -> None:
-    forbid_in(small_course, "dubble")
-    with pytest.raises(CourseError, match="01-doubling has forbidden_in for 'dubble'"):
-        collected(small_course)
-
-
 def test_a_probe_that_can_not_be_loaded_is_named(small_course: Course) -> None:
     small_course.problems()[0].probe_file.write_text("def probe(:\n")
     first, *_ = collected(small_course)
