@@ -71,10 +71,24 @@ def fill(
         most = written(marks.most, comma=work.comma)
         sheet.table.fill(sheet.worth, sheet.column, most)
     namesakes = "" if choice.by_name else platform.namesakes
+    zeros = _lost_zeros(sheet, owners, choice.file)
     if not work.found:
-        raise UsageError(work.nobody_known(choice.file, namesakes))
-    told = [*work.sentences(choice.file, namesakes), *sheet.told, *marks.told]
+        raise UsageError(" ".join([work.nobody_known(choice.file, namesakes), *zeros]))
+    told = [*work.sentences(choice.file, namesakes), *zeros, *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
+
+
+def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]], file: str) -> list[str]:
+    """Return a question about numbers whose leading zeros a spreadsheet has dropped."""
+    whole: dict[str, list[str]] = {}
+    for key in owners:
+        whole.setdefault(key.lstrip("0"), []).append(key)
+    keys = [key for person in sheet.people for key in person.keys if key not in owners]
+    lost = [(whole[key][0], key) for key in keys if len(whole.get(key, ())) == 1]
+    if not lost:
+        return []
+    meant = some([f"{full} by {key}" for full, key in lost], _SUCH_AS)
+    return [f"Did you mean {meant}? {file} lacks leading zeros: save that column as text."]
 
 
 def _sum_over_groups(person: SheetPerson, names: Sequence[str], marks: Marks) -> Mark | None:

@@ -99,7 +99,7 @@ def read_table(data: bytes, name: str) -> Table:
     try:
         # A file in another encoding is filled in all the same: people are known by their ids.
         text, encoding = decoded_csv(data, "surrogateescape")
-        separator = max(SEPARATORS, key=lambda mark: len(next(_rows(text, mark)).cells))
+        separator = max(SEPARATORS, key=lambda mark: _columns(text, mark))
         header, *rows = _rows(text, separator)
     except StopIteration:
         raise UsageError(f"{name} is empty.") from None
@@ -108,6 +108,14 @@ def read_table(data: bytes, name: str) -> Table:
     first = io.StringIO(text, newline="").readline()
     ending = first[len(first.rstrip("\r\n")) :] or "\n"
     return Table(encoding, separator, ending, header, rows)
+
+
+def _columns(text: str, separator: str) -> int:
+    """Return how many cells the first line has; none if it can't be read with a separator."""
+    try:
+        return len(next(_rows(text, separator)).cells)
+    except csv.Error:
+        return 0
 
 
 def _rows(text: str, separator: str) -> Iterator[Row]:

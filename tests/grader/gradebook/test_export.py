@@ -586,6 +586,27 @@ def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
     assert "There are no results in" in why
 
 
+@pytest.mark.parametrize("known", ["", "0000077"])
+def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save, known: str) -> None:
+    """A spreadsheet makes 1234 of 0001234."""
+    book = tmp_path / "book"
+    book.mkdir()
+    (book / "roster.csv").write_text(
+        "name,id,sis user id\nAda,canvas:1,0001234\nBo,canvas:2,0000077\n"
+    )
+    reports = saved(*(result(f"s{n}", identity=f"canvas:{n}") for n in (1, 2)))
+    file = tmp_path / "list.csv"
+    file.write_text(f"Id,Mark\n1234,\n{known or 77},\n1.23457E+12,\n")
+    options = ["--id-column", "Id", "--column", "Mark", "--book", str(book), "--problem", "03"]
+    told = (
+        " ".join(exported("csv", file, reports, *options))
+        if known
+        else refused("csv", file, reports, *options)
+    )
+    asked = "0001234 by 1234" if known else "0001234 by 1234, 0000077 by 77"
+    assert f"Did you mean {asked}? list.csv lacks leading zeros: save that column as" in told
+
+
 # Feedback
 
 

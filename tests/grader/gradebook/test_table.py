@@ -19,6 +19,8 @@ TEXTS = [
     'a,b\n\n1,"2,5",3,4\n"""x"" y",\n',
     "a\tb\n陳\tΩ\n",
     "a,b\n  x , y \n",
+    '"a, b",c\n1;2,3\n',
+    '"a;b";"c\nd"\n1;2\n',
 ]
 
 
@@ -51,6 +53,12 @@ def test_every_cell_is_read_and_written(rows: list[list[str]]) -> None:
     assert [row.cells for row in table.rows] == rows
     again = read_table(table.encoded(), "f.csv")
     assert [row.cells for row in again.rows] == rows
+
+
+@pytest.mark.parametrize(("text", "separator"), [('"a b",c\n', ","), ('"a,b";"c"\n', ";")])
+def test_quotation_marks_do_not_hide_the_separator(text: str, separator: str) -> None:
+    table = read_table(text.encode(), "f.csv")
+    assert (table.separator, len(table.columns)) == (separator, 2)
 
 
 def test_a_cell_is_filled_in() -> None:
