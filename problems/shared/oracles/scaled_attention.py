@@ -1,0 +1,121 @@
+"""Right answers about scaled attention and the variance of dot products, for problem 03."""
+
+import itertools
+import math
+import statistics
+
+import torch
+
+from grader.run.compare import check, check_number, require
+from shared.oracles import attention
+
+WEIGHTS, OUTPUT = attention.WEIGHTS, attention.OUTPUT
+
+of_module = attention.self_attention_by_hand
+slopes_of_module = attention.self_attention_slopes
+
+
+def output(q, k, v):
+    """The attention of each matrix of a batch, in the dtype of v."""
+    batches = [t.double().reshape(-1, *t.shape[-2:]).tolist() for t in (q, k, v)]
+    outputs = [attention.attention_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
+    outputs = torch.tensor(outputs, dtype=torch.float64)
+    return outputs.reshape(*q.shape[:-1], v.shape[-1]).to(v.dtype)
+
+
+def slopes(inputs, upstream):
+    """The gradients with respect to q, k and v by their definition."""
+    return attention.slopes_by_hand(lambda at: output(**at), inputs, upstream)
+
+
+def does_not_vanish(slope, call, k):
+    """The gradient by q is right where two scores, once divided by √d_k, are 1.5 and -1.5."""
+    largest = slope.abs().max().item()
+    require(
+        largest > 1e-8,
+        f"{call}\nNo number of the gradient by q is larger than {largest:.1g}, so next to nothing "
+        "could be learned: the weights are too near 0 and 1. Divided by √d_k the scores are ± 1.5.",
+    )
+    weight = 1 / (1 + math.exp(-3))
+    expected = weight * (1 - weight) * (k[:1] - k[1:]) / math.sqrt(k.shape[-1])
+    check(slope, expected, f"the gradient of {call} by q", atol=1e-6)
+
+
+# dot_product_variance
+
+
+def is_variance(value, call, d_k, n_pairs, scaled):
+    """The value is within 6.5 standard errors of the variance of so many dot products."""
+    expected = 1 if scaled else d_k
+    chance = 6.5 * math.sqrt((2 + 6 / d_k) / n_pairs)
+    low, high = expected * (1 - chance), expected * (1 + chance)
+    check_number(value, low, high, call, f"about {expected}: from {low:.2f} to {high:.2f}")
+
+
+def same_again(values, call, what):
+    """The value after the same seed is the same; `what` names the seed."""
+    first, again = values
+    same = math.isclose(first, again, rel_tol=1e-6)
+    require(same, f"{call}\n{what} gave {first:.6g}, then {again:.6g}.")
+
+
+def scaled_exactly(values, call, d_k):
+    """Of the values for one seed the unscaled ones are d_k times the scaled one."""
+    for value in values:
+        check_number(value, 1e-9, math.inf, call, "a variance, so above 0")
+    unscaled, scaled, again = values
+    message = f"Unscaled it is {unscaled:.6g}, then {again:.6g}, so it can't be compared."
+    require(math.isclose(unscaled, again, rel_tol=1e-6), f"{call}\n{message}")
+    # A float32 near 1000 has four digits after the point by chance, one time in a thousand.
+    rounded = all(value == round(value, 4) for value in (unscaled, scaled))
+    require(not rounded, f"{call}\nUnscaled it is {unscaled}; it should not be rounded.")
+    message = (
+        f"Unscaled it is {unscaled:.6g} and scaled {scaled:.6g}, which is {unscaled / scaled:.6g} "
+        f"to 1. It should be {d_k} to 1, as each dot product is divided by √{d_k}."
+    )
+    require(math.isclose(unscaled / scaled, d_k, rel_tol=1e-4), f"{call}\n{message}")
+
+
+def of_these_pairs(values, call, n_pairs, seeds):
+    """The values are the variances of the pairs, if these were drawn in one of the usual ways."""
+    ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
+    for variances in ways:
+        ratios = [value / variance for value, variance in zip(values, variances, strict=True)]
+        usual = statistics.median(ratios)
+        # Four seeds don't agree by chance: this is the way in which the pairs were drawn.
+        if sum(math.isclose(ratio, usual, rel_tol=1e-4) for ratio in ratios) < 4:
+            continue
+        meaning = f"the sum of squared deviations from the mean, divided by n_pairs = {n_pairs}"
+        require(
+            all(math.isclose(ratio, 1, rel_tol=3e-4) for ratio in ratios),
+            f"{call}\nFor each of some seeds it is {usual:.5g} times {meaning}.",
+        )
+
+
+def usual_variances(d_k, n_pairs, seed):
+    """The variance of n_pairs dot products, for each of the usual ways to draw from N(0, 1)."""
+    for dtype in (torch.float32, torch.float64):
+        generator = torch.Generator().manual_seed(seed)
+        numbers = torch.randn(2 * n_pairs * d_k, generator=generator, dtype=dtype).double()
+        # Queries and keys may be drawn one after the other, pair by pair, or entry by entry.
+        for order in itertools.permutations([2, n_pairs, d_k]):
+            both = numbers.view(order).permute([order.index(n) for n in (2, n_pairs, d_k)])
+            pairs = zip(*both.tolist(), strict=True)
+            yield statistics.pvariance(attention.dot(q, k) for q, k in pairs)
+
+
+# Two numbers lie half their distance from their mean, so their population variance is half of the
+# true variance on average. Two dot products are so close together about one time in four, three or
+# more far less often.
+
+
+def mean_of_two_pairs(mean, call):
+    """So large are variances of two dot products with d_k = 16 on average."""
+    meaning = "about 8 on average over 400 seeds, half of d_k, as n_pairs is only 2"
+    check_number(mean, 5.2, 11.36, call, meaning)
+
+
+def share_of_small_ones(share, call):
+    """So many of them are small."""
+    meaning = "below 0.8 for about a quarter of the seeds, as n_pairs is only 2"
+    check_number(share, 0.136, 0.37, call, meaning)
