@@ -7,10 +7,21 @@ import pytest
 import torch
 from torch import nn
 
+from grader.code.tensors import parameters
 from grader.run.calls import answers
-from grader.run.compare import check, check_form, check_layer, gradients, parameters, require
-from shared.oracles.dropout import check_independent, check_rate
-from shared.oracles.gpt import batched, block_by_hand, gelu_by_hand, layer_norm_by_hand, mlp_by_hand
+from grader.run.checks import (
+    check,
+    check_form,
+    check_gradients,
+    check_layer,
+    check_same,
+    check_that,
+    gradients,
+    require,
+)
+from shared.oracles import dropout as judges
+from shared.oracles import gpt as oracles
+from shared.oracles import modules
 from shared.small_gpt import block_weights, mlp_weights, norm_weights, part
 from shared.worked_example import (
     check_gradient_with_dropout,
@@ -37,27 +48,13 @@ WIDTH = 48
 BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
 
-# The definition for tensors, and modules whose weights are known.
+# Modules whose weights are known.
 
 
-def of_each(by_hand, x):
-    """What a definition for one number makes of each number of a tensor."""
-    return torch.tensor([by_hand(n) for n in x.flatten().tolist()], dtype=x.dtype).reshape(x.shape)
-
-
-def normed(x, weights, eps=1e-5):
-    """What the definition of LayerNorm makes of x, whatever stands before its last dimension."""
-    rows = x.reshape(-1, x.shape[-1]).tolist()
-    return torch.tensor(layer_norm_by_hand(rows, weights, eps), dtype=x.dtype).reshape(x.shape)
-
-
-def make(problem, name, weights, *arguments, dtype=None, **options):
-    """The student's module of this class, holding these weights, in evaluation.
-
-    It has the dtype of the weights, unless another is given.
-    """
+def make(problem, name, weights, *arguments, **options):
+    """The student's module of this class, holding these weights in their dtype, in evaluation."""
     options = {"bias": any("bias" in name for name in weights)} | options
-    return holding(getattr(problem, name)(*arguments, **options), weights, dtype).eval()
+    return holding(getattr(problem, name)(*arguments, **options), weights).eval()
 
 
 def named(name, *arguments, **options):
@@ -102,9 +99,7 @@ def check_parameters(module, expected, call):
 def test_gelu_in_numbers(problem):
     """gelu of some numbers is what the README says"""
     x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
-    y = [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
-    y += [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
-    check(problem.gelu(x.clone()), torch.tensor(y), f"gelu(x) with x = {x.tolist()}")
+    check(problem.gelu(x.clone()), oracles.GELU_IN_NUMBERS, f"gelu(x) with x = {x.tolist()}")
 
 
 @pytest.mark.points(0.25)
@@ -113,7 +108,7 @@ def test_gelu_by_hand(problem, rng, shape):
     """gelu does the same with each number, in a tensor of any shape"""
     x = rng.normal(math.prod(shape)).reshape(shape) * 2
     call = f"gelu(x) with x of shape {shape}"
-    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call)
+    check(problem.gelu(x.clone()), oracles.gelu(x), call)
 
 
 @pytest.mark.points(0.25)
@@ -121,13 +116,7 @@ def test_gelu_with_tanh(problem):
     """gelu is GPT-2's, with tanh: up to 0.000473 away from the one with the error function"""
     x = torch.linspace(-5, 5, 1001)
     call = "gelu(x) with 1001 numbers from -5 to 5"
-    with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
-    far = (check_form(problem.gelu(x.clone()), x, call) - with_erf).abs().max().item()
-    require(
-        4.68e-4 < far < 4.78e-4,
-        f"{call}\nThe farthest of them is {far:.3g} away from x Φ(x), the GELU with the error "
-        "function; it should be 0.000473 away.",
-    )
+    check_that(check_form(problem.gelu(x.clone()), x, call), oracles.has_tanh, call, x)
 
 
 @pytest.mark.points(0.25)
@@ -136,10 +125,10 @@ def test_gelu_of_large_numbers(problem):
     sizes = torch.tensor([6, 12, 40, 300, 1e4, 1e8, 1e13, 1e20, 1e30])
     x = torch.cat([sizes, -sizes])
     call = "gelu(x) with numbers from 6 to 1e30 and from -6 to -1e30"
-    check(problem.gelu(x.clone()), of_each(gelu_by_hand, x), call)
+    check(problem.gelu(x.clone()), oracles.gelu(x), call)
 
 
-def check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng):
+def check_slopes_of_output(actual, inputs, tensors, by_hand, upstream, call, rng):
     """Compare the gradients of an output with slopes of the definition along random directions.
 
     Each slope is a sum over all entries, in which what is rounded adds up.
@@ -147,13 +136,14 @@ def check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng):
     Args:
         actual: what the student's code made of `inputs`.
         inputs: what to differentiate by, with names: x, and the module's parameters.
+        tensors: their numbers by these names, as the test made them.
         by_hand: the definition: returns the output for other numbers under these names.
         upstream: what each entry of the output counts.
         call: what was called.
         rng: draws the directions.
     """
     found = gradients(actual, inputs, upstream, call)
-    numbers = {name: tensor.detach().double() for name, tensor in inputs.items()}
+    numbers = {name: tensor.detach().double() for name, tensor in tensors.items()}
 
     def value(moved):
         return (by_hand(numbers | moved) * upstream).sum()
@@ -170,15 +160,18 @@ def learned(module, weights):
 def test_gelu_has_gradients(problem, rng):
     """Gradients pass through gelu, and are finite and right for numbers up to 10,000"""
     x, upstream = (rng.normal(3, 4) * 2).requires_grad_(), rng.normal(3, 4)
+
+    def by_hand(given):
+        return oracles.gelu(given["x"])
+
     actual = problem.gelu(x.clone())
-    check_slopes_of_output(
-        actual, {"x": x}, lambda given: of_each(gelu_by_hand, given["x"]), upstream, "gelu(x)", rng
-    )
+    inputs = {"x": x}
+    check_slopes_of_output(actual, inputs, inputs, by_hand, upstream, "gelu(x)", rng)
     sizes = torch.tensor([12, 100, 3000, 1e4])
     x = torch.cat([sizes, -sizes]).requires_grad_()
     call = "gelu(x) with x = 12, 100, 3000, 10000 and the same below 0"
     found = gradients(problem.gelu(x.clone()), {"x": x}, torch.ones_like(x), call)
-    expected = torch.tensor([1.0] * 4 + [0.0] * 4)
+    expected = oracles.gelu_slopes_far_from_0(x)
     check(found["x"], expected, f"the gradient of {call} with respect to x")
 
 
@@ -190,11 +183,11 @@ def test_layer_norm_parameters(problem):
     """LayerNorm has a weight of ones and a bias of zeros, or with bias=False no bias"""
     module, call = problem.LayerNorm(6), "LayerNorm(6)"
     check_parameters(module, {"weight": (6,), "bias": (6,)}, call)
-    check(parameters(module)["weight"], torch.ones(6), f"the weight of {call}")
-    check(parameters(module)["bias"], torch.zeros(6), f"the bias of {call}")
+    check(parameters(module)["weight"], oracles.ones(6), f"the weight of {call}")
+    check(parameters(module)["bias"], oracles.zeros(6), f"the bias of {call}")
     module, call = problem.LayerNorm(5, bias=False), "LayerNorm(5, bias=False)"
     check_parameters(module, {"weight": (5,)}, call)
-    check(parameters(module)["weight"], torch.ones(5), f"the weight of {call}")
+    check(parameters(module)["weight"], oracles.ones(5), f"the weight of {call}")
     message = f"{call} has no attribute bias; it should have one, which is None."
     require(hasattr(module, "bias"), message)
     require(module.bias is None, f"{call} has a bias; it should be None.")
@@ -204,7 +197,7 @@ def test_layer_norm_parameters(problem):
 def test_layer_norm_in_numbers(problem):
     """LayerNorm makes of 1, 2, 3, 4 what the README says, and the same of 101, 102, 103, 104"""
     x = torch.tensor([[[1.0, 2, 3, 4], [101, 102, 103, 104]]])
-    plain = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542]).expand(1, 2, 4)
+    plain = oracles.NORM_IN_NUMBERS.expand(1, 2, 4)
     call = f"LayerNorm(4)(x) with x = {x.tolist()}"
     check(problem.LayerNorm(4)(x.clone()), plain, call)
     weights = {"weight": torch.tensor([1.0, 2, 3, 4]), "bias": torch.tensor([0.0, 0, 1, -1])}
@@ -226,7 +219,7 @@ def test_layer_norm_by_hand(problem, rng, shape, bias):
     x = rng.normal(*shape) * 3 + rng.normal(*shape[:-1], 1)
     module = make(problem, "LayerNorm", weights, shape[-1])
     call = f"{named('LayerNorm', shape[-1], bias=bias)}(x) with x of shape {shape}"
-    check(module(x.clone()), normed(x, weights), call)
+    check(module(x.clone()), oracles.layer_norm(x, weights), call)
 
 
 def spread_rows(rng, *shape):
@@ -243,13 +236,13 @@ def test_layer_norm_of_nearly_constant_rows(problem, rng):
         weights = norm_weights(rng, 8)
         module = make(problem, "LayerNorm", weights, 8, **options)
         call = f"{named('LayerNorm', 8, **options)}(x) with rows whose variance is 0.000001"
-        check(module(x.clone()), normed(x, weights, **options), call)
+        check(module(x.clone()), oracles.layer_norm(x, weights, **options), call)
 
 
 def far_rows(rng, *shape, dtype):
     """Rows with a mean near 10,000 and variance 1, and what LayerNorm makes of them at first."""
     x = (spread_rows(rng, *shape) + 1e4).to(dtype)
-    return x, normed(x, {"weight": torch.ones(shape[-1])})
+    return x, oracles.layer_norm(x, {"weight": torch.ones(shape[-1])})
 
 
 @pytest.mark.points(0.25)
@@ -271,7 +264,7 @@ def test_layer_norm_of_constant_rows(problem, rng):
     x = torch.tensor([[3.0, 0], [-1, 7]])[:, :, None].repeat(1, 1, 8).requires_grad_()
     call = "LayerNorm(8)(x) with rows of 3, 0, -1 and 7"
     output = module(x.clone())
-    check(output, weights["bias"].repeat(2, 2, 1), call)
+    check(output, oracles.layer_norm(x, weights), call)
     upstream = rng.normal(2, 2, 8)
     found = gradients(output, {"x": x} | parameters(module), upstream, call)
     for name, gradient in found.items():
@@ -287,13 +280,13 @@ def test_layer_norm_has_gradients(problem, rng, bias):
     module, upstream = make(problem, "LayerNorm", weights, 5), rng.normal(2, 2, 5)
 
     def by_hand(given):
-        return normed(given["x"], given)
+        return oracles.layer_norm(given["x"], given)
 
     call = f"{named('LayerNorm', 5, bias=bias)}(x)"
     actual = module(x.clone())
-    check(actual, normed(x, weights), call)  # a wrong output has wrong gradients
+    check(actual, oracles.layer_norm(x, weights), call)  # a wrong output has wrong gradients
     inputs = {"x": x} | learned(module, weights)
-    check_slopes_of_output(actual, inputs, by_hand, upstream, call, rng)
+    check_slopes_of_output(actual, inputs, {"x": x} | weights, by_hand, upstream, call, rng)
 
 
 # MLP
@@ -336,34 +329,14 @@ def test_mlp_by_hand(problem, rng, shape, bias):
     weights, x = mlp_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
     module = make(problem, "MLP", weights, shape[-1])
     call = f"{named('MLP', shape[-1], bias=bias)}(x) with x of shape {shape}"
-    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **ROUGHLY)
-
-
-def check_dropped(output, whole, rate, call, what):
-    """Require that each entry was dropped by itself, and that the others grew.
-
-    Args:
-        output: in training, the entries that may be dropped.
-        whole: the same without dropout; no entry is 0.
-        rate: the share to be dropped.
-        call: what was called.
-        what: what the entries are, in the plural.
-    """
-    dropped = output.abs() < 1e-9
-    check_rate(
-        dropped, rate, what, f"Is there one dropout, last of all, with this rate? That was {call}."
-    )
-    expected = torch.where(dropped, 0, whole / (1 - rate))
-    grown = f"where what is kept of {what} should grow by 1/(1 - dropout)"
-    check(output, expected, f"{call}, {grown} and nothing else should change", **ROUGHLY)
-    check_independent(dropped, rate, ("batch", "position", "channel"), what)
+    check(module(x.clone()), oracles.mlp(x, weights), call, **ROUGHLY)
 
 
 @pytest.mark.points(0.5)
 def test_mlp_dropout(problem, rng):
     """In training, entries of the MLP's output are dropped one by one, and the rest grows"""
     weights, x = mlp_weights(rng, 6), rng.normal(1, 5, 6)
-    whole = batched(mlp_by_hand, x, weights)
+    whole = oracles.mlp(x, weights)
     module = make(problem, "MLP", weights, 6, dropout=0.25)
     check(module(x.clone()), whole, f"{named('MLP', 6, dropout=0.25)}.eval()(x)", **ROUGHLY)
     call = f"{named('MLP', 6, dropout=0.25)}(x) in training"
@@ -372,14 +345,13 @@ def test_mlp_dropout(problem, rng):
         if seed is not None:
             torch.default_generator.manual_seed(seed)
         outputs[name] = check_form(module.train()(x.repeat(150, 1, 1)), x.expand(150, -1, -1), call)
-    check_dropped(
-        outputs["first"], whole.expand(150, -1, -1), 0.25, call, "the entries that the MLP gives"
-    )
+    whole, what = whole.expand(150, -1, -1), "the entries that the MLP gives"
+    check_that(outputs["first"], judges.drops_entries, call, whole, 0.25, what, ROUGHLY)
     for one, two in [("first", "other"), ("other", "next")]:
         different = not torch.equal(outputs[one], outputs[two])
         require(different, f"{call}\nTwo calls dropped the same; each should draw anew.")
     again = f"{call}, a second time after torch.manual_seed(1)"
-    check(outputs["again"], outputs["first"], again)
+    check_same(outputs["again"], outputs["first"], again)
 
 
 # Block
@@ -393,8 +365,7 @@ def test_block_parts(problem, n_embd, bias):
     module, call = problem.Block(n_embd, 2, bias=bias), named("Block", n_embd, 2, bias=bias)
     check_parameters(module, shapes(block_weights, n_embd, bias), call)
     total = sum(weight.numel() for weight in module.parameters())
-    expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
-    require(total == expected, f"{call} has {total} numbers to learn; expected {expected}.")
+    check_that(total, oracles.is_size_of_block, call, n_embd, bias)
     for name, weight in parameters(module).items():
         if weight.dim() == 2:
             message = f"All numbers of `{name}` start alike; a linear layer starts at random."
@@ -416,7 +387,7 @@ def test_block_that_adds_nothing(problem, rng):
     weights, x = without(block_weights(rng, 6), "attn", "mlp"), rng.normal(2, 4, 6)
     module = make(problem, "Block", weights, 6, 2)
     call = f"{named('Block', 6, 2)}(x), where weight and bias of both c_proj are 0"
-    check(module(x.clone()), x, call)
+    check(module(x.clone()), oracles.block(x, weights, 2), call)
 
 
 @pytest.mark.points(0.5)
@@ -426,7 +397,7 @@ def test_half_a_block(problem, rng, silent):
     weights, x = without(block_weights(rng, WIDTH), silent), rng.normal(2, 4, WIDTH)
     module = make(problem, "Block", weights, WIDTH, 2)
     call = f"{named('Block', WIDTH, 2)}(x), where weight and bias of {silent}.c_proj are 0"
-    check(module(x.clone()), batched(block_by_hand, x, weights, 2), call, **ROUGHLY)
+    check(module(x.clone()), oracles.block(x, weights, 2), call, **ROUGHLY)
 
 
 BLOCK_SIZES = [(2, 4, WIDTH, 2), (1, 1, WIDTH, 4), (3, 5, 50, 1), (3, 3, 51, 3)]
@@ -441,7 +412,7 @@ def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
     weights, x = block_weights(rng, n_embd, bias=bias), rng.normal(batch, seq_len, n_embd)
     module = make(problem, "Block", weights, n_embd, n_head)
     call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(x.shape)}"
-    check(module(x.clone()), batched(block_by_hand, x, weights, n_head), call, **ROUGHLY)
+    check(module(x.clone()), oracles.block(x, weights, n_head), call, **ROUGHLY)
 
 
 DROPPING_CALLS = 5
@@ -456,22 +427,13 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
     call = f"{named('Block', n_embd, n_head, dropout=rate)}(x) in training"
     for half, silent in [("attn", "mlp"), ("mlp", "attn")]:
         held = without(weights, silent)
-        whole = batched(block_by_hand, x, held, n_head) - x
+        whole = oracles.block(x, held, n_head) - x
         module = make(problem, "Block", held, n_embd, n_head, dropout=rate).train()
         many = x.repeat(batch // DROPPING_CALLS, 1, 1)  # several calls, as each should draw anew
         calls = [(many.clone(),) for _ in range(DROPPING_CALLS)]
         several = answers(module, calls, seeds=range(DROPPING_CALLS))
         output = torch.cat([check_form(each, many, call) for each in several])
-        many = x.expand_as(output)
-        require(
-            (output == 0).double().mean() < rate / 10,
-            f"{call}\nSome entries of the output are 0, so x was dropped, too. What is dropped is "
-            f"what {half} adds, before it is added to x.",
-        )
-        added = output - many
-        what = f"the entries that {half} adds to x"
-        silenced = f"{call} where {silent} adds nothing"
-        check_dropped(added, whole.expand(batch, -1, -1), rate, silenced, what)
+        check_that(output, judges.drops_what_is_added, call, x, whole, rate, half, silent, ROUGHLY)
     check_attention_reads_all(problem, rng, n_embd, rate, batch)
 
 
@@ -484,17 +446,11 @@ def check_attention_reads_all(problem, rng, n_embd, rate, batch):
     weights, x = without(block_weights(rng, n_embd), "mlp"), rng.normal(1, 1, n_embd)
     weights["attn.c_proj.bias"] = torch.zeros(n_embd)
     module = make(problem, "Block", weights, n_embd, 1, dropout=rate).train()
-    whole = (batched(block_by_hand, x, weights, 1) - x) / (1 - rate) ** 2
+    whole = (oracles.block(x, weights, 1) - x) / (1 - rate) ** 2
     call = f"{named('Block', n_embd, 1, dropout=rate)}(x) in training, for x of a single token"
     many = x.repeat(batch, 1, 1)
-    added = check_form(module(many.clone()), many, call) - many
-    check(
-        added,
-        torch.where(added.abs() < 1e-6, 0, whole),
-        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and whole, but "
-        "for 1/(1 - dropout) twice, where not. Is something dropped before the attention?",
-        **ROUGHLY,
-    )
+    output = check_form(module(many.clone()), many, call)
+    check_that(output, judges.adds_all_or_nothing, call, x, whole, ROUGHLY)
 
 
 @pytest.mark.points(0.5)
@@ -507,7 +463,7 @@ def test_block_dropout(problem, rng):
 def test_no_dropout_in_evaluation(problem, rng):
     """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
     weights, x = block_weights(rng, WIDTH), rng.normal(2, 4, WIDTH)
-    expected = batched(block_by_hand, x, weights, 2)
+    expected = oracles.block(x, weights, 2)
     module = make(problem, "Block", weights, WIDTH, 2, dropout=0.0).train()
     check(module(x.clone()), expected, f"{named('Block', WIDTH, 2)}.train()(x)", **ROUGHLY)
     module = make(problem, "Block", weights, WIDTH, 2, dropout=0.6).eval()
@@ -524,30 +480,30 @@ def test_defaults(problem, rng):
     module = problem.Block()
     check_parameters(module, shapes(block_weights, 768, True), "Block()")
     total = sum(weight.numel() for weight in module.parameters())
-    require(total == 7_087_872, f"Block() has {total:,} numbers to learn; expected 7,087,872.")
+    check_that(total, oracles.is_size_of_block, "Block()", 768, True)
     weights, x = block_weights(rng, WIDTH), rng.normal(1, 3, WIDTH)
     module = holding(problem.Block(WIDTH), weights).train()
-    expected = batched(block_by_hand, x, weights, 12)
+    expected = oracles.block(x, weights, 12)
     call = f"Block({WIDTH}).train()(x), which has 12 heads and no dropout"
     check(module(x.clone()), expected, call, **ROUGHLY)
     weights, x = part(weights, "mlp"), x * 2
     module = holding(problem.MLP(WIDTH), weights).train()
     call = f"MLP({WIDTH}).train()(x), which has biases and no dropout"
-    check(module(x.clone()), batched(mlp_by_hand, x, weights), call, **ROUGHLY)
+    check(module(x.clone()), oracles.mlp(x, weights), call, **ROUGHLY)
 
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
     """All arguments can be given by name or by position, in the order of the docstrings"""
     x = rng.normal(1, 3, 6)
-    check(problem.gelu(x=x.clone()), of_each(gelu_by_hand, x), "gelu(x=x)")
+    check(problem.gelu(x=x.clone()), oracles.gelu(x), "gelu(x=x)")
     norm = norm_weights(rng, 6, bias=False)
     by_name = {"eps": 0.5, "bias": False, "n_embd": 6}
     for given, names in [((6, False, 0.5), {}), ((), by_name)]:
         call = named("LayerNorm", *given, **names)
         module = problem.LayerNorm(*given, **names)
         check_parameters(module, {"weight": (6,)}, call)
-        check(holding(module, norm)(x.clone()), normed(x, norm, 0.5), f"{call}(x)")
+        check(holding(module, norm)(x.clone()), oracles.layer_norm(x, norm, 0.5), f"{call}(x)")
     x = rng.normal(1, 3, WIDTH)
     mlp = mlp_weights(rng, WIDTH, bias=False)
     by_name = {"bias": False, "dropout": 0.25, "n_embd": WIDTH}
@@ -556,14 +512,14 @@ def test_names_and_positions(problem, rng):
         check_parameters(module, shapes(mlp_weights, WIDTH, False), call)
         require(module.dropout.p == 0.25, f"{call}\nIts dropout is {module.dropout.p}, not 0.25.")
         actual = holding(module, mlp).eval()(x.clone())
-        check(actual, batched(mlp_by_hand, x, mlp), f"{call}.eval()(x)", **ROUGHLY)
+        check(actual, oracles.mlp(x, mlp), f"{call}.eval()(x)", **ROUGHLY)
     block = block_weights(rng, WIDTH, bias=False)
     by_name = {"bias": False, "dropout": 0.25, "n_head": 3, "n_embd": WIDTH}
     for given, names in [((WIDTH, 3, 0.25, False), {}), ((), by_name)]:
         call, module = named("Block", *given, **names), problem.Block(*given, **names)
         check_parameters(module, shapes(block_weights, WIDTH, False), call)
         actual = holding(module, block).eval()(x.clone())
-        check(actual, batched(block_by_hand, x, block, 3), f"{call}.eval()(x)", **ROUGHLY)
+        check(actual, oracles.block(x, block, 3), f"{call}.eval()(x)", **ROUGHLY)
 
 
 def in_dtype(weights, dtype):
@@ -577,17 +533,16 @@ def test_dtype_is_kept(problem, rng, dtype):
     """float32 gives float32, float64 gives float64, with all the digits that it has"""
     weights, x = in_dtype(block_weights(rng, 6), dtype), rng.normal(2, 5, 6, dtype=dtype)
     name = str(dtype).removeprefix("torch.")
-    check(
-        problem.gelu(x.clone()), of_each(gelu_by_hand, x), f"gelu(x) in {name}", **all_digits(dtype)
-    )
+    check(problem.gelu(x.clone()), oracles.gelu(x), f"gelu(x) in {name}", **all_digits(dtype))
     norm, mlp = part(weights, "ln_1"), part(weights, "mlp")
     module = make(problem, "LayerNorm", norm, 6)
-    check(module(x.clone()), normed(x, norm), f"LayerNorm(6)(x) in {name}", **all_digits(dtype))
+    expected = oracles.layer_norm(x, norm)
+    check(module(x.clone()), expected, f"LayerNorm(6)(x) in {name}", **all_digits(dtype))
     module = make(problem, "MLP", mlp, 6)
-    expected = batched(mlp_by_hand, x, mlp)
+    expected = oracles.mlp(x, mlp)
     check(module(x.clone()), expected, f"MLP(6)(x) in {name}", **all_digits(dtype))
     module = make(problem, "Block", weights, 6, 2)
-    expected = batched(block_by_hand, x, weights, 2)
+    expected = oracles.block(x, weights, 2)
     check(module(x.clone()), expected, f"Block(6, 2)(x) in {name}", **all_digits(dtype))
 
 
@@ -595,13 +550,13 @@ def test_dtype_is_kept(problem, rng, dtype):
 def test_transposed_tensors(problem, rng):
     """Tensors may have been transposed, so that their numbers lie in memory in another order"""
     weights, x = block_weights(rng, WIDTH), rng.normal(2, 4, WIDTH)
-    expected = of_each(gelu_by_hand, x)
+    expected = oracles.gelu(x)
     check(problem.gelu(turned(x)), expected, "gelu(x) of a transposed x", **ROUGHLY)
     norm, call = part(weights, "ln_1"), f"LayerNorm({WIDTH})(x) with a transposed x"
     actual = make(problem, "LayerNorm", norm, WIDTH)(turned(x))
-    check(actual, normed(x, norm), call, **ROUGHLY)
+    check(actual, oracles.layer_norm(x, norm), call, **ROUGHLY)
     actual = make(problem, "Block", weights, WIDTH, 3)(turned(x))
-    expected, call = batched(block_by_hand, x, weights, 3), f"Block({WIDTH}, 3)(x)"
+    expected, call = oracles.block(x, weights, 3), f"Block({WIDTH}, 3)(x)"
     check(actual, expected, f"{call} with a transposed x", **ROUGHLY)
 
 
@@ -631,15 +586,15 @@ def test_nothing_is_remembered(problem, rng):
     norm = make(problem, "LayerNorm", part(weights, "ln_1"), WIDTH)
     for number, x in enumerate(inputs, 1):
         mode = "train" if number < 3 else "eval"
-        expected = normed(x, part(weights, "ln_1"))
+        expected = oracles.layer_norm(x, part(weights, "ln_1"))
         call = f"call {number} of {named('LayerNorm', WIDTH)}(x), after {mode}()"
         check(norm.train(number < 3)(x.clone()), expected, call, **ROUGHLY)
         call = f"call {number} of {named('Block', WIDTH, 2)}(x), after {mode}()"
-        expected = batched(block_by_hand, x, weights, 2)
+        expected = oracles.block(x, weights, 2)
         check(module.train(number < 3)(x.clone()), expected, call, **ROUGHLY)
     holding(module, others)
     call = f"{named('Block', WIDTH, 2)}(x), after its weights were changed"
-    check(module(x.clone()), batched(block_by_hand, x, others, 2), call, **ROUGHLY)
+    check(module(x.clone()), oracles.block(x, others, 2), call, **ROUGHLY)
 
 
 @pytest.mark.points(0.25)
@@ -647,19 +602,19 @@ def test_nothing_is_remembered(problem, rng):
 def test_gradients_flow(problem, rng, name):
     """Gradients reach the input and all weights and biases of MLP and Block"""
     by_hand, weights, heads = {
-        "MLP": (mlp_by_hand, mlp_weights(rng, 4), ()),
-        "Block": (block_by_hand, block_weights(rng, 4), (2,)),
+        "MLP": (oracles.mlp, mlp_weights(rng, 4), ()),
+        "Block": (oracles.block, block_weights(rng, 4), (2,)),
     }[name]
     x, upstream = rng.normal(1, 3, 4).requires_grad_(), rng.normal(1, 3, 4)
     module, call = make(problem, name, weights, 4, *heads), f"{named(name, 4, *heads)}(x)"
 
     def defined(given):
-        return batched(by_hand, given["x"], given, *heads)
+        return by_hand(given["x"], given, *heads)
 
     actual = module(x.clone())
     check(actual, defined({"x": x} | weights), call)
     inputs = {"x": x} | learned(module, weights)
-    check_slopes_of_output(actual, inputs, defined, upstream, call, rng)
+    check_slopes_of_output(actual, inputs, {"x": x} | weights, defined, upstream, call, rng)
 
 
 @pytest.mark.points(0.25)
@@ -687,6 +642,8 @@ def test_all_is_your_own(problem, rng):
 # --- hidden tests ---
 
 
+from shared.oracles import hidden_transformer_block as hidden_judges  # noqa: E402
+
 PARTS = [
     pytest.param("LayerNorm", norm_weights, (6,), id="LayerNorm"),
     pytest.param("MLP", mlp_weights, (6,), id="MLP"),
@@ -695,13 +652,22 @@ PARTS = [
 """The name of a class, what draws weights for it, and how it is made."""
 
 
+def make_right(solution, name, weights, *arguments, **options):
+    """The reference's module of this class, holding these weights in their dtype, in evaluation."""
+    options = {"bias": any("bias" in name for name in weights)} | options
+    return modules.made(weights, getattr(solution, name), *arguments, **options).eval()
+
+
 def both(problem, solution, name, weights, *arguments, **options):
     """The student's module and the reference's, with the same weights."""
-    return [make(code, name, weights, *arguments, **options) for code in (problem, solution)]
+    return (
+        make(problem, name, weights, *arguments, **options),
+        make_right(solution, name, weights, *arguments, **options),
+    )
 
 
 def check_alike(student, reference, x, rng, call, *, digits=False, argument=torch.clone):
-    """Compare outputs and all gradients of the student's module and of the reference.
+    """Compare outputs and all gradients of the student's module, or function, and of the reference.
 
     A gradient may be off by a small part of its largest entry: what cancels out in a sum leaves an
     error of the size of its terms.
@@ -710,18 +676,13 @@ def check_alike(student, reference, x, rng, call, *, digits=False, argument=torc
     actual, expected = student(argument(x)), reference(x)
     near, part = (ALL_DIGITS, 1e-9) if digits else ({"rtol": 1e-4, "atol": 3e-5}, 1e-4)
     check(actual, expected, call, **near)
-    upstream = rng.normal(expected.numel(), dtype=x.dtype).reshape(expected.shape)
-    found, wanted = (
-        gradients(output, {"x": x} | (parameters(module) if module else {}), upstream, call)
-        for output, module in [
-            (actual, student if isinstance(student, nn.Module) else None),
-            (expected, reference if isinstance(reference, nn.Module) else None),
-        ]
-    )
-    for name, gradient in wanted.items():
-        what = f"the gradient of {call} with respect to {name}"
-        atol = max(near["atol"], part * gradient.abs().max().item())
-        check(found[name], gradient, what, **near | {"atol": atol})
+    upstream = rng.normal(x.numel(), dtype=x.dtype).reshape(x.shape)
+    learns, right = {"x": x}, modules.gradients(expected, {"x": x}, upstream)
+    if isinstance(student, nn.Module):
+        learns |= parameters(student)
+        right = modules.slopes(reference, x, upstream)
+    found = gradients(actual, learns, upstream, call)
+    check_that(found, hidden_judges.has_gradients, call, right, near, part)
 
 
 @pytest.mark.points(0.5)
@@ -757,16 +718,19 @@ def test_hidden_gelu_in_use(problem, solution, rng):
 def test_hidden_ways_of_use(problem, solution, rng, name, draw, arguments):
     """Modules are right in evaluation, with other weights, by default, and for large numbers"""
     x, weights, others = rng.normal(3, 4, 6), draw(rng, 6), draw(rng, 6)
-    pair = both(solution, problem, name, weights, *arguments, dtype=torch.float64)
+    doubles = in_dtype(weights, torch.float64)
+    student, reference = both(problem, solution, name, doubles, *arguments)
     call = f"{named(name, *arguments)}(x)"
     large = {"x": (1e6 * x.double()).requires_grad_()}  # few digits would be left in float32
     near_a_million = (f"{call} with numbers near a million", large)
-    check_like(*pair, rng, [near_a_million], may_draw=True, atol=1e-2)
-    right, code = both(solution, problem, name, weights, *arguments)
-    check_like_in_use(right, code, rng, x, others, call, may_draw=True, rtol=1e-3, atol=1e-3)
-    pair = [holding(getattr(each, name)(*arguments), weights) for each in (solution, problem)]
+    check_like(reference, student, rng, [near_a_million], may_draw=True, atol=1e-2)
+    student, reference = both(problem, solution, name, weights, *arguments)
+    near = {"rtol": 1e-3, "atol": 1e-3}
+    check_like_in_use(reference, student, rng, x, others, call, may_draw=True, **near)
+    student = holding(getattr(problem, name)(*arguments), weights)
+    reference = modules.made(weights, getattr(solution, name), *arguments)
     new = (f"{call} as it is made", {"x": x.requires_grad_()})
-    check_like(*pair, rng, [new], may_draw=True, rtol=1e-3, atol=1e-3)
+    check_like(reference, student, rng, [new], may_draw=True, **near)
 
 
 @pytest.mark.points(1.25)
@@ -807,26 +771,21 @@ def test_hidden_delicate_rows(problem, solution, rng, n_embd, dtype):
     atol = 2e-2 if dtype == torch.float32 else 1e-7
     check(problem.LayerNorm(n_embd).to(dtype)(x.clone()), expected, call, rtol=0, atol=atol)
 
-    weights = norm_weights(rng, n_embd)
-    pair = both(problem, solution, "LayerNorm", weights, n_embd, dtype=dtype)
-    small = spread_rows(rng, 2, 3, n_embd) / 1000
-    actual, expected = (module(small.to(dtype, copy=True)) for module in pair)
+    weights = in_dtype(norm_weights(rng, n_embd), dtype)
+    student, reference = both(problem, solution, "LayerNorm", weights, n_embd)
+    small = (spread_rows(rng, 2, 3, n_embd) / 1000).to(dtype)
     call = f"LayerNorm({n_embd})(x) with rows whose variance is 0.000001"
-    check(actual, expected, call)
+    check(student(small.clone()), reference(small), call)
 
     x = torch.tensor([[2, -5], [0, 11]], dtype=dtype)[:, :, None].repeat(1, 1, n_embd)
+    x.requires_grad_()
     call = f"LayerNorm({n_embd})(x) with rows of 2, -5, 0 and 11"
-    outputs = []
-    for module in pair:
-        inputs = {"x": x.clone().requires_grad_()}
-        outputs.append((module(inputs["x"].clone()), inputs | parameters(module)))
-    check(outputs[0][0], outputs[1][0], call)
+    output = student(x.clone())
+    check(output, reference(x), call)
     upstream = rng.normal(2, 2, n_embd, dtype=dtype)
-    found, wanted = (gradients(output, given, upstream, call) for output, given in outputs)
-    for name, gradient in wanted.items():
-        what = f"the gradient of {call} with respect to {name}"
-        # By 1/√eps, some 300, even the rounding of a number is made larger.
-        check(found[name], gradient, what, atol=2e-2)
+    found = gradients(output, {"x": x} | parameters(student), upstream, call)
+    # By 1/√eps, some 300, even the rounding of a number is made larger.
+    check_gradients(found, modules.slopes(reference, x, upstream), call, atol=2e-2)
 
 
 @pytest.mark.points(0.5)
@@ -931,11 +890,11 @@ def test_hidden_second_call(problem, solution, rng):
     weights = block_weights(rng, WIDTH)
     student = problem.Block(WIDTH, 3)
     student.load_state_dict(weights, strict=False)
-    reference = make(solution, "Block", weights, WIDTH, 3)
+    reference = make_right(solution, "Block", weights, WIDTH, 3)
     inputs = [rng.normal(b, n, WIDTH) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2)]]
     copies, call = [x.clone() for x in inputs], f"{named('Block', WIDTH, 3)}(x)"
     outputs = [student(x) for x in inputs]
     for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
         require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")
-        check(output, reference(x), f"call {number} of {call}", **ROUGHLY)
+        check(output, reference(copy), f"call {number} of {call}", **ROUGHLY)
     check_weights_are_kept(student, weights, call)

@@ -126,6 +126,63 @@ def keeps_the_mean(outputs, call, expected):
     )
 
 
+def drops_entries(output, call, whole, rate, what, near):
+    """Each entry was dropped by itself, and the others grew.
+
+    Args:
+        output: in training, the entries that may be dropped.
+        call: what was called.
+        whole: the same without dropout; no entry is 0.
+        rate: the share to be dropped.
+        what: what the entries are, in the plural.
+        near: how near is right, for `check`.
+    """
+    dropped = output.abs() < 1e-9
+    check_rate(
+        dropped, rate, what, f"Is there one dropout, last of all, with this rate? That was {call}."
+    )
+    expected = torch.where(dropped, 0, whole / (1 - rate))
+    grown = f"where what is kept of {what} should grow by 1/(1 - dropout)"
+    check(output, expected, f"{call}, {grown} and nothing else should change", **near)
+    check_independent(dropped, rate, ("batch", "position", "channel"), what)
+
+
+def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
+    """A Block drops entries of what one half adds to x, and nothing of x.
+
+    Args:
+        output: in training, for x repeated.
+        call: what was called.
+        x: a single sequence, (1, T, C).
+        whole: what is added to it without dropout.
+        rate: the share to be dropped.
+        half: the half that adds something.
+        silent: the other half.
+        near: how near is right, for `check`.
+    """
+    require(
+        (output == 0).double().mean() < rate / 10,
+        f"{call}\nSome entries of the output are 0, so x was dropped, too. What is dropped is "
+        f"what {half} adds, before it is added to x.",
+    )
+    what = f"the entries that {half} adds to x"
+    added = output - x.expand_as(output)
+    call = f"{call} where {silent} adds nothing"
+    drops_entries(added, call, whole.expand_as(output), rate, what, near)
+
+
+def adds_all_or_nothing(output, call, x, whole, near):
+    """Each entry of what the attention of a Block adds to a single token is whole, or 0."""
+    added = output - x.expand_as(output)
+    check(
+        added,
+        torch.where(added.abs() < 1e-6, 0, whole),
+        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and whole, but "
+        "for 1/(1 - dropout) twice, where not. Is something dropped before the attention?",
+        **near,
+    )
+
+
 def check_growth(entries, dropout):
     """Require that what is kept of a telltale's output has grown; it is 1 or more without that."""
     smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)

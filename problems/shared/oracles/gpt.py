@@ -5,9 +5,11 @@ they have in a module's `state_dict`, which are GPT-2's.
 """
 
 import math
+from functools import partial
 
 import torch
 
+from grader.run.compare import require
 from grader.run.memoize import memoized
 from shared.oracles.attention import dot, linear_by_hand, merged_heads_by_hand
 from shared.small_gpt import blocks, part
@@ -114,3 +116,53 @@ def greedy_by_hand(tokens, weights, n_head, n_positions):
     logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
     best, second = sorted(logits, reverse=True)[:2]
     return logits.index(best), best - second
+
+
+# Right answers about the parts of a Block, as tensors.
+
+mlp, block = partial(batched, mlp_by_hand), partial(batched, block_by_hand)
+ones, zeros = torch.ones, torch.zeros
+
+# gelu of -3, -2, -1, -0.5, 0, 0.5, 1, 2 and 3.
+GELU_IN_NUMBERS = torch.tensor(
+    [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
+    + [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
+)
+# What LayerNorm makes of 1, 2, 3, 4 at first.
+NORM_IN_NUMBERS = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542])
+
+
+def of_each(by_hand, x):
+    """What a definition for one number makes of each number of a tensor."""
+    return torch.tensor([by_hand(n) for n in x.flatten().tolist()], dtype=x.dtype).reshape(x.shape)
+
+
+gelu = partial(of_each, gelu_by_hand)
+
+
+def gelu_slopes_far_from_0(x):
+    """The slopes of gelu at numbers beyond 10: 1 above 0, and 0 below."""
+    return (x > 0).to(x.dtype)
+
+
+def has_tanh(output, call, x):
+    """The farthest entry of gelu(x) is as far from the GELU with the error function as it is."""
+    with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
+    far = (output - with_erf).abs().max().item()
+    require(
+        4.68e-4 < far < 4.78e-4,
+        f"{call}\nThe farthest of them is {far:.3g} away from x Φ(x), the GELU with the error "
+        "function; it should be 0.000473 away.",
+    )
+
+
+def layer_norm(x, weights, eps=1e-5):
+    """What LayerNorm makes of x, whatever stands before its last dimension."""
+    rows = x.reshape(-1, x.shape[-1]).tolist()
+    return torch.tensor(layer_norm_by_hand(rows, weights, eps), dtype=x.dtype).reshape(x.shape)
+
+
+def is_size_of_block(total, call, n_embd, bias):
+    """A Block has as many numbers to learn."""
+    expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
+    require(total == expected, f"{call} has {total:,} numbers to learn; expected {expected:,}.")
