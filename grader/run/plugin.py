@@ -128,10 +128,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     begun = on_the_way(problems)
     session.not_begun = [problem for problem in problems if problem not in begun]
     chosen = {*session.choose([test for test in course.values() if test.problem in begun])}
+    if _some_are_named(config):
+        session.chosen.clear()  # so that no points are shown for a part of the tests
     left_out = [item for item, test in course.items() if test not in chosen]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def _some_are_named(config: pytest.Config) -> bool:
+    """Return whether single tests are run: those that were named, or those that failed last."""
+    cache = getattr(config, "cache", None)
+    last = config.getoption("lf", False) and cache is not None and cache.get("cache/lastfailed", {})
+    return bool(last) or any("::" in arg for arg in config.args)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -97,6 +97,16 @@ def test_what_failed_last_can_be_chosen(student_pytest: StudentPytest) -> None:
     assert len(ids(student_pytest(source, "--sw", "--cache-clear"))) == 2
 
 
+def test_a_part_of_the_tests_has_no_points(student_pytest: StudentPytest) -> None:
+    wrong = "def double(x): return x + x if len(x) == 1 else x"
+    assert "of 2 points" in student_pytest(wrong).text
+    assert "points" not in student_pytest(wrong, "--lf").text
+    assert "points" not in student_pytest(wrong, "test_doubling.py::test_doubles[2]").text
+    right = "def double(x): return x + x"
+    assert "points" not in student_pytest(right, "--lf").text
+    assert "2 of 2 points" in student_pytest(right, "--lf").text
+
+
 @pytest.mark.parametrize(
     "options", [["-n2"], ["-nauto"], ["-n", "1"], ["-d", "--tx=popen"], ["-n2", "--dist=loadfile"]]
 )
