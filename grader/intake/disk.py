@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from grader.intake import limits
-from grader.intake.archives.archive_folder import read_archive, require_readable_kind
+from grader.intake.archives import read_archive, require_readable_kind
 from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry, Wanted, is_noise
 
 
@@ -36,26 +37,38 @@ def held_open(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
     Raises:
         BadArchive: it can't be read as an archive, or is too large.
     """
-    with _opened(path) as file:
+    require_readable_kind(path.name)
+    try:
+        file = _open_regular(path)
+    except Refused as refused:
+        raise BadArchive(str(refused)) from None
+    with file:
         yield read_archive(path.name, file, wanted, nested=2)
 
 
-def _children(path: Path) -> Iterable[TreeEntry]:
+def _open_archive(path: Path, wanted: Wanted) -> TreeEntry:
+    """Return the folder that a student's archive is. It is read into memory."""
+    require_readable_kind(path.name)
     try:
-        found = _scanned(path)
+        content = _read(path, limits.MAX_NESTED_BYTES)
+    except Refused as refused:
+        raise BadArchive(str(refused)) from None
+    if len(content) > limits.MAX_NESTED_BYTES:
+        raise BadArchive(f"has more than {limits.MAX_NESTED_BYTES:,} bytes")
+    return read_archive(path.name, io.BytesIO(content), wanted, nested=1)
+
+
+def _children(path: Path) -> Iterable[TreeEntry]:
+    kept = []
+    try:
+        with os.scandir(path) as found:
+            for with_noise, entry in enumerate(found, 1):
+                if not is_noise(entry.name):
+                    kept.append(entry_at(path / entry.name, _kind(entry)))
+                if limits.too_many(len(kept), with_noise):
+                    raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
     except OSError as error:
         raise Refused(f"can't be read ({error.strerror})") from None
-    return [entry_at(path / entry.name, _kind(entry)) for entry in found]
-
-
-def _scanned(path: Path) -> list[os.DirEntry[str]]:
-    kept = []
-    with os.scandir(path) as found:
-        for with_noise, entry in enumerate(found, 1):
-            if not is_noise(entry.name):
-                kept.append(entry)
-            if limits.too_many(len(kept), with_noise):
-                raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
     return kept
 
 
@@ -76,35 +89,6 @@ def _read(path: Path, limit: int) -> bytes:
             return file.read(limit + 1)
     except OSError as error:
         raise Refused(f"can't be read ({error.strerror})") from None
-
-
-def _open_archive(path: Path, wanted: Wanted) -> TreeEntry:
-    with _opened(path) as file:
-        reopening = partial(_open_nested, path)
-        return read_archive(path.name, file, wanted, nested=0, reopening=reopening)
-
-
-def _open_nested(path: Path, names: Sequence[str], wanted: Wanted) -> TreeEntry:
-    """Return the folder that an archive in an archive is, by the names on the way to it."""
-    with _opened(path) as file:
-        entry = read_archive(path.name, file, lambda parts: 0, nested=1)
-        for name in names:
-            inside = {child.name: child for child in entry.children()}
-            if name not in inside:
-                raise BadArchive("changed while it was read")
-            entry = inside[name]
-        return entry.opened(wanted)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    require_readable_kind(path.name)
-    try:
-        file = _open_regular(path)
-    except Refused as refused:
-        raise BadArchive(str(refused)) from None
-    with file:
-        yield file
 
 
 def _open_regular(path: Path) -> BinaryIO:

@@ -152,11 +152,6 @@ def is_noise(name: str) -> bool:
     return name in _NOISE or name.startswith("._")
 
 
-def is_in_noise(parts: Iterable[str]) -> bool:
-    """Tell whether anything of the parts of a path is."""
-    return any(map(is_noise, parts))
-
-
 def is_minor(name: str) -> bool:
     """Tell whether a file is a tool's or the course's own. Then it is never taken for work."""
     return name.startswith(_MINOR)
@@ -177,8 +172,3 @@ def archive_suffix(name: str) -> str:
 def without_suffix(name: str) -> str:
     """Return the name of an archive, or of anything else, without such an ending."""
     return name.removesuffix(archive_suffix(name))
-
-
-def is_readable(name: str) -> bool:
-    """Tell whether an archive is of a kind that is read."""
-    return name.lower().endswith(ARCHIVE_SUFFIXES)

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake import collect, limits, problem_names
-from grader.intake.archives import members
-from grader.intake.archives.names import split_name
+from grader.intake import archives, collect, limits, problem_names
+from grader.intake.archives import split_name
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.problem_names import is_nearly_bare, nearest_folder
 from grader.intake.submissions import find_submissions
@@ -112,7 +111,7 @@ def test_the_time_for_names_counts(
         return split_name(name)
 
     monkeypatch.setattr(limits.time, "thread_time", lambda: clock[0])
-    monkeypatch.setattr(members, "split_name", slowly)
+    monkeypatch.setattr(archives, "split_name", slowly)
     few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (9, 11))
     assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
     assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")

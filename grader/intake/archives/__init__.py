@@ -1,1 +1,0 @@
-"""Archives as part of the tree: gone through once, in memory, with limits; nothing is unpacked."""
