@@ -123,8 +123,8 @@ def grade(
         from grader.grade.same_person import as_on_roster
         from grader.grade.settings import Settings, default_jobs
         from grader.gradebook.folder import open_gradebook_folder
+        from grader.intake.identity import only_these
         from grader.intake.names_file import NAMES_FILE, read_names
-        from grader.intake.only import only_these
         from grader.intake.submissions import take_in
         from grader.reports.class_table import (
             about_book,

@@ -17,7 +17,7 @@ from grader.grade.settings import Settings
 from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.handed_in import StudentFile
-from grader.intake.reading import HANDED_IN_LATE
+from grader.intake.submissions import HANDED_IN_LATE
 from grader.reports.class_table import RunSummary, about_book, about_run
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import cell

@@ -23,7 +23,7 @@ from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
-from grader.intake.optional_problems import without_skipped
+from grader.intake.submissions import without_skipped
 from grader.reports.class_table import RunSummary
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import GradebookRow, cell, changes, read_gradebook

@@ -21,7 +21,7 @@ from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance
 from grader.gradebook.late_policy import moment
 from grader.intake.handed_in import StudentFile, Submission
-from grader.intake.result_names import longer_result_name
+from grader.intake.identity import longer_result_name
 from grader.result import SCHEMA_VERSION, ProblemResult, Provenance, Status, SubmissionResult
 from grader.text import quoted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.course import Course
 from grader.errors import InternalError
 from grader.intake.handed_in import Submission
-from grader.intake.reading import read_source
+from grader.intake.submissions import read_source
 from grader.result import Status, SubmissionResult
 
 

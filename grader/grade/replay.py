@@ -21,7 +21,7 @@ from grader.grade.previous import (
 from grader.grade.processes import call_apart
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
-from grader.intake.only import only_these
+from grader.intake.identity import only_these
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Provenance, TestResult
 from grader.text import plain

@@ -16,9 +16,8 @@ from itertools import combinations
 
 from grader.gradebook.roster import Known, Roster
 from grader.intake.handed_in import Submission
+from grader.intake.identity import named, result_name
 from grader.intake.names_file import NAMES_FILE
-from grader.intake.only import named
-from grader.intake.result_names import result_name
 from grader.reports.gradebook_csv import cell
 from grader.result import Isolation, ProblemResult, SubmissionResult
 from grader.text import quoted

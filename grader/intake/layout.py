@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from grader.intake.identity import folder_identity
 from grader.intake.problem_names import did_you_mean
-from grader.intake.result_names import folder_identity
 from grader.intake.tree import Kind, TreeEntry, gathered, without_suffix
 from grader.text import quoted
 

@@ -4,24 +4,30 @@ Nothing in a submission is run, imported, unpacked or followed here. A file is r
 a regular file of reasonable size; everything else about it is told in a sentence. Whatever is wrong
 with one submission is said in its own row and never keeps the others from being read.
 
-The way of a submission's bytes to its row: `paths` and `platforms` tell who handed in what, of a
-tree that `disk` and `archives` make; `work_place` finds the work in it, by what `survey` says of
-each entry; `reading` reads it.
+The way of a submission's bytes to its row: `paths` and `platforms` find who handed in what, of a
+tree that `disk` and `archives` make; `collect` lists the files of each, and `locate` chooses.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.intake import notices
-from grader.intake.collisions import Collisions
-from grader.intake.handed_in import Intake, Submission
-from grader.intake.optional_problems import without_skipped
+from grader.intake import disk, notices
+from grader.intake.collect import wanted
+from grader.intake.handed_in import Intake, StudentFile, Submission
+from grader.intake.identity import Collisions, result_name
+from grader.intake.layout import Work
+from grader.intake.locate import locate, read_file
 from grader.intake.paths import are_all_classes, opened_path
 from grader.intake.problem_names import Problems
-from grader.intake.reading import read_submission
+from grader.intake.tree import Kind, Refused, archive_suffix
+from grader.text import person_name, quoted
+
+HANDED_IN_LATE = "It was handed in late."
 
 
 def find_submissions(
@@ -86,3 +92,113 @@ def take_in(
     is_told = any(notices.name_it(problems) in text for text in intake.unmatched)
     intake.unmatched += [intake.without_problem] if intake.without_problem and not is_told else []
     return intake
+
+
+# One submission
+
+
+def read_source(path: Path) -> StudentFile:
+    """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
+    return read_file(disk.entry_at(path, Kind.FILE), path.parent.name)
+
+
+def read_submission(work: Work, problems: Problems) -> Submission:
+    """Read what one student or group handed in.
+
+    Args:
+        work: what that is.
+        problems: which to look for.
+    """
+    row = _row(work)
+    try:
+        found = locate(work.folder.opened(wanted), problems, _told(work, problems))
+    except Refused as refused:
+        unread = StudentFile(None, refused.sentence(quoted(work.folder.name)), bad=True)
+        row.files = dict.fromkeys(problems.sought, unread)
+    else:
+        row.unused += tuple(found.unused)
+        row.notes += found.notes
+        row.is_untold = found.is_untold
+        row.files = {id: _with_times(file, work) for id, file in found.files.items()}
+    return row
+
+
+def _row(work: Work) -> Submission:
+    """Return the row of a work that was not looked into yet."""
+    full_name = person_name(work.name)
+    identity = unicodedata.normalize("NFC", work.identity)
+    return Submission(
+        result_name(identity, full_name),
+        {},
+        _about(work),
+        work.members,
+        work.late,
+        work.unused,
+        identity,
+        full_name,
+        work.folder.name,
+    )
+
+
+def _with_times(file: StudentFile, work: Work) -> StudentFile:
+    """Return a problem's file with what the platform says of when it came, if anything came."""
+    if not file.is_there:
+        return file
+    return replace(file, late=work.late, handed_in=work.handed_in)
+
+
+def _about(work: Work) -> list[str]:
+    """Return what to say of a submission before it is looked into."""
+    notes = []
+    if len(work.members) > 1:
+        notes.append(f"A group of {len(work.members)}: {', '.join(map(quoted, work.members))}.")
+    if work.late:
+        notes.append(HANDED_IN_LATE)
+    return [*notes, *work.notes]
+
+
+def _told(work: Work, problems: Problems) -> str:
+    """Return the problem that the name of what was uploaded tells; empty if it tells none.
+
+    The student's own name says nothing, such as a group's number, unless it is a problem's id.
+    """
+    name = work.folder.name
+    stem = name.removesuffix(archive_suffix(name))
+    if stem == name or stem == work.name:
+        return stem if problems.given and stem in problems.known else ""
+    return problems.of_folder(name) or (problems.nearly_folder(name) if problems.given else "")
+
+
+# Optional problems are for whoever likes to: who left one out is not graded in it
+
+
+def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
+    """Return a submission without the optional problems that were left out, or are the stub.
+
+    Where something else was handed in for one problem alone, that it was not found is among the
+    notes.
+
+    Args:
+        submission: as it was read.
+        optional: the problems of the course that are optional.
+    """
+    skipped = {problem.id for problem in optional if _is_skipped(submission, problem)}
+    files = {id: file for id, file in submission.files.items() if id not in skipped}
+    alone = len(submission.files) == 1 and bool(submission.unused)
+    meant = [submission.files[id] for id in submission.files if id in skipped]
+    told = [f.reason for f in meant if f.source is None and alone]
+    return replace(submission, files=files, notes=[*submission.notes, *told])
+
+
+def _is_skipped(submission: Submission, problem: Problem) -> bool:
+    file = submission.files.get(problem.id)
+    if file is None:
+        return False
+    return not file.is_there or problem.is_stub(file.source) or _is_unreadable(submission)
+
+
+def _is_unreadable(submission: Submission) -> bool:
+    """Tell whether several problems can't be read for one reason, so that nobody knows of any."""
+    files = [*submission.files.values()]
+    alike = all(file.reason == files[0].reason for file in files)
+    return len(files) > 1 and files[0].bad and alike

@@ -20,7 +20,7 @@ from grader.grade import class_run
 from grader.grade.provenance import common_provenance, provenance
 from grader.grade.settings import Settings
 from grader.intake.handed_in import StudentFile, Submission
-from grader.intake.only import only_these
+from grader.intake.identity import only_these
 from grader.intake.submissions import take_in
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 

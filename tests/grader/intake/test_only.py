@@ -9,7 +9,7 @@ import pytest
 from grader.course import Course
 from grader.errors import UsageError
 from grader.intake.handed_in import Submission
-from grader.intake.only import only_these
+from grader.intake.identity import only_these
 from grader.intake.submissions import take_in
 from tests.grader.intake.uploads import RIGHT, write
 

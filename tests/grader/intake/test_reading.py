@@ -9,8 +9,7 @@ import pytest
 from grader.author.notebooks import NOTEBOOK
 from grader.course import Course
 from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.reading import read_source
-from grader.intake.submissions import find_submissions
+from grader.intake.submissions import find_submissions, read_source
 from tests.grader.intake.uploads import RIGHT, class_of, submission
 
 

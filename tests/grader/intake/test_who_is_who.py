@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.result_names import result_name
+from grader.intake.identity import result_name
 from grader.intake.submissions import find_submissions, take_in
 from tests.grader.intake.uploads import COURSE, ID, RIGHT, WRONG, Take, source, write, zip_file
 

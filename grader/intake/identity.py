@@ -1,16 +1,71 @@
-"""Names that meet: no two submissions of a run are one person, and whoever looks alike is said."""
+"""Who a submission is: its identity, the name of its files, and whom a name means.
+
+A file's name is made of the identity and the real name alone, never of who else is there. Two
+identities never have one file, on a file system that does not tell capitals apart either.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, count
 from pathlib import Path
 
+from grader.errors import UsageError
 from grader.intake.handed_in import Submission
-from grader.intake.result_names import longer_result_name, result_name
 from grader.text import look, quoted
+
+_UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
+_PLATFORMS = re.compile(r"[a-z]+:")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # as Windows knows them
+_LONGEST = 80
+_MARK = "~"  # before a hash; no name that is safe as it stands has it, so none is another's
+
+
+def folder_identity(name: str) -> str:
+    """Return who a folder or an archive of that name is, where no platform says whose it is."""
+    whole = unicodedata.normalize("NFC", name)
+    return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
+
+
+def result_name(identity: str, full_name: str) -> str:
+    """Return the name of a submission's result files. It is chosen here and nowhere else.
+
+    It is the identity where that is safe as it stands, in small letters. Otherwise it is what can
+    be read of the real name, with a short hash of the identity.
+
+    Args:
+        identity: who it is; any text.
+        full_name: the real name; any text.
+    """
+    readable = _readable(identity)
+    if readable == identity.lower() == identity and not _DEVICES.fullmatch(identity):
+        return identity
+    return f"{_readable(full_name) or readable or 'submission'}{_MARK}{_sha256(identity)[:8]}"
+
+
+def longer_result_name(identity: str, full_name: str) -> str:
+    """Return a name with so much of the hash that nobody else can have it, not even by intent."""
+    return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
+
+
+def _readable(name: str) -> str:
+    """Return a name without what a file's name may not hold, nor accents; empty if none is left."""
+    letters = unicodedata.normalize("NFKD", name)
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    safe = _UNSAFE.sub("_", bare)[:_LONGEST].strip(" .")
+    return safe if re.search("[A-Za-z0-9]", safe) else ""
+
+
+def _sha256(identity: str) -> str:
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# Names that meet: no two submissions of a run are one person, and whoever looks alike is named
+
 
 _SAID = 5
 """How many of one name a sentence lists."""
@@ -114,3 +169,51 @@ def _said(alike: Sequence[Submission]) -> str:
     whose = [f"{each.name} is {quoted(each.identity)}" for each in alike[:_SAID]]
     more = [f"{len(alike) - _SAID} more"] if len(alike) > _SAID else []
     return f"{len(alike)} {called}: {', '.join([*whose, *more])}."
+
+
+# Whom a name means
+
+
+_NEAR = 3
+
+
+def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[Submission]:
+    """Return the submissions of these names, each an identity, a file's name or a real name.
+
+    Raises:
+        UsageError: a name is nobody's here, or that of several.
+    """
+    wanted = {_one(submissions, name).identity for name in names}
+    return [submission for submission in submissions if submission.identity in wanted]
+
+
+def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
+    """Return who is meant by a name: whoever it is the identity of, else all who are called so.
+
+    A platform's number, or what its gradebook knows people by, is a name too.
+    """
+    name = unicodedata.normalize("NFC", name)
+    submissions = list(submissions)
+    exact = [submission for submission in submissions if submission.identity == name]
+    called = [each for each in submissions if name in (each.name, each.full_name)]
+    return exact or called or [each for each in submissions if name and name in _ids(each)]
+
+
+def _ids(submission: Submission) -> set[str]:
+    return {submission.identity.partition(":")[2], *submission.members}
+
+
+def _one(submissions: Sequence[Submission], name: str) -> Submission:
+    found = named(submissions, name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        whose = " or ".join(quoted(each.identity) for each in found)
+        raise UsageError(f"{quoted(name)} fits more than one; say {whose}.")
+    known = {n for each in submissions for n in (each.identity, each.full_name, each.name)}
+    lower = {n.lower(): n for n in sorted(known)}
+    inside = [n for n in sorted(known) if name and name.lower() in n.lower()]
+    near = difflib.get_close_matches(name.lower(), lower, n=_NEAR, cutoff=0.6)
+    meant = list(dict.fromkeys([*inside, *(lower[n] for n in near)]))[:_NEAR]
+    question = f" Did you mean {' or '.join(map(quoted, meant))}?" if meant else ""
+    raise UsageError(f"Nobody here is called {quoted(name)}.{question}")
