@@ -49,6 +49,7 @@ def gate_findings(problem: Problem, root: Path) -> list[str]:
         in_worker = Suite([problem], root).tests
     in_worker[0].tests.__dict__["solution"] = UNKNOWN
     load_late_parts()
+    torch.set_num_threads(1)  # as when grading; small tensors wait for a second thread
     with quiet(), TemporaryDirectory() as folder:
         others = [
             _written(Path(folder, name), source)
