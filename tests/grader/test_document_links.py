@@ -41,4 +41,4 @@ def test_its_links_lead_somewhere(page: Path) -> None:
 
 def test_a_heading_is_linked_to_as_on_github() -> None:
     page = ROOT / "docs/weekly.md"
-    assert {"who-is-who", "2-keep-your-own-files-in-a-book", "ai-assistants"} <= headings(page)
+    assert {"who-is-who", "2-keep-your-own-files-in-a-book"} <= headings(page)
