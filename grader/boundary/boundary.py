@@ -11,9 +11,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
-from grader.boundary.connection import SubmissionBudget
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
-from grader.boundary.recorder import Recorder
+from grader.boundary.recorder import Recorder, SubmissionBudget
 from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import ForkedWorkers, Preloaded, SpawnedWorkers, Workers
 from grader.boundary.starting import BoundaryError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 import weakref
 from collections import defaultdict
@@ -12,12 +11,11 @@ from typing import Any
 
 from torch import Tensor
 
+from grader.boundary.failures import BAD_OUTPUT, WorkerFailure, failure_of
+from grader.boundary.frames import Closed, ProtocolError
 from grader.boundary.protocol.codec import NAMES, Received, tensors_of
 from grader.boundary.protocol.wire import (
-    FILE,
     RESPONSES_AT,
-    Closed,
-    ProtocolError,
     Request,
     Response,
     clean_text,
@@ -25,73 +23,18 @@ from grader.boundary.protocol.wire import (
     receive,
     send,
 )
+from grader.boundary.recorder import SubmissionBudget
 from grader.boundary.spawn import WorkerEnding, WorkerProcess
 from grader.boundary.starting import BoundaryError
-from grader.code.time_limit import NO_END, NO_END_OF_FILE, Limit, Stopwatch
-from grader.errors import TIME_USED_UP, CannotLoad
+from grader.code.time_limit import NO_END, Limit, Stopwatch
+from grader.errors import TIME_USED_UP
 from grader.result import Status
-
-BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
-
-KILLED = (
-    "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "
-    "where memory runs out. That is no fault of the code's."
-)
-
-MAX_BYTES = 64 << 30
-"""Bytes of tensors that all responses of a submission may have: ten times what the course needs."""
 
 _FULL = "Your code keeps more of what it is given than fits into memory."
 
 _READ_AFTER = 0.1
 _SMALLEST = 64
 _GRACE_SECONDS = 2.0
-
-
-class WorkerFailure(CannotLoad):
-    """The student's process didn't respond, ended, or responded with nonsense.
-
-    Args:
-        status: `timeout`, `crash`, `memory` or `bad_output`; `internal` where it was killed by
-            something else.
-        message: what the student reads.
-    """
-
-
-def while_imported(failure: WorkerFailure) -> str:
-    """Return what to say of a process that failed while it imported the student's file."""
-    ended = str(failure) == NO_END
-    return NO_END_OF_FILE if ended else f"{FILE} can't be imported. {failure}"
-
-
-class SubmissionBudget:
-    """How long a submission's calls may take, and the reading of what comes back.
-
-    Time for which the worker only waited for a processor doesn't count; see `code.time_limit`.
-
-    Args:
-        call_seconds: seconds that one call may take.
-        seconds: seconds that all calls may take.
-    """
-
-    def __init__(self, call_seconds: float, seconds: float) -> None:
-        self.call_seconds = call_seconds
-        self.left = seconds
-        self._bytes = MAX_BYTES
-
-    def spend(self, seconds: float) -> None:
-        """Take note of time that was used."""
-        self.left = max(0.0, self.left - seconds)
-
-    def build(self, size: int) -> None:
-        """Take note of so many bytes that came as tensors.
-
-        Raises:
-            ProtocolError: those of all responses are too many.
-        """
-        self._bytes -= size
-        if self._bytes < 0:
-            raise ProtocolError("too much came back")
 
 
 class Connection:
@@ -311,21 +254,3 @@ class Slots:
 def _end_quietly(process: WorkerProcess) -> None:
     with suppress(BoundaryError, OSError):
         process.end()
-
-
-def failure_of(ending: WorkerEnding) -> WorkerFailure:
-    """Return what to say of a worker that closed its connection."""
-    code = ending.code
-    if ending.killed:
-        return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
-    if ending.out_of_time:
-        return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
-    if code == -getattr(signal, "SIGKILL", 9):
-        return WorkerFailure(Status.INTERNAL, KILLED)
-    if code >= 0:
-        return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
-    names = {s.value: s.name for s in signal.Signals}
-    name = names.get(-code, "unknown")
-    # Where torch can't raise an exception for memory that it doesn't get, it ends the process.
-    hint = " Does it need very much memory?" if code == -signal.SIGABRT else ""
-    return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).{hint}")

@@ -30,7 +30,8 @@ from typing import Any, NoReturn
 
 import torch
 
-from grader.boundary.protocol.wire import Memory, Ready, send
+from grader.boundary.frames import send_frame
+from grader.boundary.protocol.wire import Memory
 from grader.boundary.sandbox.confine import confine, may_become, pick_uid
 from grader.boundary.sandbox.landlock import readable_paths
 from grader.boundary.sandbox.libc import (
@@ -278,9 +279,9 @@ class PreforkServer:
             uid = pick_uid(os.getpid()) if self._own_uid else None
             confine(self._memory, self._cpu_seconds, uid, self._paths, parent)
         except Exception as error:
-            send(channel, Ready(False, repr(error)))
+            send_frame(channel, repr(error).encode())
             raise
-        send(channel, Ready(True))
+        send_frame(channel, b"")
 
 
 def _loaded(function: str, folder: str) -> recording.RunOrder:

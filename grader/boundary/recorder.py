@@ -5,20 +5,52 @@ from __future__ import annotations
 import json
 import time
 
-from grader.boundary.connection import BAD_OUTPUT, SubmissionBudget, WorkerFailure, failure_of
-from grader.boundary.protocol.frames import receive_frame, send_frame
-from grader.boundary.protocol.wire import Closed, ProtocolError
+from grader.boundary.failures import BAD_OUTPUT, WorkerFailure, failure_of
+from grader.boundary.frames import Closed, ProtocolError, receive_frame, send_frame
 from grader.boundary.spawn import WorkerProcess
 from grader.boundary.starting import RESPONSE_SECONDS
 from grader.code.time_limit import NO_END, Limit, Stopwatch
 from grader.errors import TIME_USED_UP
 from grader.result import Status
 
+MAX_BYTES = 64 << 30
+"""How many bytes all messages about a submission may have: ten times what the course needs."""
+
 _MOST_BYTES = 40 << 20
 """How many bytes a message may have."""
 
 _READ_AFTER = 0.1
 _GRACE_SECONDS = 2.0
+
+
+class SubmissionBudget:
+    """How long a submission's calls may take, and the reading of what comes back.
+
+    Time for which the worker only waited for a processor doesn't count; see `code.time_limit`.
+
+    Args:
+        call_seconds: seconds that one call may take.
+        seconds: seconds that all calls may take.
+    """
+
+    def __init__(self, call_seconds: float, seconds: float) -> None:
+        self.call_seconds = call_seconds
+        self.left = seconds
+        self._bytes = MAX_BYTES
+
+    def spend(self, seconds: float) -> None:
+        """Take note of time that was used."""
+        self.left = max(0.0, self.left - seconds)
+
+    def build(self, size: int) -> None:
+        """Take note of so many bytes that came.
+
+        Raises:
+            ProtocolError: they are too many.
+        """
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ProtocolError("too much came back")
 
 
 class Recorder:

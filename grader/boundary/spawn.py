@@ -23,16 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
-from grader.boundary.protocol.wire import (
-    SIZE,
-    Closed,
-    Memory,
-    ProtocolError,
-    Ready,
-    read_ready,
-    receive,
-    within,
-)
+from grader.boundary.frames import Closed, ProtocolError, receive_frame, within
+from grader.boundary.protocol.wire import SIZE, Memory
 from grader.boundary.starting import (
     BOOT,
     RESPONSE_SECONDS,
@@ -45,6 +37,8 @@ from grader.boundary.starting import (
     secret_paths,
     wait_or_kill,
 )
+
+_MOST_REASON = 1 << 16
 
 # What is left in the main module, student code can read.
 _BOOT_FORK_SERVER = (
@@ -282,14 +276,14 @@ class _ForkedWorker(WorkerProcess):
 
 
 def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
-    """Read the worker's first message. It hasn't seen any student code yet."""
+    """Read the worker's first message: why it isn't ready. It hasn't seen any student code yet."""
     try:
-        first = read_ready(receive(process.channel, within(seconds))[0])
+        reason = receive_frame(process.channel, _MOST_REASON, within(seconds)).decode()
     except (OSError, Closed, ProtocolError) as error:
-        first = Ready(False, f"{type(error).__name__} {error}")
-    if not first.ready:
+        reason = f"{type(error).__name__} {error}"
+    if reason:
         process.end()
-        raise BoundaryError(f"a worker could not be made ready: {first.reason}")
+        raise BoundaryError(f"a worker could not be made ready: {reason}")
 
 
 class SpawnedWorkers(Workers):

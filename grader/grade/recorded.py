@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 
+from grader.boundary.attempts import sentences_on
 from grader.boundary.boundary import Boundary
-from grader.boundary.connection import BAD_OUTPUT, SubmissionBudget, WorkerFailure, while_imported
-from grader.boundary.protocol.wire import FILE, ProtocolError
-from grader.boundary.proxy.endings import sentences_on
-from grader.boundary.recorder import Recorder
+from grader.boundary.failures import BAD_OUTPUT, WorkerFailure, while_imported
+from grader.boundary.frames import ProtocolError
+from grader.boundary.recorder import Recorder, SubmissionBudget
 from grader.boundary.spawn import Preloaded
-from grader.course import Problem
+from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CourseError
 from grader.intake.handed_in import StudentFile
 from grader.result import Isolation, Status
@@ -30,7 +30,7 @@ from grader.run.session import Session
 from grader.run.verdict import Verdict, only_inspected
 
 _LOAD = "grader.run.orders:load"
-_NOT_AGAIN = f"{FILE} can't be imported a second time."
+_NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
 class RecordedTests:

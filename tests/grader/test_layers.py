@@ -34,7 +34,7 @@ and nothing imports `cli_instructor`."""
 DO_WITHOUT_COURSE = {"gradebook", "reports"}
 """What reads results alone, and knows of the course what stands in them."""
 
-WORKERS_SIDE = {"boundary/worker", "boundary/protocol"}
+WORKERS_SIDE = {"boundary/worker", "boundary/protocol", "boundary/frames"}
 WORKERS_SIDE |= {f"code/{name}" for name in ("compiled", "cost", "forbidden", "says_stub")}
 WORKERS_SIDE |= {f"code/{name}" for name in ("operands", "out_of_memory", "printed")}
 WORKERS_SIDE |= {f"code/{name}" for name in ("returned", "tensors", "graded_alone")}

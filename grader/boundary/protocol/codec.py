@@ -17,6 +17,7 @@ import numpy
 import torch
 from torch import Tensor, nn
 
+from grader.boundary.frames import ProtocolError
 from grader.boundary.protocol.wire import (
     ALIGNED,
     FORM_NAMES,
@@ -40,7 +41,6 @@ from grader.boundary.protocol.wire import (
     GeneratorValue,
     ListValue,
     OutputValue,
-    ProtocolError,
     ReferenceValue,
     SizeValue,
     SomeTensor,

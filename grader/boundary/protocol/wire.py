@@ -13,7 +13,6 @@ import re
 import socket
 import struct
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Annotated, Any, Literal
@@ -22,6 +21,8 @@ import msgspec
 import torch
 from msgspec import Meta, Struct
 from torch import Tensor
+
+from grader.boundary.frames import Closed, Left, ProtocolError
 
 MAX_HEADER = 1 << 20
 MAX_PAYLOAD = 256 << 20
@@ -41,16 +42,8 @@ MODULE = "problem_"
 """The file and module name that the student's code sees."""
 
 
-class ProtocolError(Exception):
-    """What arrived isn't a message of this protocol."""
-
-
 class Unsendable(Exception):  # noqa: N818  (it is a finding about a value)
     """A value can't be sent. The text completes "a value that can't be sent: ..."."""
-
-
-class Closed(Exception):  # noqa: N818  (an event)
-    """The other side closed the connection."""
 
 
 # What messages are made of.
@@ -486,13 +479,6 @@ class Response(Struct, omit_defaults=True, forbid_unknown_fields=True):
     tried: Annotated[list[tuple[str, ShortName]], Meta(max_length=MAX_ATTEMPTS)] = []
 
 
-class Ready(Struct, forbid_unknown_fields=True):
-    """A worker's first message: that it is confined, or why not."""
-
-    ready: bool
-    reason: str = ""
-
-
 # Frames
 
 _LENGTHS = struct.Struct("!II")
@@ -503,28 +489,11 @@ ALIGNED = 16
 _encode = msgspec.json.Encoder().encode
 _decode_request = msgspec.json.Decoder(Request).decode
 _decode_response = msgspec.json.Decoder(Response).decode
-_decode_ready = msgspec.json.Decoder(Ready).decode
-
-Left = Callable[[], float]
-"""Tells for how many seconds one may wait before asking again; raises TimeoutError at the end."""
-
-
-def within(seconds: float) -> Left:
-    """Return what tells how much is left of so many seconds from now."""
-    deadline = time.monotonic() + seconds
-
-    def left() -> float:
-        seconds = deadline - time.monotonic()
-        if seconds <= 0:
-            raise TimeoutError
-        return seconds
-
-    return left
 
 
 def send(
     channel: socket.socket,
-    message: Request | Response | Ready,
+    message: Request | Response,
     size: int = 0,
     left: Left | None = None,
     seconds: float | None = None,
@@ -619,16 +588,6 @@ def read_response(text: bytes | bytearray) -> Response:
     _check_depth(text)
     response: Response = _decoded(_decode_response, text)
     return response
-
-
-def read_ready(text: bytes | bytearray) -> Ready:
-    """Return a worker's first message.
-
-    Raises:
-        ProtocolError: it is none.
-    """
-    ready: Ready = _decoded(_decode_ready, text)
-    return ready
 
 
 def _decoded(decode: Callable[[Any], Any], text: bytes | bytearray) -> Any:

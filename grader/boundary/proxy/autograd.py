@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from grader.boundary.connection import Connection, WorkerFailure
+from grader.boundary.connection import Connection
+from grader.boundary.failures import WorkerFailure
+from grader.boundary.frames import ProtocolError
 from grader.boundary.protocol.codec import RequestPacker, ValueReader, own, same
-from grader.boundary.protocol.wire import (
-    BackwardRequest,
-    Gradients,
-    ProtocolError,
-    Response,
-    SomeTensor,
-)
+from grader.boundary.protocol.wire import BackwardRequest, Gradients, Response, SomeTensor
 from grader.result import Status
 
 if TYPE_CHECKING:

@@ -21,7 +21,10 @@ import numpy
 import torch
 from torch import Tensor
 
-from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure, while_imported
+from grader.boundary.attempts import sentences_on
+from grader.boundary.connection import Connection
+from grader.boundary.failures import WorkerFailure, while_imported
+from grader.boundary.frames import ProtocolError
 from grader.boundary.protocol.codec import NAMES, RequestPacker, ResponseReader
 from grader.boundary.protocol.wire import (
     FILE,
@@ -36,7 +39,6 @@ from grader.boundary.protocol.wire import (
     ModuleValue,
     OtherValue,
     OutputValue,
-    ProtocolError,
     ReferenceValue,
     RequestTarget,
     Response,
@@ -53,7 +55,6 @@ from grader.boundary.proxy.endings import (
     raise_as_students,
     read_exception,
     readable_lines,
-    sentences_on,
 )
 from grader.boundary.proxy.modules import Twin, build_module
 from grader.boundary.proxy.stand_ins import (
@@ -68,6 +69,7 @@ from grader.boundary.proxy.stand_ins import (
     remote_value,
     spoil,
 )
+from grader.boundary.recorder import SubmissionBudget
 from grader.boundary.spawn import Workers
 from grader.code.batch import Batched, Call, overwritten
 from grader.code.cost import Cost, counters, elsewhere

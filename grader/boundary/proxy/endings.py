@@ -10,9 +10,8 @@ import linecache
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from grader.boundary.connection import BAD_OUTPUT, WorkerFailure
+from grader.boundary.failures import BAD_OUTPUT, WorkerFailure
 from grader.boundary.protocol.wire import (
-    FILE,
     MODULE,
     ErrorForm,
     Response,
@@ -22,7 +21,6 @@ from grader.boundary.protocol.wire import (
 )
 from grader.code.forbidden import ForbiddenCall
 from grader.result import Status
-from grader.text import quoted
 
 _SOURCE_LINE = 300
 
@@ -102,27 +100,3 @@ def readable_lines(source: bytes) -> list[str]:
     """Return the lines of the student's source as they may be shown."""
     text = source.decode("utf-8", errors="replace")
     return [clean_text(line, _SOURCE_LINE) + "\n" for line in text.splitlines()]
-
-
-_ATTEMPTED = {
-    "read": "read {name}",
-    "write": "write to {name}",
-    "start": "start the program {name}",
-    "fork": "start another process",
-    "signal": "send a signal to a process",
-    "connect": "use the network",
-}
-
-
-def sentences_on(attempts: list[tuple[str, str]]) -> list[str]:
-    """Return a sentence for each attempt of a file while it was loaded.
-
-    Raises:
-        ProtocolError: there is no such kind of attempt.
-    """
-    return [_sentence(kind, name) for kind, name in attempts]
-
-
-def _sentence(kind: str, name: str) -> str:
-    what = _ATTEMPTED[named(kind, _ATTEMPTED)].format(name=quoted(clean_text(name)))
-    return f"While it was loaded, {FILE} tried to {what}."

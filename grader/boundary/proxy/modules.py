@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from grader.boundary.connection import Connection
+from grader.boundary.frames import ProtocolError
 from grader.boundary.protocol.codec import RequestPacker, ValueReader, same
 from grader.boundary.protocol.layers import STOCK, parts_of, tensors_in
 from grader.boundary.protocol.wire import (
     AnyValue,
     ModuleForm,
     ModuleState,
-    ProtocolError,
     Response,
     SomeTensor,
     TensorValue,

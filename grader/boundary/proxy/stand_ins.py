@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from torch import Tensor, nn
 
-from grader.boundary.connection import Connection, WorkerFailure
+from grader.boundary.connection import Connection
+from grader.boundary.failures import WorkerFailure
+from grader.boundary.frames import ProtocolError
 from grader.boundary.protocol.codec import SENT_DTYPES
-from grader.boundary.protocol.wire import (
-    FloatValue,
-    ProtocolError,
-    ReferenceValue,
-    StudentsValue,
-    identifier,
-)
+from grader.boundary.protocol.wire import FloatValue, ReferenceValue, StudentsValue, identifier
 from grader.code.batch import overwritten
 from grader.errors import Mismatch
 from grader.result import Status

@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from grader.boundary.connection import SubmissionBudget
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
+from grader.boundary.recorder import SubmissionBudget
 from grader.boundary.spawn import Workers
 from grader.errors import CannotLoad
 

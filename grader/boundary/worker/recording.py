@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
-from grader.boundary.protocol.frames import receive_frame, send_frame
-from grader.boundary.protocol.wire import MODULE
+from grader.boundary.frames import receive_frame, send_frame
 from grader.boundary.worker.removal import refuse_later
-from grader.boundary.worker.student_file import Attempts, run_source
+from grader.boundary.worker.student_file import MODULE, Attempts, run_source
 from grader.code.printed import Printed
 
 _MOST_BYTES = 1 << 30

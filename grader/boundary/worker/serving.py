@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from grader.boundary.frames import Closed, send_frame
 from grader.boundary.protocol.codec import (
     DTYPES,
     NAMES,
@@ -36,14 +37,13 @@ from grader.boundary.protocol.wire import (
     AttributeRequest,
     BackwardRequest,
     CallRequest,
-    Closed,
+    ErrorForm,
     Gradients,
     GraphForm,
     Load,
     Memory,
     ModuleValue,
     OtherValue,
-    Ready,
     ReferenceValue,
     Request,
     RequestTarget,
@@ -56,10 +56,11 @@ from grader.boundary.protocol.wire import (
     send,
 )
 from grader.boundary.worker.costs import MOST, recorded
-from grader.boundary.worker.exceptions import describe_exception, speaks_of_meta
+from grader.boundary.worker.exceptions import describe_exception, describe_loading, speaks_of_meta
 from grader.boundary.worker.objects import (
     StudentModule,
     describe_module,
+    is_public,
     is_students,
     plain_fields,
 )
@@ -67,8 +68,7 @@ from grader.boundary.worker.removal import refuse_later, remove
 from grader.boundary.worker.student_file import (
     Attempts,
     hide_own_modules,
-    public_names,
-    run_file,
+    run_source,
 )
 from grader.code.cost import counting
 from grader.code.printed import Printed
@@ -87,6 +87,7 @@ _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _STATE_BYTES = _state().nbytes
 _RESULTS_WATCHED = 64
 _MOST_PRINTED = 20_000
+_NAMES_TOLD = 2000
 
 
 def main(
@@ -131,7 +132,7 @@ def serve_unconfined(channel: socket.socket, memory: int | str) -> None:
         memory: by what the shared memory is found.
     """
     hide_own_modules()
-    send(channel, Ready(True))
+    send_frame(channel, b"")
     main(channel, Memory.attached(memory))
 
 
@@ -152,6 +153,22 @@ def _refusal(error: BaseException) -> Response:
     """Return the response to a request whose response can't be written."""
     raises = f"something that raises {class_name(type(error))} when it is looked at"
     return Response(unsendable=str(error) if isinstance(error, Unsendable) else raises)
+
+
+def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
+    """Run a file's source as a module; return what was raised, or None."""
+    try:
+        run_source(source, module)
+    except BaseException as exception:
+        return describe_loading(exception, source)
+    return None
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the names of the functions and classes that a test could call, the latest of many."""
+    members = list(vars(module).items())
+    names = [name for name, value in members if is_public(name) and callable(value)]
+    return names[-_NAMES_TOLD:]
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""Runs the student's file, lists what is in it, and notes what it tries meanwhile."""
+"""Runs the student's file, and notes what it tries meanwhile."""
 
 from __future__ import annotations
 import __future__
@@ -13,14 +13,16 @@ import sysconfig
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.boundary.protocol.wire import FILE, MAX_ATTEMPTS, MAX_NAME, MODULE, ErrorForm
-from grader.boundary.worker.exceptions import describe_loading
-from grader.boundary.worker.objects import is_public
 from grader.code.compiled import compiled
 from grader.code.forbidden import ForbiddenCall
 from grader.code.graded_alone import builtins_of_student, hold_imports_by_name, refuse_input
 
-_NAMES_TOLD = 2000
+FILE = "problem.py"
+MODULE = "problem_"
+"""The file and module name that the student's code sees."""
+
+_MOST_ATTEMPTS = 5
+_MOST_NAME = 100
 
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -39,15 +41,6 @@ def hide_own_modules() -> None:
     main = vars(sys.modules["__main__"])
     for name in [name for name in main if not name.startswith("__")]:
         del main[name]
-
-
-def run_file(source: bytes, module: ModuleType) -> ErrorForm | None:
-    """Run a file's source as a module; return what was raised, or None."""
-    try:
-        run_source(source, module)
-    except BaseException as exception:
-        return describe_loading(exception, source)
-    return None
 
 
 def run_source(source: bytes, module: ModuleType) -> None:
@@ -102,13 +95,6 @@ def _names_set(statement: ast.stmt) -> set[str]:
     return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
 
 
-def public_names(module: ModuleType) -> list[str]:
-    """Return the names of the functions and classes that a test could call, the latest of many."""
-    members = list(vars(module).items())
-    names = [name for name, value in members if is_public(name) and callable(value)]
-    return names[-_NAMES_TOLD:]
-
-
 # What a file tries while it is loaded and a sandbox stops, also where it hides that. It is found by
 # Python's audit hooks, so it is this process's own word: something for an instructor to know, and
 # nothing that a mark hangs on.
@@ -152,7 +138,7 @@ class Attempts:
         """Return what was attempted, each as kind and name, and listen no more."""
         found, self._found = self._found or [], None
         tried = dict.fromkeys(each for each in found if each[0] != "read" or _is_refused(each[1]))
-        return [(kind, name[:MAX_NAME]) for kind, name in tried][:MAX_ATTEMPTS]
+        return [(kind, name[:_MOST_NAME]) for kind, name in tried][:_MOST_ATTEMPTS]
 
     def _note(self, event: str, args: tuple[Any, ...]) -> None:
         if self._found is None or (event != "open" and event not in _KINDS):

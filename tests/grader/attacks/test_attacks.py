@@ -22,15 +22,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
+from grader.boundary.frames import ProtocolError, within
 from grader.boundary.protocol.codec import ValueReader
-from grader.boundary.protocol.wire import (
-    ProtocolError,
-    Response,
-    read_response,
-    receive,
-    within,
-)
+from grader.boundary.protocol.wire import Response, read_response, receive
 from grader.boundary.starting import BoundaryError
 from grader.code.forbidden import ForbiddenCall
 from grader.diagnose.answers import attempt

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from grader.boundary.protocol.wire import ProtocolError, read_response
-from grader.boundary.proxy.endings import sentences_on
+from grader.boundary.attempts import sentences_on
+from grader.boundary.frames import ProtocolError
+from grader.boundary.protocol.wire import read_response
 
 QUIET = [
     "import torch, json, math, dataclasses, typing, numpy\nfrom torch import nn\n",

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grader.boundary.connection import MAX_BYTES, SubmissionBudget, WorkerFailure
+from grader.boundary.failures import WorkerFailure
+from grader.boundary.frames import ProtocolError
 from grader.boundary.protocol.codec import Received, ValueReader
-from grader.boundary.protocol.wire import ProtocolError, TensorValue
+from grader.boundary.protocol.wire import TensorValue
+from grader.boundary.recorder import MAX_BYTES, SubmissionBudget
 from grader.code.forbidden import Guard
 from grader.grade.submission import Opened
 from grader.intake.handed_in import StudentFile, Submission

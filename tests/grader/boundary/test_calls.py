@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.diagnose.answers import attempt
 from grader.errors import Mismatch
 from grader.result import Status

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.code.cost import counting
 from grader.result import Status
 

@@ -16,9 +16,10 @@ import pytest
 import torch
 
 from grader.boundary.boundary import Boundary
-from grader.boundary.connection import SubmissionBudget, WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.boundary.protocol.wire import SIZE
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
+from grader.boundary.recorder import SubmissionBudget
 from grader.boundary.spawn import ForkedWorkers
 from grader.boundary.starting import BoundaryError
 from grader.errors import CannotLoad

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from grader.boundary.connection import Connection, WorkerFailure
+from grader.boundary.connection import Connection
+from grader.boundary.failures import WorkerFailure
 from grader.boundary.protocol.wire import BackwardRequest, TensorValue
 from grader.code.cost import counting
 from grader.code.forbidden import ForbiddenCall

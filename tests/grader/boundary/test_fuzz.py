@@ -13,9 +13,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader.boundary.connection import Connection, SubmissionBudget, WorkerFailure
+from grader.boundary.connection import Connection
+from grader.boundary.failures import WorkerFailure
 from grader.boundary.protocol.wire import SIZE, Memory, read_response
 from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
+from grader.boundary.recorder import SubmissionBudget
 from grader.boundary.spawn import WorkerEnding, WorkerProcess, Workers
 from grader.code.cost import counting
 from grader.errors import InternalError

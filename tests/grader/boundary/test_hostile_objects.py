@@ -8,7 +8,7 @@ import gc
 import pytest
 import torch
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.boundary.protocol.wire import MAX_FIELDS, MAX_REFERENCES
 from grader.result import Status
 from tests.grader.boundary.conftest import LIES

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.errors import Mismatch
 
 LAYER = """

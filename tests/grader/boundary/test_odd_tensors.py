@@ -7,7 +7,7 @@ told of a crash.
 import pytest
 import torch
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.errors import Mismatch
 from grader.result import Status
 

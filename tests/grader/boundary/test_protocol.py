@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.boundary.frames import ProtocolError, within
 from grader.boundary.protocol.codec import (
     SENT_DTYPES,
     Packer,
@@ -31,14 +32,12 @@ from grader.boundary.protocol.wire import (
     RESPONSES_AT,
     SIZE,
     Memory,
-    ProtocolError,
     Response,
     Unsendable,
     clean_text,
     read_response,
     receive,
     send,
-    within,
 )
 
 MUTATIONS, INVENTIONS = 4800, 400  # 10,000 messages in all

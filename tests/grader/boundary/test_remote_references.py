@@ -7,7 +7,7 @@ import pickle
 import pytest
 import torch
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.result import Status
 
 SOURCE = """

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.boundary.connection import WorkerFailure
+from grader.boundary.failures import WorkerFailure
 from grader.code.forbidden import ForbiddenCall
 from grader.errors import CannotLoad
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from grader.boundary.boundary import Boundary
-from grader.boundary.connection import SubmissionBudget, WorkerFailure
+from grader.boundary.failures import WorkerFailure
+from grader.boundary.recorder import SubmissionBudget
 from grader.result import Status
 from tests.busy import busy_core
 from tests.lent import lent_boundary

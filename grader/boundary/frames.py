@@ -1,16 +1,39 @@
-"""Messages of plain bytes, each behind its length."""
+"""Messages of plain bytes between a worker and the trusted side, each behind its length."""
 
 from __future__ import annotations
 
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable
-
-from grader.boundary.protocol.wire import Closed, ProtocolError
 
 _LENGTH = struct.Struct("<I")
 _AT_ONCE = 1 << 20
+
+Left = Callable[[], float]
+"""Returns for how many seconds one may wait before asking again; raises TimeoutError at the end."""
+
+
+class ProtocolError(Exception):
+    """What arrived isn't a message."""
+
+
+class Closed(Exception):  # noqa: N818  (an event)
+    """The other side closed the connection."""
+
+
+def within(seconds: float) -> Left:
+    """Return what tells how much is left of so many seconds from now."""
+    deadline = time.monotonic() + seconds
+
+    def left() -> float:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+    return left
 
 
 def send_frame(channel: socket.socket, content: bytes) -> None:
@@ -19,9 +42,7 @@ def send_frame(channel: socket.socket, content: bytes) -> None:
     channel.sendall(content)
 
 
-def receive_frame(
-    channel: socket.socket, most: int, left: Callable[[], float] | None = None
-) -> bytes:
+def receive_frame(channel: socket.socket, most: int, left: Left | None = None) -> bytes:
     """Return the next message.
 
     Args:
@@ -41,7 +62,7 @@ def receive_frame(
     return _received(channel, size, left)
 
 
-def _received(channel: socket.socket, size: int, left: Callable[[], float] | None) -> bytes:
+def _received(channel: socket.socket, size: int, left: Left | None) -> bytes:
     found = bytearray()
     while len(found) < size:
         while left is not None and not select.select([channel], [], [], left())[0]:
