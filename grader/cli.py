@@ -298,7 +298,7 @@ def faults() -> Iterator[list[str]]:
 def stop(message: str, status: int) -> None:
     """Say why nothing more happens, and end."""
     with suppress(OSError):  # the terminal may be a file, and the disk full
-        Console(stderr=True, highlight=False).print(message, markup=False)
+        Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
     sys.exit(status)
 
 

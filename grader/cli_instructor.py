@@ -167,6 +167,7 @@ def grade(
                     is_whole=is_whole,
                     part=part,
                 )
+                ready.require_book(own, course, settings)
                 foreseen = foresee(ready, settings, own)
                 console.print(reading_table(foreseen))
                 print_lines([*intake.unmatched, *foreseen_lines(foreseen)])

@@ -87,14 +87,12 @@ def grade_class(
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: there is no such scheduler, or its workers can't grade this course; a file of
-            the book can't be read; or the folder is another course's.
+        UsageError: there is no such scheduler, or its workers can't grade this course; a line of
+            the book can't be followed; or the folder is another course's.
         OSError: the reports can't be written.
     """
     book = book or GradebookFolder(out.parent / FOLDER, out)
     with locked(out):
-        sweep(out)
-        adjusted([], book)  # a file that can't be read is told before hours of grading
         ready = prepare(
             submissions,
             course,
@@ -105,6 +103,8 @@ def grade_class(
             is_whole=is_whole,
             part=part,
         )
+        ready.require_book(book, course, settings)
+        sweep(out)
         plans, before = ready.plans, ready.previous.results
         words = Words(course)
         for each in plans:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course import Course
+from grader.course import Course, Problem
+from grader.grade.outcome import assemble
 from grader.grade.previous import (
     RESULTS,
     Plan,
@@ -18,8 +19,11 @@ from grader.grade.previous import (
     require_same_course,
 )
 from grader.grade.provenance import common_provenance
-from grader.grade.same_person import SamePeople
+from grader.grade.same_person import SamePeople, same_people
 from grader.grade.settings import Settings
+from grader.gradebook import corrections
+from grader.gradebook.adjusting import require_followed
+from grader.gradebook.corrections import read_corrections
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
@@ -28,7 +32,7 @@ from grader.reports.class_table import RunSummary
 from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import GradebookRow, cell, changes, read_gradebook
 from grader.reports.news import News
-from grader.result import Provenance, SubmissionResult
+from grader.result import ProblemResult, Provenance, Status, SubmissionResult, TestResult
 
 GRADEBOOK = "gradebook.csv"
 
@@ -65,6 +69,21 @@ class Prepared:
     def rows_of(self, same: SamePeople) -> set[str]:
         """Return the names of the rows that the submissions belong to."""
         return {same.row_of.get(name, name) for name in self.names}
+
+    def require_book(self, book: GradebookFolder, course: Course, settings: Settings) -> None:
+        """Make sure that each line of the book can be followed, before anything is graded.
+
+        Raises:
+            UsageError: lines can't be; the text says which, and what to write instead.
+        """
+        problems = course.problems()
+        tests = _foreseen(problems, course, book)
+        results = [
+            assemble(each.submission, settings, "", each.foreseen(tests)) for each in self.plans
+        ]
+        results += self.absent
+        same = same_people(results, self.people)
+        require_followed(same.rows(results), book, same.also, [*tests])
 
     def summary(
         self,
@@ -161,6 +180,28 @@ def prepare(
         says_whole,
         told,
     )
+
+
+def _foreseen(
+    problems: Sequence[Problem], course: Course, book: GradebookFolder
+) -> dict[str, ProblemResult]:
+    """Return a result of each problem, by id, with the tests that it has now.
+
+    Where no correction is of a single test, one test stands for all.
+    """
+    lines = [line for line in read_corrections(book.path(corrections.FILE)) if line.test]
+    named = [p for p in problems if any(line.concerns(p.result()) for line in lines)]
+    found = {problem.id: problem.result() for problem in problems}
+    if named:
+        from grader.run.collecting import collect  # here, for it loads all that tests need
+
+        for test in collect(named, course.root):
+            failed = TestResult(test.id, test.title, test.hidden, test.points, Status.FAILED)
+            found[test.problem.id].tests.append(failed)
+    for problem in problems:
+        whole = TestResult("all", "All tests", False, problem.entry.points, Status.FAILED)
+        found[problem.id].tests = found[problem.id].tests or [whole]
+    return found
 
 
 def _asked_for(

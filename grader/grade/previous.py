@@ -213,6 +213,10 @@ class Plan:
     kept: dict[str, ProblemResult] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
+    def foreseen(self, graded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
+        """Return the results that are kept, and those of a dictionary for what is to be graded."""
+        return [*self.kept.values(), *(graded[id] for id in self.reasons)]
+
 
 def plan(
     submission: Submission,

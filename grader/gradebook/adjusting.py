@@ -3,18 +3,58 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+from grader.errors import UsageError
 from grader.gradebook import corrections, criteria, late_policy
 from grader.gradebook.corrections import Correction, Followed, follow, read_corrections
 from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import NO_POLICY, Extensions, LatePolicy, read_late_policy
+from grader.gradebook.lines import EVERYBODY, BookLine
 from grader.gradebook.roster import Known, Matched
-from grader.gradebook.who_is_meant import NO_ALIASES, Aliases, People, nearly
+from grader.gradebook.who_is_meant import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, total
 from grader.text import counted, quoted
+
+LineOfBook = TypeVar("LineOfBook", bound=BookLine)
+
+
+@dataclass
+class _Told:
+    """Sentences about the book, each once.
+
+    Attributes:
+        wrong: about lines that match nothing, or contradict each other.
+        open: about what is still to come, or lacking.
+    """
+
+    wrong: dict[str, None] = field(default_factory=dict)
+    open: dict[str, None] = field(default_factory=dict)
+
+
+def require_followed(
+    results: Iterable[SubmissionResult],
+    book: GradebookFolder,
+    also: Aliases = NO_ALIASES,
+    problems: Collection[str] = (),
+) -> None:
+    """Make sure that each line of the book can be followed; arguments are those of `adjusted`.
+
+    Args:
+        results: of the whole class, as far as they are known.
+        book: the instructor's own files.
+        also: by the name of a submission, what else its person is called.
+        problems: the ids of the course's problems; others can't be graded later.
+
+    Raises:
+        UsageError: lines can't be; the text says which, and what to write instead.
+    """
+    _, told = _adjusted_class(results, book, also, problems)
+    if told.wrong:
+        raise UsageError("\n".join(told.wrong))
 
 
 def adjusted(
@@ -32,34 +72,44 @@ def adjusted(
         also: by the name of a submission, what else its person is called.
 
     Raises:
-        UsageError: one of the files can't be read, or the late policy is not understood.
+        UsageError: one of the files can't be read or understood.
     """
+    found, told = _adjusted_class(results, book, also)
+    return found, [*told.wrong, *told.open] if found else []
+
+
+def _adjusted_class(
+    results: Iterable[SubmissionResult],
+    book: GradebookFolder,
+    also: Aliases,
+    known: Collection[str] = (),
+) -> tuple[list[SubmissionResult], _Told]:
     matched = match_roster(results := list(results), book)
     results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
-    lines, remarks = read_corrections(book.path(corrections.FILE))
-    by_hand, remarks_by_hand = read_criteria(book.path(criteria.FILE))
+    lines = read_corrections(book.path(corrections.FILE))
+    by_hand = read_criteria(book.path(criteria.FILE))
     policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
-    people = People(results, matched, also)
-    messages: dict[str, None] = dict.fromkeys([*remarks, *remarks_by_hand])
+    people, told = People(results, matched, also), _Told()
+    matching = _Matching(results, people, known, told)
     given = _GivenPoints(
-        _by_person(lines, results, people, messages),
-        _hand_by_person(by_hand, people, messages),
+        matching.by_person(lines),
+        matching.by_person(by_hand),
         policy,
-        _extended(policy, people, messages),
+        _extended(policy, people, told),
     )
     found = []
     unclear: list[str] = []
     for result in results:
         problems = []
         for problem in result.problems:
-            new, is_unclear = _adjusted(problem, given.to(result), messages)
+            new, is_unclear = _adjusted(problem, given.to(result), told.wrong)
             unclear += [f"{result.shown_name} ({problem.id[:2]})"] * is_unclear
             problems.append(new)
         found.append(replace(result, problems=problems))
     if unclear:
-        messages[_unclear(unclear)] = None
-    messages |= dict.fromkeys(_lacking(found, given.by_hand))
-    return found, list(messages) if results else []
+        told.open[_unclear(unclear)] = None
+    told.open |= dict.fromkeys(_lacking(found, given.by_hand))
+    return found, told
 
 
 def of_earlier_files(
@@ -81,7 +131,7 @@ def of_earlier_files(
     Raises:
         UsageError: they, or the roster, can't be read.
     """
-    lines, _ = read_corrections(book.path(corrections.FILE))
+    lines = read_corrections(book.path(corrections.FILE))
     own = [line for line in lines if not line.for_everybody]
     if not own:
         return []
@@ -91,8 +141,8 @@ def of_earlier_files(
         f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in a new file "
         f"for {problem.id} since the last run. Does the line still hold?"
         for line in own
-        if not people.why_nobody(line.submission)
-        for result in people.meant(line.submission)
+        if len(meant := people.meant(line.submission)) == 1
+        for result in meant
         for problem in _handed_in_anew(result, before.get(result.submission))
         if line.concerns(problem)
     ]
@@ -116,7 +166,7 @@ def late_ones(
     """
     results = list(results)
     policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
-    extended = _extended(policy, People(results, match_roster(results, book), also), {})
+    extended = _extended(policy, People(results, match_roster(results, book), also), _Told())
     return [
         (result, problem)
         for result in results
@@ -140,7 +190,7 @@ class _GivenPoints:
 
     Attributes:
         corrections: the lines about each, and those about everybody under `*`.
-        by_hand: points given by hand.
+        by_hand: points given by hand, in the same way.
         policy: what lateness costs.
         extensions: of each, by problem.
     """
@@ -152,11 +202,10 @@ class _GivenPoints:
 
     def to(self, result: SubmissionResult) -> _Own:
         """Return what is about one submission."""
-        name, nothing = result.submission, ()
-        common = self.corrections.get(corrections.EVERYBODY, nothing)
+        name = result.submission
         return _Own(
-            [*self.corrections.get(name, nothing), *common],
-            self.by_hand.get(name, nothing),
+            [*self.corrections.get(name, ()), *self.corrections.get(EVERYBODY, ())],
+            [*self.by_hand.get(name, ()), *self.by_hand.get(EVERYBODY, ())],
             self.policy,
             self.policy.extended(self.extensions.get(name, {})),
         )
@@ -173,14 +222,14 @@ class _Own:
 
 
 def _adjusted(
-    problem: ProblemResult, own: _Own, messages: dict[str, None]
+    problem: ProblemResult, own: _Own, wrong: dict[str, None]
 ) -> tuple[ProblemResult, bool]:
     """Return a problem with its adjustments, and whether it is unclear what lateness costs."""
     if any(test.status is Status.INTERNAL for test in problem.tests):
         return replace(problem, adjustments=[]), False
     concerned = [line for line in own.corrections if line.concerns(problem) and line.tests(problem)]
-    followed = follow(problem, concerned, messages) if concerned else Followed()
-    by_hand = given_by_hand((line for line in own.by_hand if line.concerns(problem)), messages)
+    followed = follow(problem, concerned, wrong) if concerned else Followed()
+    by_hand = given_by_hand((line for line in own.by_hand if line.concerns(problem)), wrong)
     found = [*followed.adjustments]
     if followed.final:
         return replace(problem, adjustments=[*found, *by_hand]), False
@@ -191,20 +240,57 @@ def _adjusted(
     return replace(problem, adjustments=[*late_too, *by_hand]), is_unclear
 
 
-def _hand_by_person(
-    lines: Iterable[ByHand], people: People, messages: dict[str, None]
-) -> dict[str, list[ByHand]]:
-    """Return points given by hand by the name of the submission that is meant."""
-    found: dict[str, list[ByHand]] = defaultdict(list)
-    for line in lines:
-        meant, why = people.meant(line.submission), people.why_nobody(line.submission)
-        if not why and not any(line.concerns(problem) for problem in meant[0].problems):
-            why = f"{quoted(line.submission)} has not been graded in {quoted(line.problem)}"
-        if why:
-            messages[line.not_followed(why)] = None
+@dataclass(frozen=True)
+class _Matching:
+    """What matches lines with submissions.
+
+    Attributes:
+        results: of the whole class.
+        people: the same by name.
+        known: the ids of the problems that can be graded later; empty for all.
+        told: takes sentences about lines that match nothing.
+    """
+
+    results: Sequence[SubmissionResult]
+    people: People
+    known: Collection[str]
+    told: _Told
+
+    def by_person(self, lines: Iterable[LineOfBook]) -> dict[str, list[LineOfBook]]:
+        """Return lines by the name of the submission that is meant; `*` stays as it is."""
+        found: dict[str, list[LineOfBook]] = defaultdict(list)
+        for line in lines:
+            try:
+                meant = [] if line.for_everybody else [self.people.one(line.submission)]
+            except NotOne as error:
+                if error.is_awaited:
+                    self.told.open[line.not_followed(str(error))] = None
+                else:
+                    text = line.corrected(str(error), line.submission, error.instead)
+                    self.told.wrong[text] = None
+            else:
+                if self._is_of_something(line, meant or self.results):
+                    found[meant[0].submission if meant else EVERYBODY].append(line)
+        return found
+
+    def _is_of_something(self, line: BookLine, meant: Iterable[SubmissionResult]) -> bool:
+        """Tell whether a line is about something that somebody was graded in; say so if not."""
+        problems = [p for result in meant for p in result.problems if line.concerns(p)]
+        if any(line.tests(problem) for problem in problems):
+            return True
+        if problems:
+            names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
+            why = f"{problems[0].id} has no test {quoted(line.test)}"
+            self.told.wrong[line.corrected(why, line.test, nearly(line.test, names))] = None
+        elif self.known and not any(line.concerns(ProblemResult(id)) for id in self.known):
+            why = f"there is no problem {quoted(line.problem)}"
+            near = nearly(line.problem, self.known)
+            self.told.wrong[line.corrected(why, line.problem, near)] = None
         else:
-            found[meant[0].submission].append(line)
-    return found
+            whose = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
+            why = f"{whose} been graded in {quoted(line.problem)}"
+            self.told.open[line.not_followed(why)] = None
+        return False
 
 
 def _lacking(
@@ -221,53 +307,22 @@ def _lacking(
     return [text for id, people in of_problem.items() for text in lacking(people, id)]
 
 
-def _by_person(
-    lines: Iterable[Correction],
-    results: Sequence[SubmissionResult],
-    people: People,
-    messages: dict[str, None],
-) -> dict[str, list[Correction]]:
-    """Return corrections by the name of the submission that is meant; `*` stays as it is."""
-    found: dict[str, list[Correction]] = defaultdict(list)
-    for line in lines:
-        meant = results if line.for_everybody else people.meant(line.submission)
-        why = "" if line.for_everybody else people.why_nobody(line.submission)
-        why = why or _why_nothing(line, meant)
-        if why:
-            messages[line.not_followed(why)] = None
-        else:
-            key = corrections.EVERYBODY if line.for_everybody else meant[0].submission
-            found[key].append(line)
-    return found
-
-
-def _why_nothing(line: Correction, meant: Iterable[SubmissionResult]) -> str:
-    """Return why a line is about nothing that somebody was graded in; empty if it is."""
-    problems = [p for result in meant for p in result.problems if line.concerns(p)]
-    if not problems:
-        whose = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
-        return f"{whose} been graded in {quoted(line.problem)}"
-    if any(line.tests(problem) for problem in problems):
-        return ""
-    names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
-    return f"{problems[0].id} has no test {quoted(line.test)}{nearly(line.test, names)}"
-
-
-def _extended(
-    policy: LatePolicy, people: People, messages: dict[str, None]
-) -> dict[str, Extensions]:
+def _extended(policy: LatePolicy, people: People, told: _Told) -> dict[str, Extensions]:
     """Return extensions by the name of the submission that is meant."""
     found: dict[str, Extensions] = {}
     for name, extensions in policy.extensions.items():
         if name == late_policy.ALL:
             continue
-        why = people.why_nobody(name)
-        if why and people.is_awaited(name):
-            continue  # the extension is there before the work is
-        if why:
-            messages[f"{late_policy.FILE}: this extension does not count: {why}."] = None
-        else:
-            found[people.meant(name)[0].submission] = extensions
+        try:
+            found[people.one(name).submission] = extensions
+        except NotOne as error:
+            if error.is_awaited:  # the extension is there before the work is
+                continue
+            one_of = f", did you mean {' or '.join(map(quoted, error.instead))}"
+            why = f"{error}{one_of if error.instead else ''}"
+            is_several = people.meant(name)
+            where = told.wrong if is_several else told.open
+            where[f"{late_policy.FILE}: this extension does not count: {why}."] = None
     return found
 
 

@@ -4,7 +4,7 @@
     canvas:1004,03,,20,Regraded by hand: only the docstring was broken.
     *,04,test_gradients,leave out,The sentence of the task could be read in two ways.
 
-A line that can't be followed is named with its number, and the others count all the same.
+A line that matches nothing ends the run before it grades, with the line that would match.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.gradebook.lines import BookLine, read_lines, read_points
-from grader.result import Adjustment, ProblemResult, TestResult, shown, total
+from grader.result import Adjustment, ProblemResult, shown, total
 
 FILE = "corrections.csv"
-EVERYBODY = "*"
 LEAVE_OUT = "leave out"
 
 _NEEDED = ("submission", "problem", "mark", "reason")
@@ -25,28 +24,17 @@ _NEEDED = ("submission", "problem", "mark", "reason")
 
 @dataclass(frozen=True)
 class Correction(BookLine):
-    """One line of the file; its submission is `*` where it is about everybody's mark.
+    """One line of the file.
 
     Attributes:
-        test: a test with all its cases, or one case; empty for the whole problem.
         mark: what it gives; None when it is left out, as if it had never been asked.
         reason: the sentence that student and instructor read.
     """
 
     file = FILE
 
-    test: str
     mark: float | None
     reason: str
-
-    @property
-    def for_everybody(self) -> bool:
-        """Whether it is about the whole class."""
-        return self.submission == EVERYBODY
-
-    def tests(self, problem: ProblemResult) -> list[TestResult]:
-        """Return the tests of a problem that it is about; none when it names no test of it."""
-        return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def change(self, earned: float, most: float) -> Adjustment:
         """Return what it changes.
@@ -63,20 +51,18 @@ class Correction(BookLine):
 # Reading
 
 
-def read_corrections(path: Path) -> tuple[list[Correction], list[str]]:
-    """Return the corrections in a file, and a sentence about each line that is none.
+def read_corrections(path: Path) -> list[Correction]:
+    """Return the corrections in a file.
 
     Raises:
-        UsageError: the file as a whole can't be read.
+        UsageError: the file can't be read, or lines in it can't be understood.
     """
     return read_lines(path, _NEEDED, _correction)
 
 
 def _correction(line: int, row: dict[str, str]) -> Correction:
-    mark = _mark(row["mark"])
-    return Correction(
-        line, row["submission"], row["problem"], row.get("test", ""), mark, row["reason"]
-    )
+    who, problem, test = row["submission"], row["problem"], row.get("test", "")
+    return Correction(line, who, problem, _mark(row["mark"]), row["reason"], test=test)
 
 
 def _mark(text: str) -> float | None:
@@ -99,9 +85,7 @@ class Followed:
     final: bool = False
 
 
-def follow(
-    problem: ProblemResult, lines: Iterable[Correction], messages: dict[str, None]
-) -> Followed:
+def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str, None]) -> Followed:
     """Return what corrections make of a problem.
 
     A line for one student goes before a line for everybody that is about the same. Two of the same
@@ -110,11 +94,11 @@ def follow(
     Args:
         problem: as the tests gave it.
         lines: those that are about this problem of this submission.
-        messages: takes sentences about lines that do not count.
+        wrong: takes sentences about lines that do not count.
     """
     own, everybodys = _by_kind(lines)
-    counting = _agreeing(problem, own, messages)
-    common = _agreeing(problem, everybodys, messages)
+    counting = _agreeing(problem, own, wrong)
+    common = _agreeing(problem, everybodys, wrong)
     counting += [line for line in common if not any(_alike(problem, line, o) for o in own)]
     changes: list[Adjustment] = []
     final = False
@@ -124,7 +108,7 @@ def follow(
         earned = total([*(t.points for t in tests), *(a.points for a in before)])
         most = total([*(t.max for t in tests), *(a.max for a in before)])
         if line.mark is not None and line.mark > most:
-            messages[_too_much(line, most)] = None
+            wrong[_too_much(line, most)] = None
             continue
         changes.append(line.change(earned, most))
         final = final or not line.test
@@ -140,7 +124,7 @@ def _by_kind(lines: Iterable[Correction]) -> tuple[list[Correction], list[Correc
 
 
 def _agreeing(
-    problem: ProblemResult, lines: Sequence[Correction], messages: dict[str, None]
+    problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
 ) -> list[Correction]:
     """Return the lines that none contradicts; of several that say the same, the first."""
     found: list[Correction] = []
@@ -149,7 +133,7 @@ def _agreeing(
         against = [o.line for o in alike if (o.mark, o.test) != (line.mark, line.test)]
         if against:
             which = " and ".join(map(str, against))
-            messages[line.not_followed(f"line {which} says something else about the same")] = None
+            wrong[line.corrected(f"line {which} says something else about the same")] = None
         elif not any(other in found for other in alike):
             found.append(line)
     return found
@@ -164,4 +148,4 @@ def _alike(problem: ProblemResult, one: Correction, other: Correction) -> bool:
 
 def _too_much(line: Correction, most: float) -> str:
     given = shown(line.mark or 0)
-    return line.not_followed(f"{given} is more than the {shown(most)} that there are")
+    return line.corrected(f"{given} is more than the {shown(most)} that there are")

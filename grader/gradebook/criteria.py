@@ -47,34 +47,33 @@ class ByHand(BookLine):
         return Adjustment(self.points, reason, self.max)
 
 
-def read_criteria(path: Path) -> tuple[list[ByHand], list[str]]:
-    """Return the points given by hand, and a sentence about each line that gives none.
-
-    Of lines about the same criterion of the same problem the first says what it is out of: with
-    another maximum a line does not count.
+def read_criteria(path: Path) -> list[ByHand]:
+    """Return the points given by hand.
 
     Raises:
-        UsageError: the file as a whole can't be read.
+        UsageError: the file can't be read, or lines in it can't be understood. One that can't gives
+            a criterion another maximum than a line before.
     """
-    read, told = read_lines(path, _NEEDED, _by_hand)
     worth: dict[tuple[str, str], ByHand] = {}
-    found = []
-    for each in read:
-        first = worth.setdefault((number_of(each.problem), each.criterion.casefold()), each)
-        if first.max == each.max:
-            found.append(each)
-        else:
-            why = f"{quoted(each.criterion)} is out of {shown(first.max)} in line {first.line}"
-            told.append(each.not_followed(why))
-    return found, told
+
+    def by_hand(line: int, row: dict[str, str]) -> ByHand:
+        found = _by_hand(line, row)
+        key = number_of(found.problem), found.criterion.casefold()
+        first = worth.setdefault(key, found)
+        if first.max != found.max:
+            criterion = quoted(found.criterion)
+            raise ValueError(f"{criterion} is out of {shown(first.max)} in line {first.line}")
+        return found
+
+    return read_lines(path, _NEEDED, by_hand)
 
 
-def given_by_hand(found: Iterable[ByHand], messages: dict[str, None]) -> list[Adjustment]:
+def given_by_hand(found: Iterable[ByHand], wrong: dict[str, None]) -> list[Adjustment]:
     """Return what points given by hand change in one problem of one submission.
 
     Args:
         found: the lines about it.
-        messages: takes sentences about lines that do not count.
+        wrong: takes sentences about lines that do not count.
     """
     of: dict[str, list[ByHand]] = {}
     for each in found:
@@ -86,7 +85,7 @@ def given_by_hand(found: Iterable[ByHand], messages: dict[str, None]) -> list[Ad
             continue
         numbers = " and ".join(str(each.line) for each in same[1:])
         why = f"line {numbers} gives something else for the same"
-        messages[same[0].not_followed(why)] = None
+        wrong[same[0].corrected(why)] = None
     return changes
 
 

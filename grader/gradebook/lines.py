@@ -1,23 +1,23 @@
 """Lists that an instructor writes: CSV files, of which each line says one thing.
 
 A comma or a semicolon stands between the cells, as spreadsheets have it. Empty lines and those that
-begin with `#` say nothing. A line that can't be understood is named with its number, and the others
-count all the same.
+begin with `#` say nothing.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from grader.errors import UsageError
-from grader.files import column_names, read_rows
-from grader.result import ProblemResult
+from grader.files import column_names, decoded_csv, read_rows
+from grader.result import ProblemResult, TestResult
 from grader.text import MOST_POINTS, parse_points, quoted
 
-LineOfFile = TypeVar("LineOfFile")
+EVERYBODY = "*"
 
 _LONGEST = 40
 """So many characters of a cell that is no number are shown."""
@@ -35,6 +35,8 @@ class BookLine:
         line: its number, by which it is named.
         submission: whose marks.
         problem: an id, or its number.
+        test: a test of it; empty for all of it.
+        text: the line as it was written.
     """
 
     file: ClassVar[str]
@@ -42,14 +44,37 @@ class BookLine:
     line: int
     submission: str
     problem: str
+    test: str = field(default="", kw_only=True)
+    text: str = field(default="", kw_only=True, compare=False)
+
+    @property
+    def for_everybody(self) -> bool:
+        """Whether it is about the whole class."""
+        return self.submission == EVERYBODY
+
+    def tests(self, problem: ProblemResult) -> list[TestResult]:
+        """Return the tests of a problem that it is about; none when it names no test of it."""
+        return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def concerns(self, problem: ProblemResult) -> bool:
         """Tell whether it is about a problem."""
         return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
 
     def not_followed(self, why: str) -> str:
-        """Return the sentence about it if it does not count."""
-        return _not_followed(self.file, self.line, why)
+        """Return the sentence about a line that does not count."""
+        return f"{_place(self.file, self.line)}, does not count: {why}."
+
+    def corrected(self, why: str, wrong: str = "", right: Sequence[str] = ()) -> str:
+        """Return the sentence about a line that does not count, and the line that would.
+
+        Args:
+            why: the reason, without a full stop.
+            wrong: the text in the line that is not known.
+            right: what may be meant by it.
+        """
+        lines = [self.text.replace(wrong, each, 1) for each in right] or [f"# {self.text}"]
+        way = "Write instead" if right else "Change the line, or skip it"
+        return "\n".join([f"{self.not_followed(why)} {way}:", *lines])
 
 
 def number_of(problem: str) -> str:
@@ -57,10 +82,13 @@ def number_of(problem: str) -> str:
     return problem.partition("-")[0].zfill(2)
 
 
+LineOfFile = TypeVar("LineOfFile", bound=BookLine)
+
+
 def read_lines(
     path: Path, needed: Sequence[str], understood: Callable[[int, dict[str, str]], LineOfFile]
-) -> tuple[list[LineOfFile], list[str]]:
-    """Return what the lines of a file say, and a sentence about each that says nothing.
+) -> list[LineOfFile]:
+    """Return what the lines of a file say.
 
     Args:
         path: the file; if there is none, nothing is said.
@@ -69,27 +97,29 @@ def read_lines(
             ValueError whose text says why the line does not count.
 
     Raises:
-        UsageError: the file as a whole can't be read, or a number in it can't be meant.
+        UsageError: the file can't be read, or lines in it can't be understood.
     """
     if not path.exists():
-        return [], []
+        return []
     rows = read_rows(path)
     columns = column_names(rows)
     if missing := [name for name in needed if name not in columns]:
         raise UsageError(f"{path} has no column {', '.join(missing)} in its first line.")
-    found, told = [], []
+    texts = [*io.StringIO(decoded_csv(path.read_bytes())[0], newline="")]
+    found, wrong = [], []
     for line, cells in rows[1:]:
         try:
-            found.append(understood(line, _by_column(columns, cells, needed)))
-        except WrongNumber as error:
-            raise UsageError(f"{path.name}, line {line}: {error}.") from None
+            said = understood(line, _by_column(columns, cells, needed))
+            found.append(replace(said, text=texts[line - 1].strip()))
         except ValueError as error:
-            told.append(_not_followed(path.name, line, str(error)))
-    return found, told
+            wrong.append(f"{_place(path.name, line)}: {error}.")
+    if wrong:
+        raise UsageError("\n".join(wrong))
+    return found
 
 
-def _not_followed(file: str, line: int, why: str) -> str:
-    return f"{file}, line {line}, does not count: {why}."
+def _place(file: str, line: int) -> str:
+    return f"{file}, line {line}"
 
 
 def read_points(name: str, text: str, also: str = "") -> float:

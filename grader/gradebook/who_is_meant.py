@@ -23,6 +23,20 @@ NO_ALIASES: Aliases = {}
 _ByName = defaultdict[str, dict[str, SubmissionResult]]
 
 
+class NotOne(Exception):  # noqa: N818  (a sentence for the instructor)
+    """A name does not mean exactly one of the class.
+
+    Attributes:
+        instead: what may be meant: the closest name, or the identities of all who are called so.
+        is_awaited: whether it is the name of one on the roster who has handed in nothing.
+    """
+
+    def __init__(self, why: str, instead: Sequence[str] = (), *, is_awaited: bool = False) -> None:
+        super().__init__(why)
+        self.instead = instead
+        self.is_awaited = is_awaited
+
+
 class People:
     """The submissions of a class by what an instructor may call them.
 
@@ -45,8 +59,8 @@ class People:
         self._others: defaultdict[str, list[RosterEntry]] = defaultdict(list)
         """Those on the roster of whom it isn't known that something here is theirs."""
         for entry in [*matched.absent, *matched.unclear]:
-            for name in entry.names:
-                self._others[_small(name)].append(entry)
+            for name in {*map(_small, entry.names)}:
+                self._others[name].append(entry)
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
@@ -72,10 +86,6 @@ class People:
             found[one.submission] = one
         return list(found.values())
 
-    def is_awaited(self, name: str) -> bool:
-        """Tell whether a name is that of one on the roster who has handed in nothing."""
-        return not self.meant(name) and len(self._others_called(name)) == 1
-
     def is_of_another(self, name: str) -> bool:
         """Tell whether a name is also that of one on the roster of whom nothing is here."""
         return bool(self._others_called(name))
@@ -83,18 +93,24 @@ class People:
     def _others_called(self, name: str) -> list[RosterEntry]:
         return self._others.get(_small(name), [])
 
-    def why_nobody(self, name: str) -> str:
-        """Return why a name does not mean exactly one of the class; empty if it does."""
+    def one(self, name: str) -> SubmissionResult:
+        """Return whose submission is meant.
+
+        Raises:
+            NotOne: nobody's, or that of several.
+        """
         found = self.meant(name)
         others = [] if name in self._by_identity else self._others_called(name)
         if len(found) == 1 and not others:
-            return ""
-        if self.is_awaited(name):
-            return f"{quoted(name)} is on the roster and has handed in nothing"
+            return found[0]
+        if not found and len(others) == 1:
+            why = f"{quoted(name)} is on the roster and has handed in nothing"
+            raise NotOne(why, is_awaited=True)
         if not found and not others:
-            return f"nobody in these results is called {quoted(name)}{nearly(name, self._by_name)}"
+            near = nearly(name, self._by_name)
+            raise NotOne(f"nobody in these results is called {quoted(name)}", near)
         whose = sorted([*(result.who for result in found), *(each.names[-1] for each in others)])
-        return f"{quoted(name)} may be {' and '.join(whose)}; write which"
+        raise NotOne(f"{quoted(name)} may be {' and '.join(whose)}", whose)
 
 
 def names_of(result: SubmissionResult, matched: Matched) -> set[str]:
@@ -105,10 +121,9 @@ def names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     return {*own, *matched.names(result.who)} - {""}
 
 
-def nearly(name: str, known: Iterable[str]) -> str:
-    """Return a question, with a comma before it, about what a name may mean; empty if nothing."""
-    near = difflib.get_close_matches(name, [*known], n=1, cutoff=0.7)
-    return f", did you mean {quoted(near[0])}" if near else ""
+def nearly(name: str, known: Iterable[str]) -> list[str]:
+    """Return the name that is closest to one, if any is close."""
+    return difflib.get_close_matches(name, [*known], n=1, cutoff=0.7)
 
 
 def _folded(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.files import write_together
-from grader.gradebook.adjusting import adjusted, match_roster
+from grader.gradebook.adjusting import adjusted, match_roster, require_followed
 from grader.gradebook.export import canvas_gradebook, moodle_worksheet, others
 from grader.gradebook.export.feedback_archive import Pack, for_canvas, for_moodle
 from grader.gradebook.export.filling import Filled, fill
@@ -71,10 +71,11 @@ def export_from(
         unreadable: names of submissions whose results can't be read.
 
     Raises:
-        UsageError: file, marks and choice don't fit together; nothing is written.
+        UsageError: file, marks, book and choice don't fit together; nothing is written.
         CannotWrite: one of the files can't be written; neither is.
     """
     _require_sense(order, results)
+    require_followed(results, order.book, order.choice.also)
     now, remarks = adjusted(results, order.book, order.choice.also)
     filled = _filled(order, now)
     pack = _packed(order, filled)

@@ -45,6 +45,7 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     school.grade()
     lines = "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
     school.write_book("corrections.csv", lines)
+    school.write_book("roster.csv", "id\nkim\n")
     school.hand_in("bob", school.right)
     write(school.folder, {"dan/a.py": school.right, "dan/b.py": school.wrong})
     before = files(school.out.parent)

@@ -57,8 +57,8 @@ def test_a_name_that_may_be_two_is_nobodys(folder: Path) -> None:
     found, told = corrected(folder, "Kim Lee,03,,25,why\nmoodle:2,03,,25,why\n", *both)
     assert marks(found) == [(20, 25), (25, 25)]
     assert told == [
-        "corrections.csv, line 2, does not count: "
-        "'Kim Lee' may be moodle:1 and moodle:2; write which."
+        "corrections.csv, line 2, does not count: 'Kim Lee' may be moodle:1 and moodle:2. "
+        "Write instead:\nmoodle:1,03,,25,why\nmoodle:2,03,,25,why"
     ]
 
 
@@ -67,14 +67,14 @@ def test_a_name_taken_by_somebody_else_means_nobody(folder: Path) -> None:
     taken = result("Ada Lovelace", identity="Ada Lovelace", full_name="Ada Lovelace")
     found, told = corrected(folder, "Ada Lovelace,03,,25,why\n", ada, taken)
     assert marks(found) == [(20, 25), (20, 25)]
-    assert "'Ada Lovelace' may be Ada Lovelace and canvas:1; write which." in told[0]
+    assert "'Ada Lovelace' may be Ada Lovelace and canvas:1." in told[0]
 
 
 def test_a_number_of_nobody_is_not_taken_for_that_of_another(folder: Path) -> None:
     kim = result("kim", identity="moodle:110", full_name="Kim Lee")
     _, told = corrected(folder, "moodle:1105,03,,25,why\nKim Le,03,,25,why\n", kim)
-    assert told[0].endswith("nobody in these results is called 'moodle:1105'.")
-    assert told[1].endswith("nobody in these results is called 'Kim Le', did you mean 'Kim Lee'.")
+    assert told[0].endswith("\n# moodle:1105,03,,25,why")
+    assert told[1].endswith("\nKim Lee,03,,25,why")
 
 
 def test_a_test_may_be_marked_with_all_its_cases_or_one(folder: Path) -> None:
@@ -117,10 +117,7 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
     lines = "ada,03,,21,one\nbob,03,,22,fine\nada,03,,23,other\nbob,03,,22,fine\n"
     found, told = corrected(folder, lines, result("ada"), result("bob"))
     assert marks(found) == [(20, 25), (22, 25)]
-    assert told == [
-        "corrections.csv, line 2, does not count: line 4 says something else about the same.",
-        "corrections.csv, line 4, does not count: line 2 says something else about the same.",
-    ]
+    assert [text.splitlines()[-1] for text in told] == ["# ada,03,,21,one", "# ada,03,,23,other"]
 
 
 @pytest.mark.parametrize(
@@ -130,22 +127,17 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
         ("ada,04,,20,why", "'ada' has not been graded in '04'"),
         ("*,09,,20,why", "nobody has been graded in '09'"),
         ("ada,03,other,2,why", "03-scaled-attention has no test 'other'"),
-        (
-            "ada,03,test_case,2,why",
-            "03-scaled-attention has no test 'test_case', did you mean 'test_cases'",
-        ),
-        ("bobb,03,,2,why", "nobody in these results is called 'bobb', did you mean 'bob'"),
+        ("ada,03,test_case,2,why", "03-scaled-attention has no test 'test_case'"),
+        ("bobb,03,,2,why", "nobody in these results is called 'bobb'"),
         ("Ольга,03,,2,why", "nobody in these results is called 'Ольга'"),
-        ("ada,03,,20,", "its column 'reason' is empty"),
         ("ada,03,,26,why", "26 is more than the 25 that there are"),
-        ("ada,03,20,why", "it has 4 columns, not 5"),
     ],
 )
 def test_a_line_that_cannot_be_followed_is_named(line: str, why: str, folder: Path) -> None:
     lines = f"# by hand\n\n{line}\nbob,03,,21,why\n"
     found, told = corrected(folder, lines, result("ada"), result("bob"))
     assert marks(found) == [(20, 25), (21, 25)]
-    assert told == [f"corrections.csv, line 4, does not count: {why}."]
+    assert told[0].startswith(f"corrections.csv, line 4, does not count: {why}.")
 
 
 def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:

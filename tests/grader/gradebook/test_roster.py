@@ -8,6 +8,7 @@ import pytest
 
 from grader.errors import UsageError
 from grader.gradebook.adjusting import adjusted
+from grader.gradebook.criteria import read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Known, Matched, read_roster
 from grader.result import SubmissionResult
@@ -216,16 +217,29 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
     [
         ("eve,03,Style,1,5,", "line 3, does not count: nobody in these results is called 'eve'"),
         ("ada,04,Style,1,5,", "line 3, does not count: 'ada' has not been graded in '04'"),
-        ("ada,03,Style,6,5,", "line 3, does not count: 6 is more than the 5 that there are"),
-        ("ada,03,Style,,5,", "line 3, does not count: its column 'points' is empty"),
-        ("ada,03,Style,1,6,", "line 3, does not count: 'Style' is out of 5 in line 2"),
         ("bob,03,Style,2,5,", "line 2, does not count: line 3 gives something else for the same"),
     ],
 )
 def test_a_line_that_gives_nothing_is_told(line: str, why: str, folder: Path) -> None:
     text = f"{CRITERIA}bob,03,Style,1,5,\n{line}\n"
-    found = adjusted_by(folder, "criteria.csv", text, result("ada"), result("bob"))
-    assert f"criteria.csv, {why}." in found
+    *_, told = "\n".join(
+        adjusted_by(folder, "criteria.csv", text, result("ada"), result("bob"))
+    ).partition(why)
+    assert told
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("ada,03,Style,6,5,", "6 is more than the 5 that there are"),
+        ("ada,03,Style,,5,", "its column 'points' is empty"),
+        ("ada,03,Style,1,6,", "'Style' is out of 5 in line 2"),
+    ],
+)
+def test_a_line_that_is_not_understood_ends_the_run(line: str, why: str, folder: Path) -> None:
+    (folder / "criteria.csv").write_text(f"{CRITERIA}bob,03,Style,1,5,\n{line}\n")
+    with pytest.raises(UsageError, match=f"criteria.csv, line 3: {why}"):
+        read_criteria(folder / "criteria.csv")
 
 
 def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
