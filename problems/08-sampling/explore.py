@@ -21,7 +21,8 @@ import sys
 import matplotlib.pyplot as plt
 import torch
 
-from shared import expected_sampling, pictures, talking
+from shared import pictures, talking
+from shared.oracles import sampling
 
 if "--talk" in sys.argv:
     talking.main(sys.argv[1:])
@@ -59,7 +60,7 @@ columns = {
     f"top-k with k = {k}": ("keep_top_k", after_top_k),
     f"top-p with p = {p:g}": ("keep_top_p", after_top_p),
 }
-right = [compute(expected_sampling) for _, compute in columns.values()]
+right = [compute(sampling) for _, compute in columns.values()]
 yours = [
     pictures.yours("08-sampling", name, compute, table)
     for (name, compute), table in zip(columns.values(), right, strict=True)
@@ -84,7 +85,7 @@ def shares(module):
     return torch.where((found - drawn).abs() < 0.02, drawn, found)
 
 
-dots = counted(expected_sampling)
+dots = counted(sampling)
 if (found := pictures.yours("08-sampling", "sample", shares, drawn)) is not None:
     dots = found
 

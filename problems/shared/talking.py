@@ -17,7 +17,8 @@ from torch import Tensor
 from grader.code.loading import STUDENT_MODULE, load_module
 from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
-from shared import expected_sampling, own_parts, pictures, trained
+from shared import own_parts, pictures, trained
+from shared.oracles import sampling
 from shared.trained import Trained
 from shared.training_text import Alphabet
 
@@ -247,7 +248,7 @@ def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
         cached = code.CachedGPT(code.GPTConfig(**kept.config))
         cached.load_state_dict(kept.state, strict=False)
         read = own_parts.Remembering(cached.eval(), config.n_positions)
-    sample = (parts["sampling"] or expected_sampling).sample
+    sample = (parts["sampling"] or sampling).sample
     return Model("", model, kept.characters, config.n_positions, read), sample, parts.told()
 
 
@@ -279,7 +280,7 @@ def _sample() -> tuple[Sample, str]:
     """Return the student's `sample` if it is correct, otherwise the course's, and its name."""
     if code := own_parts.gather(["sampling"])["sampling"]:
         return code.sample, "your sample"
-    return expected_sampling.sample, "the course's sample (until yours is right)"
+    return sampling.sample, "the course's sample (until yours is right)"
 
 
 def _students(problem_id: str) -> Any:

@@ -34,6 +34,19 @@ def dot_product_similarity(q, k):
 def softmax(x, dim=-1):
     return x - x.mean(dim, keepdim=True)
 """,
+    "08": """
+def apply_temperature(logits, temperature):
+    return logits - temperature
+
+def keep_top_k(logits, k):
+    return logits - 1
+
+def keep_top_p(logits, p):
+    return logits - 1
+
+def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    return logits.argmin(-1)
+""",
 }
 
 HEAD = """

@@ -1,0 +1,29 @@
+"""What the hidden tests of problem 08 require."""
+
+import math
+from functools import partial
+
+import torch
+
+from grader.run.compare import check_form, require
+from shared.oracles import sampling
+
+passes_all_digits = partial(sampling.passes_gradients, all_digits=True)
+
+
+def keeps_about(filtered, call, logits, p):
+    """A filter keeps about as many tokens of each row as reach p, and the most probable ones."""
+    kept = check_form(filtered, logits, call) > -math.inf
+    sums = logits.double().softmax(-1).sort(descending=True).values.cumsum(-1)
+    for found, right in zip(kept.sum(-1).tolist(), (sums < p).sum(-1).tolist(), strict=True):
+        message = f"{call}\nIt keeps {found} tokens of a row; it should be about {right + 1}."
+        require(abs(found - right - 1) <= 5, message)
+    smallest = logits.masked_fill(~kept, math.inf).amin(-1)
+    largest = logits.masked_fill(kept, -math.inf).amax(-1)
+    message = f"{call}\nIt drops tokens that are more probable than some that it keeps."
+    require((smallest > largest - 1e-5).all(), message)
+
+
+def are_alike(drawn, call):
+    """Two draws are the same."""
+    require(torch.equal(*drawn), f"{call}\nIt drew other tokens.")

@@ -1,0 +1,220 @@
+"""Right answers about sampling, row by row in plain Python, and judges of what was drawn.
+
+The problem's explore.py and `--talk` use `apply_temperature`, `keep_top_k`, `keep_top_p` and
+`sample` in place of the student's functions.
+"""
+
+import math
+
+import torch
+
+from grader.errors import Mismatch
+from grader.run.compare import check, check_form, require
+from shared.oracles.attention import softmax_by_hand
+
+INF = math.inf
+
+# The README's example, 1, 4, 0, 2 and 3, by temperature: logits and probabilities.
+AT_TEMPERATURE = {
+    0.5: torch.tensor([2.0, 8.0, 0.0, 4.0, 6.0]),
+    1.0: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
+    2.0: torch.tensor([0.5, 2.0, 0.0, 1.0, 1.5]),
+}
+PROBABILITIES_AT = {
+    0.5: torch.tensor([0.0021, 0.8647, 0.0003, 0.0158, 0.1170]),
+    1.0: torch.tensor([0.0317, 0.6364, 0.0117, 0.0861, 0.2341]),
+    2.0: torch.tensor([0.0956, 0.4287, 0.0580, 0.1577, 0.2600]),
+}
+# What is left of the example, by k and by p.
+TOP_K = {
+    1: torch.tensor([-INF, 4.0, -INF, -INF, -INF]),
+    2: torch.tensor([-INF, 4.0, -INF, -INF, 3.0]),
+    3: torch.tensor([-INF, 4.0, -INF, 2.0, 3.0]),
+    5: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
+    8: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
+}
+TOP_P = {
+    0.05: torch.tensor([-INF, 4.0, -INF, -INF, -INF]),
+    0.63: torch.tensor([-INF, 4.0, -INF, -INF, -INF]),
+    0.64: torch.tensor([-INF, 4.0, -INF, -INF, 3.0]),
+    0.9: torch.tensor([-INF, 4.0, -INF, 2.0, 3.0]),
+    0.96: torch.tensor([1.0, 4.0, -INF, 2.0, 3.0]),
+    0.999: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
+    1.0: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
+}
+# What p = 0.999 leaves of the example at temperature 0.5.
+COLD_TOP_P = torch.tensor([2.0, 8.0, -INF, 4.0, 6.0])
+
+
+# The definition
+
+
+def apply_temperature(logits, temperature):
+    """The logits divided by the temperature."""
+    return by_rows(lambda row: [logit / temperature for logit in row], logits)
+
+
+def keep_top_k(logits, k):
+    """The logits, with -inf for those that are smaller than the k-th largest of their row."""
+    return by_rows(lambda row: top_k_by_hand(row, k), logits)
+
+
+def keep_top_p(logits, p):
+    """The logits, with -inf for the tokens that are not needed to reach p."""
+    return by_rows(lambda row: top_p_by_hand(row, p), logits)
+
+
+def top_k_by_hand(row, k):
+    """`keep_top_k` for one row."""
+    smallest = sorted(row, reverse=True)[:k][-1]
+    return [logit if logit >= smallest else -INF for logit in row]
+
+
+def top_p_by_hand(row, p):
+    """`keep_top_p` for one row: take tokens, the most probable first, until they reach p."""
+    probabilities = softmax_by_hand(row)
+    result, total = [-INF] * len(row), 0.0
+    for token in sorted(range(len(row)), key=probabilities.__getitem__, reverse=True):
+        if p == 1 or total < p:
+            result[token] = row[token]
+        total += probabilities[token]
+    return result
+
+
+def by_rows(by_hand, logits):
+    """Apply `by_hand`, which takes a list and returns one, to every row."""
+    rows = [by_hand(row) for row in rows_of(logits.double())]
+    return torch.tensor(rows, dtype=torch.float64).reshape(logits.shape).to(logits.dtype)
+
+
+def rows_of(logits):
+    """The rows as lists, whatever the shape."""
+    return logits.detach().reshape(-1, logits.shape[-1]).tolist()
+
+
+def first_largest(logits):
+    """The number of the largest logit in each row; of several that tie, the first."""
+    rows = [row.index(max(row)) for row in rows_of(logits)]
+    return torch.tensor(rows).reshape(logits.shape[:-1])
+
+
+def filtered(logits, temperature=1.0, top_k=None, top_p=None):
+    """The logits of which `sample` draws."""
+    kept = apply_temperature(logits, temperature)
+    kept = kept if top_k is None else keep_top_k(kept, top_k)
+    return kept if top_p is None else keep_top_p(kept, top_p)
+
+
+def probabilities(row, **options):
+    """The probability of each token of a list of logits."""
+    return softmax_by_hand(filtered(torch.tensor(row).double(), **options).tolist())
+
+
+def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    """A token for each row, drawn by torch's own distributions, from their own seed."""
+    if temperature == 0:
+        return first_largest(logits)
+    seed = int(torch.randint(2**31, (), generator=generator))
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        kept = filtered(logits, temperature, top_k, top_p)
+        return torch.distributions.Categorical(logits=kept).sample()
+
+
+# Judges
+
+
+def keeps(actual, call, logits, expected):
+    """A filter keeps the right tokens, and the logits of those.
+
+    Args:
+        actual: the filter's result.
+        call: what was called.
+        logits: its argument.
+        expected: the right result.
+    """
+    actual = check_form(actual, expected, call)
+    wrong = ((actual > -INF) != (expected > -INF)).any(-1)
+    if ((actual == logits) | (actual == -INF)).all() and wrong.any():
+        kept, right = (
+            (each[wrong][0] > -INF).nonzero().flatten().tolist() for each in (actual, expected)
+        )
+        raise Mismatch(
+            f"{call}\nOf the row {shown(logits[wrong][0])}\n  it keeps the tokens     {kept}\n"
+            f"  it should keep those    {right}"
+        )
+    check(actual, expected, call)
+
+
+def shown(row):
+    """A row of numbers, of a length that one can read."""
+    numbers = [f"{number:.4g}" for number in row.tolist()]
+    return f"[{', '.join(numbers[:8])}{', ...' if len(numbers) > 8 else ''}]"
+
+
+def passes_gradients(found, call, kept, slope, **near):
+    """The gradient of a filter is `slope` where tokens are kept; elsewhere it may be anything."""
+    check(torch.where(kept > -INF, found, 0), torch.where(kept > -INF, slope, 0), call, **near)
+
+
+def is_by_chance(count, number, probability):
+    """Whether something of this probability could happen so often, of this number of times.
+
+    The probability of a count as far from what is expected, or farther, is below e to the power of
+    minus the exponent (Chernoff's bound), so a right draw fails less than once in 10^12 times.
+    """
+    share, rest = count / number, 1 - count / number
+    if (count and not probability) or (rest and probability == 1):
+        return False
+    exponent = share * math.log(share / probability) if count else 0.0
+    exponent += rest * math.log(rest / (1 - probability)) if rest else 0.0
+    return number * exponent < 28
+
+
+def has_frequencies(drawn, call, shape, probabilities):
+    """Each token was drawn about as often as its probability says, for rows that are all alike."""
+    drawn = check_form(drawn, torch.zeros(shape, dtype=torch.int64), call)
+    number, vocab_size = drawn.numel(), len(probabilities)
+    counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
+    require(
+        max(counts) < number or max(probabilities) > 0.98,
+        f"{call}\nAll {number} rows got the same token; each row should have a draw of its own.",
+    )
+    lines = [
+        f"  token {token}: drawn for {count / number:.2%} of the rows, expected {probability:.2%}"
+        for token, (count, probability) in enumerate(zip(counts, probabilities, strict=True))
+        if not is_by_chance(count, number, probability)
+    ]
+    require(not lines, "\n".join([f"{call}, for {number} rows with these logits", *lines[:5]]))
+
+
+def has_own_draws(drawn, call, shape, probabilities):
+    """Tokens have the right frequencies, and neighbours are alike only by chance."""
+    has_frequencies(drawn, call, shape, probabilities)
+    alike = sum(probability**2 for probability in probabilities)
+    pairs = (drawn[0::2], drawn[1::2]), (drawn[:, 0::2], drawn[:, 1::2])
+    for axis, (one, other) in enumerate(pairs):
+        same = int((one == other).sum())
+        require(
+            is_by_chance(same, one.numel(), alike),
+            f"{call} with logits of shape {(*shape, len(probabilities))}\nNeighbours along "
+            f"dimension {axis} got the same token in {same / one.numel():.0%} of all cases; by "
+            f"chance it would be {alike:.0%}. Each row should have a draw of its own.",
+        )
+
+
+def are_seeded(drawn, call, same, different):
+    """The first draw came again after the same seed, and some other draw differs from it."""
+    again, tokens = drawn
+    require(torch.equal(again, tokens[0]), f"{call}\n{same}")
+    require((tokens != tokens[0]).any(), f"{call}\n{different}")
+
+
+def comes_from_all(drawn, call, logits):
+    """Improbable tokens are drawn, too: no filter is on."""
+    rank = (logits > logits.gather(-1, drawn[:, None])).sum(-1).max() + 1
+    require(
+        rank > 100,
+        f"{call} with logits of shape {tuple(logits.shape)}\nIt drew only from the {rank} most "
+        f"probable of {logits.shape[-1]} tokens. Is a filter on by default?",
+    )
