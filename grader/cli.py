@@ -145,19 +145,21 @@ def hint(
             print_text(name_mistake(course, _these_problems(course, problem)))
             return
         if problem is None:
-            from grader.student.position import open_task
+            from grader.student.position import open_tasks
 
-            found = open_task(course, Path.cwd())
+            found = open_tasks(course, Path.cwd())
             if found is None:
                 print_text(
                     "All tests here pass, so there is no task to hint at. For a problem's "
                     "hints all the same: uv run grader hint 01"
                 )
                 return
-            chosen, task = found
+            chosen, tasks = found
+            task = tasks[0] if len(tasks) == 1 else ""
         else:
             chosen = course.select([problem])[0]
-        print_text(hints.show(chosen, level, task))
+            tasks = hints.matching(chosen, task)
+        print_text(hints.show(chosen, level, tasks))
     if level < len(hints.LEVELS):
         only = f" --task {shlex.quote(task)}" if task else ""
         print_text(f"\nFor more: uv run grader hint {chosen.id[:2]} {level + 1}{only}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from grader.course import Problem
@@ -54,34 +55,48 @@ def read_hints(problem: Problem) -> list[Hint]:
     return hints
 
 
-def show(problem: Problem, level: int, task: str = "") -> str:
+def matching(problem: Problem, part: str) -> list[str]:
+    """Return the tasks whose names contain `part`.
+
+    Raises:
+        UsageError: there is none.
+        CourseError: the hints cannot be read.
+    """
+    found = [task for task in tasks(problem) if part.lower() in task.lower()]
+    if not found:
+        names = ", ".join(tasks(problem))
+        raise UsageError(f"{problem.id} has no task '{part}'; there are: {names}")
+    return found
+
+
+def tasks(problem: Problem) -> list[str]:
+    """Return the tasks that have hints, in the order of the page."""
+    return list(dict.fromkeys(hint.task for hint in read_hints(problem)))
+
+
+def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
     """Return the hints of one level as the terminal shows them.
 
     Args:
-        problem: whose hints.
+        problem: the problem with the hints.
         level: 1, 2 or 3.
-        task: a part of the name of the only task to show; all if empty.
+        tasks: the tasks to show.
 
     Raises:
-        UsageError: no task is called so.
-        CourseError: the hints can't be read.
+        CourseError: the hints cannot be read.
     """
-    hints = [hint for hint in read_hints(problem) if hint.level == level]
-    chosen = [hint for hint in hints if task.lower() in hint.task.lower()]
-    if not chosen:
-        names = ", ".join(hint.task for hint in hints)
-        raise UsageError(f"{problem.id} has no task '{task}'; there are: {names}")
+    hints = read_hints(problem)
+    chosen = [hint for hint in hints if hint.level == level and hint.task in tasks]
     head = f"{problem.id}, hint {level} of {len(LEVELS)}: {LEVELS[level - 1]}"
     return "\n\n".join([head, *(f"{hint.task}\n{hint.text}" for hint in chosen)])
 
 
-def about(problem: Problem, words: str) -> str:
-    """Return the one task that `words` speak of; empty if they speak of none, or of several.
+def named(problem: Problem, words: str) -> list[str]:
+    """Return the tasks that `words` name.
 
-    Tasks have the names of functions and classes, but for those on making a module, such as "The
+    Tasks have the names of functions and classes, except those on making a module, such as "The
     constructor" and "The layers".
     """
-    tasks = {hint.task for hint in read_hints(problem)}
-    making = [task for task in tasks if task.startswith("The ") and "__init__" in words]
-    named = making or [task for task in tasks if re.search(rf"\b{re.escape(task)}\b", words)]
-    return named[0] if len(named) == 1 else ""
+    names = tasks(problem)
+    making = [task for task in names if task.startswith("The ") and "__init__" in words]
+    return making or [task for task in names if re.search(rf"\b{re.escape(task)}\b", words)]

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from grader.run.session import Session
 
 
-def open_task(course: Course, here: Path) -> tuple[Problem, str] | None:
-    """Return the first problem that does not pass, and a task within it; None when all pass."""
+def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
+    """Return the first problem that does not pass, and its tasks at hand; None if all pass."""
     for problem in around(course, here):
         session = newly_tested(course, problem)
         if session and not (result := session.results[problem.id]).passed:
-            return problem, task_at_hand(problem, result)
+            return problem, tasks_at_hand(problem, result)
     return None
 
 
@@ -53,8 +53,17 @@ def around(course: Course, here: Path) -> list[Problem]:
     return inside or in_order(course.problems())
 
 
-def task_at_hand(problem: Problem, result: ProblemResult) -> str:
-    """Return the task that the first open test speaks of; empty if it speaks of none."""
-    open_tests = [test for test in result.tests if test.status is not Status.PASSED]
-    words = f"{open_tests[0].title} {open_tests[0].message}" if open_tests else ""
-    return hints.about(problem, words)
+def tasks_at_hand(problem: Problem, result: ProblemResult) -> list[str]:
+    """Return the task that the first open test names; all unfinished ones if it names none.
+
+    A task is finished if tests name it and all of these pass.
+    """
+    first = next((test for test in result.tests if test.status is not Status.PASSED), None)
+    named = [] if first is None else hints.named(problem, f"{first.title} {first.message}")
+    if len(named) == 1:
+        return named
+    passes: dict[str, bool] = {}
+    for test in result.tests:
+        for task in hints.named(problem, test.title):
+            passes[task] = passes.get(task, True) and test.status is Status.PASSED
+    return [task for task in hints.tasks(problem) if not passes.get(task, False)]

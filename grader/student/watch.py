@@ -27,7 +27,7 @@ from grader.run.comparison import command_to_compare
 from grader.student import hints
 from grader.student.ahead import changed_names, first_tests, text_of
 from grader.student.place import place_of
-from grader.student.position import task_at_hand
+from grader.student.position import tasks_at_hand
 from grader.student.progress import invitation, progress_table
 from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
 from grader.student.screen import Screen, keys_of_terminal
@@ -328,7 +328,7 @@ class Watch:
         self._hints[id] += 1
         problem = self._problems[id]
         try:
-            return hints.show(problem, level, task_at_hand(problem, result))
+            return hints.show(problem, level, tasks_at_hand(problem, result))
         except CourseError as error:
             return str(error)
 

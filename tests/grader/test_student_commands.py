@@ -17,8 +17,10 @@ from typer.testing import CliRunner
 import grader as grader_package
 from grader import cli
 from grader.course import STUB_LINE, Course, Problem, own_course
+from grader.result import Status, TestResult
 from grader.student import hints
 from grader.student.check import check
+from grader.student.position import tasks_at_hand
 
 PROBLEMS = own_course().problems()
 HINTS = """
@@ -151,6 +153,21 @@ def test_hint_without_a_problem_is_about_where_one_stands(problem: Problem) -> N
     assert output.count("What is x + x?") == 1
     assert "halve" not in output
     assert "For more: uv run grader hint 01 2 --task double" in output
+
+
+def test_hint_leaves_out_finished_tasks() -> None:
+    problem = own_course().select(["05"])[0]
+    result = problem.result()
+    for number, (title, status) in enumerate(
+        {
+            "split_heads cuts each token into slices": Status.PASSED,
+            "merge_heads is the inverse of split_heads": Status.PASSED,
+            "split_heads and merge_heads keep the dtype": Status.PASSED,
+            "In training, single weights are dropped": Status.FAILED,
+        }.items()
+    ):
+        result.tests.append(TestResult(f"test_{number}", title, False, 1.0, status))
+    assert tasks_at_hand(problem, result) == ["The constructor", "forward"]
 
 
 def test_hint_refuses_what_there_is_not(problem: Problem) -> None:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from grader import cli
 from grader.code.course_modules import modules_of_course
 from grader.course import Course, Problem, own_course
-from grader.student.position import open_task
+from grader.student.position import open_tasks
 from grader.student.watch import Key, Watch
 
 RIGHT = "def double(x):\n    return x + x\n"
@@ -88,12 +88,12 @@ def test_a_hint_is_for_part_one_until_it_is_done(
 ) -> None:
     for problem in problems:
         (problem.folder / "hints.md").write_text(HINT, encoding="utf-8")
-    tasks = [open_task(two_parts, Path("/"))]
+    tasks = [open_tasks(two_parts, Path("/"))]
     problems[0].stub.write_text(RIGHT, encoding="utf-8")
-    tasks.append(open_task(two_parts, Path("/")))
+    tasks.append(open_tasks(two_parts, Path("/")))
     problems[0].stub.write_bytes(problems[0].original.read_bytes())
     problems[1].stub.write_text(WRONG, encoding="utf-8")
-    tasks.append(open_task(two_parts, Path("/")))
+    tasks.append(open_tasks(two_parts, Path("/")))
     assert [task[0].id for task in tasks if task] == ["01-doubling", "06-doubling", "06-doubling"]
 
 
