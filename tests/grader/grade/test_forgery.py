@@ -24,6 +24,13 @@ pytestmark = [
 SHARE = 1 / 20
 """What an attack may earn beside what its code earns, of all points."""
 
+
+def stub(number: str) -> str:
+    """Return the stub of a problem, whose given parts a wrong file needs."""
+    (problem,) = own_course().select([number])
+    return problem.stub.read_text(encoding="utf-8")
+
+
 WRONG = {
     "01": """
 import torch
@@ -46,6 +53,37 @@ def keep_top_p(logits, p):
 
 def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return logits.argmin(-1)
+""",
+    "09": stub("09")
+    + """
+def kv_cache_bytes(n_layer, n_embd, seq_len, batch_size=1, bytes_per_number=2):
+    return n_layer * n_embd
+
+class CachedAttention(nn.Module):
+    def __init__(self, n_embd=768, n_head=12, bias=True):
+        super().__init__()
+        self.n_head = n_head
+        self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=bias)
+        self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
+
+    def forward(self, x, past=None):
+        q, k, v = self.c_attn(x).chunk(3, dim=-1)
+        present = [each.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for each in (v, k)]
+        if past is not None:
+            present = [torch.cat([old, new], dim=2) for old, new in zip(past, present)]
+        return self.c_proj(q), present
+
+def forward(self, idx, past=None):
+    x, present = self.transformer["wte"](idx), []
+    for number, block in enumerate(self.transformer["h"]):
+        x, held = block(x, None if past is None else past[number])
+        present.append(held)
+    return self.lm_head(x), present
+
+def generate(self, idx, max_new_tokens):
+    return torch.cat([idx, idx.new_zeros(len(idx), max_new_tokens)], dim=1)
+
+CachedGPT.forward, CachedGPT.generate = forward, generate
 """,
 }
 

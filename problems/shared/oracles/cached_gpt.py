@@ -1,8 +1,7 @@
-"""What right code of problem 09 gives: a GPT that reads a text as a whole, or goes on in steps.
+"""A right model for the picture of problem 09: a GPT that reads a text as a whole or in steps.
 
-As in `expected.py`, it says what comes out. `explore.py` counts and times this model as long as a
-student's own isn't right yet. It keeps its memory to itself and takes one token at a time, so it is
-no answer to the problem.
+`explore.py` counts and times this model until a student's own is right. It keeps its memory to
+itself and takes one token at a time, so it is no answer to the problem.
 """
 
 from __future__ import annotations

@@ -1,0 +1,40 @@
+"""Right answers for the hidden tests of problem 09."""
+
+import torch
+
+from shared.oracles import modules
+
+
+def slopes(module, x, past, upstream):
+    """The gradients, by name, of what a right attention makes of tokens and past.
+
+    Args:
+        module: the attention.
+        x: the new tokens.
+        past: the keys and values before them, or None.
+        upstream: what each entry of the output, the keys and the values counts. Results that have
+            none count nothing.
+    """
+    given = {"x": x} | dict(zip(("the past's keys", "the past's values"), past or (), strict=False))
+    leaves = {name: each.clone().requires_grad_() for name, each in given.items()}
+    new, *held = leaves.values()
+    output, present = module(new, tuple(held) or None)
+    results = zip((output, *present), upstream, strict=False)
+    total = sum((each * up).sum() for each, up in results)
+    learning = {name: each for name, each in module.named_parameters() if each.requires_grad}
+    return modules.gradients(total, leaves | learning, torch.tensor(1.0))
+
+
+def read(module, idx, upstream):
+    """The logits and the present of a right model for a text, and the gradients by name.
+
+    They are the gradients of the last logits, as many as `upstream` has.
+    """
+    logits, present = module(idx)
+    learning = dict(module.named_parameters(remove_duplicate=False))
+    return logits, present, modules.gradients(logits[:, -upstream.shape[1] :], learning, upstream)
+
+
+def followed(prompt, token, n_new):
+    """A text that goes on with the same token again and again."""
+    return torch.cat([prompt, torch.full((len(prompt), n_new), token)], dim=1)

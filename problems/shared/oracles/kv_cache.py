@@ -1,0 +1,83 @@
+"""Right answers about a KV cache, in plain Python, as in problem 09."""
+
+import math
+from functools import partial
+
+import torch
+
+from grader.run.compare import kind, require
+from shared.oracles.attention import linear_by_hand, merged_heads_by_hand
+from shared.oracles.gpt import batched, gpt_by_hand, greedy_by_hand
+
+logits = partial(batched, gpt_by_hand)
+
+# How many bytes kv_cache_bytes returns for these arguments.
+BYTES = {
+    (1, 1, 1, 1, 1): 2,
+    (12, 768, 1024): 37_748_736,
+    (48, 1600, 1024): 314_572_800,
+    (12, 768, 1024, 8): 301_989_888,
+    (12, 768, 1024, 8, 4): 603_979_776,
+    (2, 3, 5, 7, 11): 4620,
+}
+
+# One token with query 1, key 2 and value 60 after keys 1, 0 and values 10, 20; and two of them.
+OUTPUT_IN_NUMBERS = torch.tensor([[[44.1624]]])
+OUTPUTS_IN_NUMBERS = torch.tensor([[[44.1624], [50.4893]]])
+PRESENT_IN_NUMBERS = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0], [20], [60]]]])
+
+
+def is_number_of_bytes(found, call, expected):
+    """A number of bytes is this one, and a whole number."""
+    shown = f"{found} ({type(found).__name__})" if isinstance(found, int | float) else kind(found)
+    fits = type(found) is int and found == expected
+    require(fits, f"{call}\nIt returned {shown}; expected {expected} (int).")
+
+
+def attention(x, past, weights, n_head):
+    """The output and the present of a CachedAttention with these weights for x after a past.
+
+    It is one pass over all tokens. Of a past token only the key and the value are there, so a zero
+    stands in the place of each number of its query.
+    """
+    outputs, held = [], []
+    for number, rows in enumerate(x.tolist()):
+        old = [] if past is None else rows_of_past(past[0][number], past[1][number])
+        projected = old + linear_by_hand(rows, weights, "c_attn")
+        heads = [
+            merged_heads_by_hand(projected, i, n_head, True)
+            for i in range(len(old), len(projected))
+        ]
+        outputs.append(linear_by_hand(heads, weights, "c_proj"))
+        held.append(projected)
+    _, keys, values = torch.tensor(held, dtype=x.dtype).chunk(3, dim=-1)
+    present = in_heads(keys, n_head), in_heads(values, n_head)
+    return torch.tensor(outputs, dtype=x.dtype), present
+
+
+def rows_of_past(keys, values):
+    """Past tokens as rows of zeros, keys and values; head h has the h-th slice of each."""
+    rows = []
+    for place in range(keys.shape[1]):
+        key, value = keys[:, place].flatten().tolist(), values[:, place].flatten().tolist()
+        rows.append([0.0] * len(key) + key + value)
+    return rows
+
+
+def in_heads(rows, n_head):
+    """Numbers (B, T, C) as (B, n_head, T, head_dim)."""
+    batch, length, n_embd = rows.shape
+    return rows.view(batch, length, n_head, n_embd // n_head).transpose(1, 2)
+
+
+def generated(prompts, n_new, weights, config):
+    """Greedy text without a cache, and how far apart the best two logits were at the closest."""
+    texts, nearest = [], math.inf
+    for tokens in prompts.tolist():
+        for _ in range(n_new):
+            sizes = config["n_head"], config["n_positions"]
+            token, lead = greedy_by_hand(tokens, weights, *sizes)
+            nearest = min(nearest, lead)
+            tokens = [*tokens, token]
+        texts.append(tokens)
+    return torch.tensor(texts), nearest
