@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from hashlib import sha256
 from itertools import groupby
 from typing import Any, ClassVar, TypedDict
 
 import msgspec
+
+from grader.text import line, look, person_name
 
 SCHEMA_VERSION = 7
 
@@ -421,6 +425,24 @@ class SubmissionResult:
             and all(0 <= t.max <= _MOST_POINTS and 0 <= t.seconds < math.inf for t in tests)
             and all(max(abs(a.points), abs(a.max)) <= _MOST_POINTS for a in adjustments)
         )
+
+
+def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
+    """Return what reports call everybody, by the name of the submission; nobody is called alike.
+
+    Equal names, as far as one can see, get the beginning of a hash of the identity behind them.
+    """
+    results = list(results)
+    names = {r.submission: person_name(r.shown_name) or line(r.submission) for r in results}
+    groups: dict[str, list[SubmissionResult]] = {}
+    for result in results:
+        groups.setdefault(look(names[result.submission]), []).append(result)
+    for group in (group for group in groups.values() if len(group) > 1):
+        hashes = [sha256(each.who.encode(errors="surrogatepass")).hexdigest() for each in group]
+        enough = next(n for n in range(4, 65) if len({hash[:n] for hash in hashes}) == len(group))
+        for result, hash in zip(group, hashes, strict=True):
+            names[result.submission] += f" ({hash[:enough]})"
+    return names
 
 
 def total(points: Any) -> float:

@@ -95,6 +95,25 @@ def look(name: str) -> str:
     return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})
 
 
+# The minus of print and the wide and small forms, too, which some programs take for them.
+_FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
+_JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
+
+
+def cell(text: str) -> str:
+    """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
+    # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
+    plain = "".join(
+        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    return f"'{plain}" if text.lstrip().startswith(_FORMULA) else plain
+
+
+def from_cell(text: str) -> str:
+    """Return the text of a cell that was copied from a gradebook: without what `cell` adds."""
+    return text[1:] if cell(text[1:]) == text else text
+
+
 def parse_number(text: str) -> float | None:
     """Return a number as people write it, with a decimal point or comma; None for anything else."""
     text = text.strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rich.markup import escape
@@ -20,9 +20,8 @@ from grader.intake.handed_in import StudentFile
 from grader.intake.submissions import HANDED_IN_LATE
 from grader.reports.class_table import RunSummary, about_book, about_run
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import cell
 from grader.result import ProblemResult, SubmissionResult
-from grader.text import counted, line
+from grader.text import cell, counted, line
 
 
 @dataclass
@@ -68,7 +67,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
             *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
             *of_earlier_files(new, before, book, same.also),
         ],
-        pending=_pending(plans, same),
+        pending=_pending(plans, same, {each.submission: each.who for each in all_known}),
     )
     late = {(row.submission, problem.id) for row, problem in late_ones(new, book, same.also)}
     return Foreseen(plans, [*kept, *ready.absent], same, late, summary)
@@ -80,10 +79,12 @@ def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResul
     return replace(kept, problems=[*came.problems, *(p for p in kept.problems if p.id not in ids)])
 
 
-def _pending(plans: Iterable[Plan], same: SamePeople) -> set[tuple[str, str]]:
+def _pending(
+    plans: Iterable[Plan], same: SamePeople, who: Mapping[str, str]
+) -> set[tuple[str, str]]:
     """Return which marks are still to come, each by its row and its column of the gradebook."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
-    return {(cell(same.row_of.get(name, name)), id) for name, id in names}
+    return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
 def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course import Course, Problem
+from grader.errors import UsageError
 from grader.grade.outcome import assemble
 from grader.grade.previous import (
     RESULTS,
@@ -19,7 +20,7 @@ from grader.grade.previous import (
     require_same_course,
 )
 from grader.grade.provenance import common_provenance
-from grader.grade.same_person import SamePeople, same_people
+from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.gradebook import corrections
 from grader.gradebook.adjusting import require_followed
@@ -30,9 +31,17 @@ from grader.intake.handed_in import Submission
 from grader.intake.submissions import without_skipped
 from grader.reports.class_table import RunSummary
 from grader.reports.display_names import people as people_of
-from grader.reports.gradebook_csv import GradebookRow, cell, changes, read_gradebook
+from grader.reports.gradebook_csv import GradebookRow, changes, read_gradebook
 from grader.reports.news import News
-from grader.result import ProblemResult, Provenance, Status, SubmissionResult, TestResult
+from grader.result import (
+    ProblemResult,
+    Provenance,
+    Status,
+    SubmissionResult,
+    TestResult,
+    readable_names,
+)
+from grader.text import cell
 
 GRADEBOOK = "gradebook.csv"
 
@@ -83,7 +92,12 @@ class Prepared:
         ]
         results += self.absent
         same = same_people(results, self.people)
-        require_followed(same.rows(results), book, same.also, [*tests])
+        rows = same.rows(results)
+        try:
+            require_followed(rows, book, same.also, [*tests])
+        except UsageError as error:  # perhaps somebody's row is not known to be the same
+            asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
+            raise UsageError("\n".join([str(error), *asked])) from None
 
     def summary(
         self,
@@ -110,15 +124,15 @@ class Prepared:
         rows = sorted(rows, key=lambda row: row.submission)
         shown = [row.without_skipped() for row in rows]
         before, here = self.gradebook, self.rows_of(same)
-        known = {row.submission: row for row in same.rows(self.previous.results.values())}
-        called = {row.submission: row.shown_name for row in rows}
+        results = self.previous.results
+        known = {row.submission: row for row in same.rows(results.values())}
+        who, called = people_of(shown), readable_names(rows)
+        joined = {results[n].who: called[row] for n, row in same.row_of.items() if n in results}
         news = News(
             is_first=not before,
-            changes=changes(
-                before, rows, known, pending, {n: called[row] for n, row in same.row_of.items()}
-            ),
-            new=[who for name, who in people_of(shown).items() if cell(name) not in before],
-            missing=[row.shown_name for row in rows if row.submission not in here]
+            changes=changes(before, rows, known, pending, joined),
+            new=[who[row.submission] for row in shown if cell(row.who) not in before],
+            missing=[called[row.submission] for row in rows if row.submission not in here]
             if self.is_whole
             else [],
             about_book=[*same.unclear, *about_book],

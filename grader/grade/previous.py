@@ -215,7 +215,9 @@ class Plan:
 
     def foreseen(self, graded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
         """Return the results that are kept, and those of a dictionary for what is to be graded."""
-        return [*self.kept.values(), *(graded[id] for id in self.reasons)]
+        files = self.submission.files
+        new = [replace(graded[id], sha256=files[id].sha256) for id in self.reasons]
+        return [*self.kept.values(), *new]
 
 
 def plan(

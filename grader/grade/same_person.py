@@ -14,13 +14,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from grader.errors import UsageError
 from grader.gradebook.roster import Known, Roster
 from grader.intake.handed_in import Submission
 from grader.intake.identity import named, result_name
 from grader.intake.names_file import NAMES_FILE
-from grader.reports.gradebook_csv import cell
-from grader.result import Isolation, ProblemResult, SubmissionResult
-from grader.text import quoted
+from grader.result import Isolation, ProblemResult, SubmissionResult, readable_names
+from grader.text import cell, quoted
 
 
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
@@ -88,23 +88,34 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
     Args:
         results: of the whole class.
         people: for what a submission is called, or its identity, whose it is.
+
+    Raises:
+        UsageError: a name may be that of several.
     """
     by_name = {result.submission: result for result in results}
+    readable = readable_names(by_name.values())
     known = [_of_result(result) for result in by_name.values()]
+
+    def rows_called(name: str) -> list[str]:
+        """Return the names of all rows that may be meant."""
+        found = named(known, name) or [each for each in known if readable[each.name] == name]
+        return list(dict.fromkeys(_row(each.name, row_of) for each in found))
+
     row_of: dict[str, str] = {}
     replaced: dict[str, set[str]] = {}
     also: defaultdict[str, list[str]] = defaultdict(list)
     unclear = []
     for name, means in people.items():
-        targets = named(known, means)
-        if len(targets) != 1:
-            unclear.append(f"{NAMES_FILE}: nobody, or more than one, is called {quoted(means)}.")
+        targets = rows_called(means)
+        if not targets:
+            unclear.append(f"{NAMES_FILE}: nobody is called {quoted(means)}.")
             continue
-        target = _row(targets[0].name, row_of)
+        _require_one(means, [by_name[row] for row in targets])
+        target = targets[0]
         also[target].append(name)
-        for own in (_row(each.name, row_of) for each in named(known, name)):
-            if own == target:
-                continue
+        others = [row for row in rows_called(name) if row != target]
+        _require_one(name, [by_name[row] for row in others])
+        for own in others:
             together = [by_name[n] for n in by_name if _row(n, row_of) in (own, target)]
             old, new = by_name[own], by_name[target]
             if _has_joined(old, new) and (both_did := _handed_in(old) & _handed_in(new)):
@@ -119,6 +130,14 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
                 row_of[own] = target
                 also[target] += [by_name[own].who, *also.pop(own, [])]
     return SamePeople({n: _row(n, row_of) for n in row_of}, replaced, also, unclear)
+
+
+def _require_one(name: str, rows: Sequence[SubmissionResult]) -> None:
+    if len(rows) > 1:
+        whose = " and ".join(sorted(row.who for row in rows))
+        raise UsageError(
+            f"{NAMES_FILE}: {quoted(name)} may be {whose}. Write one of these identities instead."
+        )
 
 
 def _row(name: str, row_of: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 from grader.errors import UsageError
 from grader.files import column_names, decoded_csv, read_rows
 from grader.result import ProblemResult, TestResult
-from grader.text import MOST_POINTS, parse_points, quoted
+from grader.text import MOST_POINTS, from_cell, parse_points, quoted
 
 EVERYBODY = "*"
 
@@ -147,7 +147,7 @@ def read_points(name: str, text: str, also: str = "") -> float:
 def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:
     if len(cells) != len(columns):
         raise ValueError(f"it has {len(cells)} columns, not {len(columns)}")
-    row = dict(zip(columns, map(str.strip, cells), strict=True))
+    row = dict(zip(columns, (from_cell(cell.strip()) for cell in cells), strict=True))
     for name in needed:
         if not row[name]:
             raise ValueError(f"its column {quoted(name)} is empty")

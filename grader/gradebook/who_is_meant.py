@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from grader.gradebook.roster import Known, Matched, RosterEntry, first_name_first, keys_of
-from grader.result import SubmissionResult
+from grader.result import SubmissionResult, readable_names
 from grader.text import quoted
 
 Aliases = Mapping[str, Sequence[str]]
@@ -61,12 +61,17 @@ class People:
         for entry in [*matched.absent, *matched.unclear]:
             for name in {*map(_small, entry.names)}:
                 self._others[name].append(entry)
+        results = list(results)
+        readable = readable_names(results)
+        self._names = {
+            r.submission: _names_of(r, matched) | {readable[r.submission]} for r in results
+        }
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
             more = also.get(result.submission, ())
             self._by_identity |= {name: result for name in more if ":" in name}
-            for name in {*names_of(result, matched), *more}:
+            for name in {*self._names[result.submission], *more}:
                 self._by_name[_folded(name)][result.submission] = result
                 self._by_small[_small(name)][result.submission] = result
 
@@ -86,9 +91,13 @@ class People:
             found[one.submission] = one
         return list(found.values())
 
-    def is_of_another(self, name: str) -> bool:
-        """Tell whether a name is also that of one on the roster of whom nothing is here."""
-        return bool(self._others_called(name))
+    def own_names(self, submission: str) -> list[str]:
+        """Return all names of one, without those of others on the roster of whom nothing is here.
+
+        Args:
+            submission: the name of the submission.
+        """
+        return [name for name in self._names[submission] if not self._others_called(name)]
 
     def _others_called(self, name: str) -> list[RosterEntry]:
         return self._others.get(_small(name), [])
@@ -113,11 +122,12 @@ class People:
         raise NotOne(f"{quoted(name)} may be {' and '.join(whose)}", whose)
 
 
-def names_of(result: SubmissionResult, matched: Matched) -> set[str]:
+def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     """Return all that somebody may be called, and what the members of a group may be."""
     known = Known(result.who, result.full_name, result.members)
     members = result.full_name.split(" + ") if len(result.members) > 1 else []
-    own = {result.submission, result.full_name, *members, *keys_of(known)}
+    keys = [key if known.platform else result.who for key in keys_of(known)]
+    own = {result.submission, result.full_name, *members, *keys}
     return {*own, *matched.names(result.who)} - {""}
 
 

@@ -132,10 +132,8 @@ def _rename(first: Located, other: Located, taken: set[str]) -> str:
     )
     taken.add(submission.identity)
     submission.name = result_name(submission.identity, submission.full_name)
-    return (
-        f"{quoted(identity)} is there twice: graded as {first[0].name} and {submission.name} "
-        f"({quoted(where)})."
-    )
+    both = f"{quoted(first[0].identity)} and {quoted(submission.identity)}"
+    return f"{quoted(identity)} is there twice: graded as {both}."
 
 
 def _where(first: Located, other: Located) -> str:
@@ -166,7 +164,7 @@ def _said(alike: Sequence[Submission]) -> str:
     called = (
         f"are called {quoted(names.pop())}" if len(names) == 1 else "have names that look alike"
     )
-    whose = [f"{each.name} is {quoted(each.identity)}" for each in alike[:_SAID]]
+    whose = [quoted(each.identity) for each in alike[:_SAID]]
     more = [f"{len(alike) - _SAID} more"] if len(alike) > _SAID else []
     return f"{len(alike)} {called}: {', '.join([*whose, *more])}."
 

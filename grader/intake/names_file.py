@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.errors import UsageError
 from grader.files import column_names, read_rows
 from grader.intake.problem_names import problem_from_name
-from grader.text import quoted
+from grader.text import from_cell, quoted
 
 NAMES_FILE = "names.csv"
 """What it is called, in the instructor's book."""
@@ -81,7 +81,9 @@ def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
     lines = []
     for line, cells in rows[1:]:
         row = dict(zip(columns, cells, strict=False))
-        found, means = (unicodedata.normalize("NFC", row.get(name, "")) for name in _COLUMNS)
+        found, means = (
+            from_cell(unicodedata.normalize("NFC", row.get(name, ""))) for name in _COLUMNS
+        )
         if found and means.strip():
             lines.append((line, (found, means.strip())))
     return lines

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.result import SubmissionResult
-from grader.text import line, look, person_name
+from grader.result import SubmissionResult, readable_names
 
 
 @dataclass(frozen=True)
@@ -28,21 +26,13 @@ class Person:
 
 
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
-    """Return who everybody is, by submission; who shares a name has the submission's behind it."""
-    names = {result.submission: _name(result) for result in results}
-    borne = Counter(map(look, names.values()))
-    return {
-        submission: Person(
-            f"{name} ({line(submission)})" if borne[look(name)] > 1 else name, submission
-        )
-        for submission, name in names.items()
-    }
-
-
-def _name(result: SubmissionResult) -> str:
-    return person_name(result.shown_name) or line(result.submission)
+    """Return who everybody is, by submission."""
+    names = readable_names(results)
+    return {submission: Person(name, submission) for submission, name in names.items()}
 
 
 def by_name(results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
     """Return the results in the order of people's names."""
-    return sorted(results, key=lambda r: (_name(r).casefold(), r.submission))
+    results = list(results)
+    names = readable_names(results)
+    return sorted(results, key=lambda r: (names[r.submission].casefold(), r.submission))

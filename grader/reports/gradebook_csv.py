@@ -9,15 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.files import write_whole
+from grader.errors import UsageError
+from grader.files import read_rows, write_whole
+from grader.reports.display_names import by_name
 from grader.reports.wording import adjustment_line
-from grader.result import ProblemResult, Status, SubmissionResult, shown
+from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown
+from grader.text import cell
 
 GradebookRow = dict[str, str]
-
-# The minus of print and the wide and small forms, too, which some programs take for them.
-_FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
-_JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
 
 
 def write_gradebook(
@@ -27,7 +26,10 @@ def write_gradebook(
     optional: Mapping[str, Sequence[str]] | None = None,
     sections: Mapping[str, str] | None = None,
 ) -> None:
-    """Write `submission,status,<one column per problem>,total,max`, sorted by submission.
+    """Write `submission,identity,status,<one column per problem>,total,max`, sorted by name.
+
+    `submission` is the name that people read, and `identity` says exactly whose row it is. The byte
+    order mark at the beginning is for spreadsheets.
 
     Each optional part follows that is to be shown: `<one column per problem>`, `part_two_total` and
     `part_two_max` for the part `two`. The cell of a problem that was not graded is empty. The
@@ -49,8 +51,9 @@ def write_gradebook(
         optional: of each optional part that is to be shown, the ids of its problems.
         sections: by the name of the submission.
     """
-    results, optional, sections = list(results), optional or {}, sections or {}
-    with_names = any(r.members or r.shown_name != r.submission for r in results)
+    results, optional, sections = by_name(results), optional or {}, sections or {}
+    names = readable_names(results)
+    with_names = any(r.members or r.full_name not in ("", r.who) for r in results)
     more = ["name", "member", "late"] if with_names else []
     more += ["section"] if sections else []
     text = io.StringIO()
@@ -60,15 +63,16 @@ def write_gradebook(
         for part, ids in optional.items()
         for column in (*ids, f"part_{part}_total", f"part_{part}_max")
     ]
-    columns = ["submission", "status", *problems, "total", "max", *of_parts, *more]
+    columns = ["submission", "identity", "status", *problems, "total", "max", *of_parts, *more]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    for result in sorted(results, key=lambda r: r.submission):
-        row = _row(result, problems) | _row_of_optional(result, optional)
+    for result in results:
+        row = {"submission": cell(names[result.submission]), "identity": cell(result.who)}
+        row |= _row(result, problems) | _row_of_optional(result, optional)
         row |= {"section": cell(sections.get(result.submission, ""))} if sections else {}
         for member in result.members or [""]:
             writer.writerow(row | _whose(result, member) if with_names else row)
-    write_whole(path, text.getvalue())
+    write_whole(path, text.getvalue().encode("utf-8-sig"))
 
 
 def _whose(result: SubmissionResult, member: str) -> GradebookRow:
@@ -77,7 +81,7 @@ def _whose(result: SubmissionResult, member: str) -> GradebookRow:
 
 
 def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
-    row = {"submission": cell(result.submission), "status": result.status}
+    row = {"status": result.status}
     if result.status == Status.INTERNAL:
         return row  # the grader's own fault is nobody's zero
     points = {problem.id: problem.points for problem in result.problems}
@@ -102,25 +106,13 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
     return row
 
 
-def cell(text: str) -> str:
-    """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
-    # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
-    plain = "".join(
-        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-    return f"'{plain}" if text.lstrip().startswith(_FORMULA) else plain
-
-
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
-    """Return the rows of a gradebook by submission; none when there is no such file."""
+    """Return the rows of a gradebook by identity; none when there is no such file."""
     try:
-        # As a spreadsheet may have saved it, too: with a mark at its beginning, or semicolons.
-        text = path.read_text(encoding="utf-8-sig")
-        delimiter = max(",;\t", key=text.partition("\n")[0].count)
-        return {
-            row["submission"]: row for row in csv.DictReader(io.StringIO(text), delimiter=delimiter)
-        }
-    except (OSError, ValueError, KeyError, csv.Error):
+        (_, columns), *rows = read_rows(path, comments=False)
+        found = [dict(zip(columns, cells, strict=False)) for _, cells in rows]
+        return {row["identity"]: row for row in found}
+    except (UsageError, ValueError, KeyError):
         return {}
 
 
@@ -129,13 +121,15 @@ class Change:
     """A mark that is not what the previous gradebook said.
 
     Attributes:
-        submission: whose.
+        name: what the student is called.
+        submission: the name of the submission; empty if no result has the mark any more.
         problem: the problem's id.
         before: the points in the previous gradebook.
         now: the points that count; `_GONE` where there are none any more.
         reason: why the problem was graded again, or what changed the mark afterwards.
     """
 
+    name: str
     submission: str
     problem: str
     before: str
@@ -144,7 +138,7 @@ class Change:
 
     def __str__(self) -> str:
         """Return it as a line."""
-        return f"{self.submission}: {self.problem} {self.before} -> {self.now} ({self.reason})"
+        return f"{self.name}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
 _GONE = "none"
@@ -162,24 +156,24 @@ def marks_gone(
     """Return the marks of the previous gradebook that no result has any more.
 
     Args:
-        previous: its rows.
+        previous: its rows, by identity.
         results: of the class as it is now.
         pending: marks that are still to come, each by its row and its column.
-        joined: for submissions that are part of another's row now, what that one is called.
+        joined: for identities that are part of another's row now, what that one is called.
     """
-    whys = {cell(name): f"joined with {other}" for name, other in (joined or {}).items()}
+    whys = {cell(who): f"joined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
     for result in results:
-        name = cell(result.submission)
+        who = cell(result.who)
         if result.status == Status.INTERNAL:  # which is told, and graded again
-            faults.add(name)
-        there |= {(name, problem.id) for problem in result.problems}
+            faults.add(who)
+        there |= {(who, problem.id) for problem in result.problems}
     return [
-        Change(name, column, mark, _GONE, whys.get(name, "no result has it now"))
-        for name, row in previous.items()
+        Change(row["submission"], "", column, mark, _GONE, whys.get(who, "no result has it now"))
+        for who, row in previous.items()
         for column, mark in row.items()
         if mark and column and _MARKS.fullmatch(column)
-        if name not in faults and (name, column) not in there
+        if who not in faults and (who, column) not in there
     ]
 
 
@@ -199,19 +193,21 @@ def changes(
         results: of the class as it is now.
         known: the results of before, by submission, as far as they can be read.
         pending: marks that are still to come, each by its row and its column.
-        joined: for submissions that are part of another's row now, what that one is called.
+        joined: for identities that are part of another's row now, what that one is called.
     """
     found = []
-    results = sorted(results, key=lambda r: r.submission)
+    results = by_name(results)
+    names = readable_names(results)
     for result in results:
-        row = previous.get(cell(result.submission), {})
+        row = previous.get(cell(result.who), {})
         of_before = (known or {}).get(result.submission)
         old = {problem.id: problem for problem in of_before.problems} if of_before else {}
         for problem in result.problems:
             before, now = row.get(problem.id), shown(problem.points)
             if before and before != now:
                 why = _why_changed(problem, old.get(problem.id))
-                found.append(Change(result.submission, problem.id, before, now, why))
+                name = names[result.submission]
+                found.append(Change(name, result.submission, problem.id, before, now, why))
     return found + marks_gone(previous, results, pending, joined)
 
 

@@ -43,7 +43,7 @@ def test_all_points_when_graded(submission: Path, tmp_path: Path, lent: None) ->
     words = ["grade", str(submission.parent), "--out", str(out), "--jobs", "1"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    with (out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+    with (out / "gradebook.csv").open(encoding="utf-8-sig", newline="") as file:
         (row,) = csv.DictReader(file)
     marks = {problem.id: float(row[problem.id]) for problem in own_course().problems()}
     assert marks == {problem.id: problem.entry.points for problem in own_course().problems()}

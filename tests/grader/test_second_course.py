@@ -66,8 +66,8 @@ def grade(run: Run, course: Course, out: Path) -> dict[str, str]:
     if not level:
         kept = json.loads((out / "results/noor-haddad.json").read_text(encoding="utf-8"))
         assert kept["isolation"] == "sandbox"
-    with (out / "gradebook.csv").open(encoding="utf-8") as file:
-        return {row[0]: row[2] for row in [*csv.reader(file)][1:]}
+    with (out / "gradebook.csv").open(encoding="utf-8-sig") as file:
+        return {row[0]: row[3] for row in [*csv.reader(file)][1:]}
 
 
 @pytest.mark.slow

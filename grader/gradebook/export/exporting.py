@@ -16,7 +16,7 @@ from grader.gradebook.export.marks import marks_of
 from grader.gradebook.export.sheet import Choice
 from grader.gradebook.export.table import read_table
 from grader.gradebook.folder import GradebookFolder
-from grader.gradebook.who_is_meant import People, names_of
+from grader.gradebook.who_is_meant import People
 from grader.result import SubmissionResult
 from grader.text import counted, quoted
 
@@ -122,12 +122,8 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
         raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
     sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
     marks = marks_of(results, order.problem, order.part)
-    matched = match_roster(results, order.book)
-    people = People(results, matched, order.choice.also)
-    names = {
-        result.submission: [n for n in names_of(result, matched) if not people.is_of_another(n)]
-        for result in results
-    }
+    people = People(results, match_roster(results, order.book), order.choice.also)
+    names = {result.submission: people.own_names(result.submission) for result in results}
     return fill(platform, sheet, marks, replace(order.choice, names=names), scale=order.scale)
 
 

@@ -17,7 +17,7 @@ from grader.gradebook.export.sheet import (
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.roster import first_name_first
 from grader.result import SubmissionResult
-from grader.text import quoted
+from grader.text import from_cell, quoted
 
 
 def _gradescope(table: Table, choice: Choice) -> Sheet:
@@ -42,7 +42,7 @@ def _plain(table: Table, choice: Choice) -> Sheet:
     if column == id_column:
         raise UsageError("Marks can't go into the column by which people are known.")
     people = [
-        SheetPerson(row, (first_name_first(key),))
+        SheetPerson(row, (first_name_first(from_cell(key)),))
         for row in table.rows
         for key in _keys(row, [id_column])
     ]

@@ -61,9 +61,9 @@ class School:
         assert done.exit_code == status, done.output
         return " ".join(done.output.split())
 
-    def rows(self, by: str = "submission") -> dict[str, dict[str, str]]:
+    def rows(self, by: str = "identity") -> dict[str, dict[str, str]]:
         """Return the rows of the gradebook by one of its columns."""
-        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+        with (self.out / "gradebook.csv").open(encoding="utf-8-sig", newline="") as file:
             return {row[by]: row for row in csv.DictReader(file)}
 
     def gradebook(self) -> dict[str, str]:

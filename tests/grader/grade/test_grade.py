@@ -96,9 +96,9 @@ def test_the_gradebook_has_a_line_for_each(
     results: dict[str, SubmissionResult], tmp_path: Path
 ) -> None:
     write_gradebook(results.values(), ["01-doubling"], tmp_path / "gradebook.csv")
-    rows = list(csv.reader((tmp_path / "gradebook.csv").open()))
-    assert rows[0] == ["submission", "status", "01-doubling", "total", "max"]
-    assert ["right", "graded", "4", "4", "4"] in rows
+    rows = list(csv.reader((tmp_path / "gradebook.csv").open(encoding="utf-8-sig")))
+    assert rows[0] == ["submission", "identity", "status", "01-doubling", "total", "max"]
+    assert ["right", "right", "graded", "4", "4", "4"] in rows
     assert len(rows) == len(results) + 1
     assert [row[0] for row in rows[1:]] == sorted(results)
 

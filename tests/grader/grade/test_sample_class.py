@@ -95,7 +95,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 
 def test_the_gradebook_says_what_each_deserves(graded: tuple[str, Path]) -> None:
-    rows = list(csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8-sig")))
     most = {"01": 10, "02": 15, "03": 25, "04": 25, "05": 25, "06": 25, "07": 40, "08": 15}
     assert {row["submission"] for row in rows} == set(EXPECTED)
     for row in rows:
@@ -141,7 +141,7 @@ def test_mistakes_are_named(
 def test_part_two_has_a_total_of_its_own(graded: tuple[str, Path]) -> None:
     rows = {
         row["submission"]: (row["part_two_total"], row["part_two_max"])
-        for row in csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8"))
+        for row in csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8-sig"))
     }
     assert rows["amara-okafor"] == ("15", "15")
     assert rows["bjorn-lindqvist"][1] == "15"

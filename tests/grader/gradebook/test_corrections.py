@@ -197,8 +197,9 @@ def test_marks_that_no_result_has_any_more_are_listed() -> None:
     row = {"submission": "ada", "status": "graded", "03-scaled-attention": "20", "total": "20"}
     row |= {"01-softmax": "10", "02-basic-attention": "", "max": "35"}
     row |= {"part_two_total": "3", "member": "1001"}
-    gone = marks_gone({"ada": row, "bob": row}, [result("ada")], {("bob", "01-softmax")})
-    assert [(c.submission, c.problem, c.before, c.now) for c in gone] == [
+    before = {name: row | {"submission": name} for name in ("ada", "bob")}
+    gone = marks_gone(before, [result("ada")], {("bob", "01-softmax")})
+    assert [(c.name, c.problem, c.before, c.now) for c in gone] == [
         ("ada", "01-softmax", "10", "none"),
         ("bob", "03-scaled-attention", "20", "none"),
     ]
@@ -206,13 +207,17 @@ def test_marks_that_no_result_has_any_more_are_listed() -> None:
 
 @pytest.mark.parametrize(
     "saved",
-    [lambda text: "\ufeff" + text, lambda text: text.replace(",", ";").replace("\n", "\r\n")],
+    [
+        lambda text: text,
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace(",", ";").replace("\n", "\r\n"),
+    ],
 )
 def test_a_gradebook_that_a_spreadsheet_has_saved_is_read(folder: Path, saved: Any) -> None:
     path = folder / "gradebook.csv"
     write_gradebook([result("ada")], ["03-scaled-attention"], path)
     before = read_gradebook(path)
-    path.write_text(saved(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path.write_text(saved(path.read_text(encoding="utf-8-sig")), encoding="utf-8")
     assert read_gradebook(path) == before
     assert before["ada"]["03-scaled-attention"] == "20"
 

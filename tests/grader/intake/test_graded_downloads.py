@@ -22,7 +22,7 @@ def test_the_gradebook_has_a_row_for_each_member(tmp_path: Path) -> None:
     group = SubmissionResult("a + b", 0, "", "", members=("a@x", "=b"), late=True)
     alone = SubmissionResult("cho", 0, "", "")
     write_gradebook([alone, group], [], tmp_path / "gradebook.csv")
-    rows = list(csv.DictReader((tmp_path / "gradebook.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((tmp_path / "gradebook.csv").open(encoding="utf-8-sig")))
     assert [(r["submission"], r["member"], r["late"]) for r in rows] == [
         *(("a + b", "a@x", "late"), ("a + b", "'=b", "late"), ("cho", "", ""))
     ]
@@ -70,8 +70,8 @@ def test_the_command_grades_one_problem_after_the_other(
     assert second.exit_code == 0, second.output
     assert re.search(r"ada\S*: 'problem-1.py' was read, the newest upload", second.output)
     assert "Handed in nothing for this problem, so as they were: bea." in second.output
-    rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8")))
-    assert [tuple(row.values())[1:] for row in rows] == [
+    rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8-sig")))
+    assert [tuple(row.values())[2:] for row in rows] == [
         ("graded", "4", "4", "8", "8", "ada", "12", "late"),
         ("graded", "0", "", "0", "4", "bea", "13", ""),
         ("graded", "", "0", "0", "4", "cho", "14", ""),

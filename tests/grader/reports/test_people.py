@@ -54,18 +54,17 @@ def test_every_view_shows_the_real_name(name: str) -> None:
 def test_two_of_one_name_are_told_apart() -> None:
     both = [graded("wei-chen-1", "Wei Chen"), graded("wei-chen-2", "Wei  Chen"), graded("eve")]
     assert [str(person) for person in people(both).values()] == [
-        "Wei Chen (wei-chen-1)",
-        "Wei Chen (wei-chen-2)",
+        "Wei Chen (6a6c)",
+        "Wei Chen (c487)",
         "eve",
     ]
 
 
 def test_names_that_look_the_same_are_told_apart() -> None:
     both = [graded("a", "Zo\u00eb"), graded("b", "Zoe\u0308"), graded("c", " \t ")]
-    assert [person.name for person in people(both).values()][0].endswith("(a)")
-    assert people(both)["c"].name == "c"
+    assert [person.name[-6:] for person in people(both).values()] == ["(e0f5)", "(10b0)", "c"]
     unseen = people([graded("a", "Zoe\u200b"), graded("b", "Zoe")])
-    assert [person.name for person in unseen.values()] == ["Zoe\u200b (a)", "Zoe (b)"]
+    assert [person.name for person in unseen.values()] == ["Zoe\u200b (e0f5)", "Zoe (10b0)"]
 
 
 def test_a_class_stands_in_the_order_of_names() -> None:
