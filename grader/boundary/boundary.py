@@ -150,13 +150,11 @@ class Boundary:
             budget: how long it may take.
 
         Raises:
-            BoundaryError: no worker could be started, or this is no sandbox.
+            BoundaryError: no worker could be started.
         """
 
         def start(workers: Workers) -> Recorder:
-            if not isinstance(workers, ForkedWorkers):
-                raise BoundaryError("only a sandbox has such workers")
-            process = workers.spawn_preloaded(preloaded, forbidden, source)
+            process = workers.spawn_recording(preloaded, forbidden, source)
             settings = {"forbidden": forbidden, "capture": self._capture}
             return Recorder(process, budget, settings, source, order)
 

@@ -21,7 +21,6 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import signal
 import socket
 import sys
@@ -41,10 +40,9 @@ from grader.boundary.sandbox.libc import (
 )
 from grader.boundary.template import end, keep_only
 from grader.boundary.worker import recording, serving
-from grader.boundary.worker.removal import close_roads, functions, operators, remove
+from grader.boundary.worker.recording import prepare_torch
+from grader.boundary.worker.removal import functions, operators, remove
 from grader.boundary.worker.student_file import hide_own_modules
-from grader.code.forbidden import without_compiler
-from grader.code.kept_memory import keep_memory
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
 _ROUNDING = 0.1
@@ -71,7 +69,9 @@ def main(channel: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     keep_access_times()
-    warm()
+    prepare_torch()
+    operators()
+    functions()
     server = _settled(channel)
     hide_from_debuggers()
     _freeze()
@@ -91,32 +91,6 @@ def _settled(channel: socket.socket) -> PreforkServer:
     readable = [*config["wanted"], os.__file__, torch.__file__]
     own_uid = may_become(pick_uid(os.getpid()), readable)
     return PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
-
-
-def warm() -> None:
-    """Do what torch does once per process: a worker would do it again, or could not any more."""
-    keep_memory()
-    torch.set_num_threads(1)
-    # A worker can't make threads, and torch would wait for them.
-    torch.set_num_threads = torch._C.set_num_threads = _ignore
-    without_compiler()
-    _use_torch()
-    close_roads()
-    operators()
-    functions()
-
-
-def _ignore(nthreads: int) -> None:
-    pass
-
-
-def _use_torch() -> None:
-    x = torch.ones(2, 2, requires_grad=True)
-    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
-    output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
-    output.sum().backward()
-    torch.randn(2, generator=torch.Generator().manual_seed(0))
-    torch.vmap(torch.dot, in_dims=(None, 0))(x[0].detach(), x.detach())  # it registers some
 
 
 def load_compiler() -> None:
@@ -168,7 +142,7 @@ class PreforkServer:
         self._workers: set[int] = set()
         self._servers: set[int] = set()
         self._called: list[str] | None = None
-        self._run_tests: recording.RunOrder | None = None
+        self._run_tests: recording.RunOrder = recording.call_functions
 
     def run(self) -> NoReturn:
         """Say that it is ready, and respond until the connection closes; then end this process."""
@@ -242,7 +216,7 @@ class PreforkServer:
             if request["compiler"]:
                 load_compiler()
             if request["load"]:
-                self._run_tests = _loaded(*request["load"])
+                self._run_tests = recording.load_tests(*request["load"])
             if request["forbidden"]:
                 self._called = []
                 remove(request["forbidden"], self._called)
@@ -264,7 +238,6 @@ class PreforkServer:
             kept = socket.socket(fileno=keep_only(channel))
             self._confine(kept, parent)
             if memory is None:
-                assert self._run_tests is not None
                 called = [] if self._called is None else self._called
                 recording.main(kept, called, self._run_tests)
             else:
@@ -282,18 +255,6 @@ class PreforkServer:
             send_frame(channel, repr(error).encode())
             raise
         send_frame(channel, b"")
-
-
-def _loaded(function: str, folder: str) -> recording.RunOrder:
-    """Return what a function of this package returns; only while it loads is the package found."""
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-    try:
-        found: recording.RunOrder = pkgutil.resolve_name(function)(folder)
-    finally:
-        del sys.path[0]
-    operators.cache_clear()
-    functions.cache_clear()
-    return found
 
 
 def _freeze() -> None:

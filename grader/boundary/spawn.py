@@ -44,15 +44,21 @@ _MOST_REASON = 1 << 16
 _BOOT_FORK_SERVER = (
     BOOT.format(module="prefork_server", main="main") + "del config\nmain(channel)\n"
 )
-_BOOT_WORKER = (
-    BOOT.format(module="worker.serving", main="serve_unconfined")
-    + """
+_DIE_WITH_PARENT = """
 if sys.platform == "linux":
     from grader.boundary.sandbox.libc import die_with
     die_with(config["parent"])
 gc.enable()
-main(channel, config.pop("shared"))
 """
+_BOOT_WORKER = (
+    BOOT.format(module="worker.serving", main="serve_unconfined")
+    + _DIE_WITH_PARENT
+    + "main(channel, config.pop('shared'))\n"
+)
+_BOOT_RECORDING = (
+    BOOT.format(module="worker.recording", main="main_alone")
+    + _DIE_WITH_PARENT
+    + "main(channel, globals().pop('config'))\n"
 )
 
 
@@ -83,6 +89,13 @@ class Preloaded:
 
     load: str
     write: Callable[[Path], None]
+
+    @contextmanager
+    def written(self) -> Iterator[list[str]]:
+        """Give the function and a folder that its files are in, while this context lasts."""
+        with TemporaryDirectory() as folder:
+            self.write(Path(folder))
+            yield [self.load, folder]
 
 
 class WorkerProcess(ABC):
@@ -127,6 +140,21 @@ class Workers(ABC):
             forbidden: the functions that are taken away from it, at the latest when it is told so
                 with the file that it loads.
             sources: the files that it will get.
+
+        Raises:
+            BoundaryError: that wasn't possible.
+        """
+
+    @abstractmethod
+    def spawn_recording(
+        self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
+    ) -> WorkerProcess:
+        """Start a worker that carries out one order.
+
+        Args:
+            preloaded: what it has loaded; None for one that calls functions of the file.
+            forbidden: the functions that are taken away from it.
+            source: the file that it will get.
 
         Raises:
             BoundaryError: that wasn't possible.
@@ -209,14 +237,10 @@ class ForkedWorkers(Workers):
         _wait_until_ready(process, RESPONSE_SECONDS)
         return process
 
-    def spawn_preloaded(
-        self, preloaded: Preloaded, forbidden: tuple[str, ...], source: bytes
+    def spawn_recording(
+        self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
-        """Ask for a new worker that has some code loaded, and shares no memory.
-
-        Raises:
-            BoundaryError: that wasn't possible.
-        """
+        """Ask for a new worker that carries out one order."""
         server = self._server(_WorkerKind(forbidden, may_want_compiler(source), preloaded))
         ours, theirs = socket.socketpair()
         with theirs:
@@ -233,16 +257,14 @@ class ForkedWorkers(Workers):
 
     def _prepared(self, kind: _WorkerKind, origin: RequestChannel) -> RequestChannel:
         """Have a server fork another one, and wait until that has done what its kind takes."""
-        load = None if kind.forbidden or kind.preloaded is None else kind.preloaded
+        preloaded = None if kind.forbidden else kind.preloaded
         ours, theirs = message_pair()
-        with TemporaryDirectory() if load else nullcontext("") as folder:
-            if load:
-                load.write(Path(folder))
+        with preloaded.written() if preloaded else nullcontext() as load:
             request = {
                 "do": "prepare",
                 "forbidden": kind.forbidden,
                 "compiler": kind.compiler and kind.origin == _WorkerKind(),
-                "load": load and [load.load, folder],
+                "load": load,
             }
             with theirs:
                 origin.request(request, [theirs.fileno()])
@@ -300,13 +322,24 @@ class SpawnedWorkers(Workers):
         _wait_until_ready(process, START_SECONDS)
         return process
 
+    def spawn_recording(
+        self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
+    ) -> WorkerProcess:
+        """Start an interpreter, and wait until it has loaded torch and the tests."""
+        ours, theirs = socket.socketpair()
+        with preloaded.written() if preloaded else nullcontext() as load:
+            config = {"parent": os.getpid(), "forbidden": forbidden, "load": load}
+            process = _FreshWorker(boot(_BOOT_RECORDING, theirs, config), ours, None)
+            _wait_until_ready(process, START_SECONDS)
+        return process
+
     def close(self) -> None:
         """Do nothing: there is only the workers."""
 
 
 class _FreshWorker(WorkerProcess):
     def __init__(
-        self, process: subprocess.Popen[bytes], channel: socket.socket, memory: Memory
+        self, process: subprocess.Popen[bytes], channel: socket.socket, memory: Memory | None
     ) -> None:
         self._process = process
         self.pid = process.pid
@@ -315,7 +348,8 @@ class _FreshWorker(WorkerProcess):
 
     def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
-        self.memory.close()
+        if self.memory is not None:
+            self.memory.close()
         with suppress(subprocess.TimeoutExpired):
             return WorkerEnding(self._process.wait(grace))
         self._process.kill()

@@ -20,7 +20,7 @@ from grader.boundary.spawn import Preloaded
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CourseError
 from grader.intake.handed_in import StudentFile
-from grader.result import Isolation, Status
+from grader.result import Status
 from grader.run.encoding import BadRecord
 from grader.run.judging import Expectation, Went, expect, has_checks, verdict
 from grader.run.orders import LoadReport, files_of_half, order, write_files
@@ -34,7 +34,7 @@ _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
 class RecordedTests:
-    """The tests of problems that are written with `grader.run.checks`, in a sandbox.
+    """The tests of problems that are written with `grader.run.checks`.
 
     Args:
         tests: all tests; those of other problems are left alone.
@@ -59,7 +59,7 @@ class RecordedTests:
                 _LOAD, partial(write_files, files_of_half(problem, hidden=hidden))
             )
             for id, problem in problems.items()
-            if has_checks(problem) and boundary.level is Isolation.SANDBOX
+            if has_checks(problem)
             for hidden in (False, True)
         }
         self._expected: dict[tuple[CollectedTest, int], Expectation] = {}
@@ -161,6 +161,7 @@ class Recording:
         budget: how long it may take.
         found: for each test that ran how it ended, and its seconds.
         went: what workers say for the instructor, by the test's id.
+        messages: what workers sent, by the test's id; kept only for an instructor.
         tried: what the file tried while it was loaded, in sentences.
         cannot_load: how all tests end if the file can't be used.
         timeouts: how many tests did not come to an end.
@@ -172,6 +173,7 @@ class Recording:
     budget: SubmissionBudget
     found: dict[CollectedTest, tuple[Verdict, float]] = field(default_factory=dict)
     went: dict[str, Went] = field(default_factory=dict)
+    messages: dict[str, bytes] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
     cannot_load: Verdict | None = None
     timeouts: int = 0
@@ -212,6 +214,8 @@ class Recording:
                 quotes = self.tests.quotes_hidden or not test.hidden
                 found = verdict(test, expected, message, quotes=quotes)
                 self.went[test.id] = Went.read(message)
+                if self.tests.quotes_hidden:
+                    self.messages[test.id] = message
                 yield test, found, seconds
                 if found.status is Status.BAD_OUTPUT:
                     return

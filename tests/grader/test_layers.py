@@ -36,7 +36,7 @@ DO_WITHOUT_COURSE = {"gradebook", "reports"}
 
 WORKERS_SIDE = {"boundary/worker", "boundary/protocol", "boundary/frames"}
 WORKERS_SIDE |= {f"code/{name}" for name in ("compiled", "cost", "forbidden", "says_stub")}
-WORKERS_SIDE |= {f"code/{name}" for name in ("operands", "out_of_memory", "printed")}
+WORKERS_SIDE |= {f"code/{name}" for name in ("kept_memory", "operands", "out_of_memory", "printed")}
 WORKERS_SIDE |= {f"code/{name}" for name in ("returned", "tensors", "graded_alone")}
 """All that a process with a student's code in it may hold of the package."""
 

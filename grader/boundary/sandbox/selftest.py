@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
 
-from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
-from grader.boundary.recorder import SubmissionBudget
+from grader.boundary.recorder import Recorder, SubmissionBudget
 from grader.boundary.spawn import Workers
 from grader.errors import CannotLoad
 
@@ -107,14 +107,13 @@ def attack(workers: Workers) -> list[str]:
 
 
 def _attack(workers: Workers, secret: Path) -> list[str]:
-    budget = SubmissionBudget(_SECONDS, _SECONDS)
-    problem = RemoteProblem(LoadedFile(workers, _ATTACKS.encode(), (), budget))
+    source, targets = _ATTACKS.encode(), dict.fromkeys(_NAMES, str(secret))
+    targets["list_a_folder"] = str(secret.parent)
+    order = json.dumps([*targets.items()]).encode()
+    settings = {"forbidden": (), "capture": False}
+    process = workers.spawn_recording(None, (), source)
+    recorder = Recorder(process, SubmissionBudget(_SECONDS, _SECONDS), settings, source, order)
     try:
-        broken = []
-        for name in _NAMES:
-            target = str(secret.parent if name == "list_a_folder" else secret)
-            if getattr(problem, name)(target):
-                broken.append(name.replace("_", " "))
-        return broken
+        return [name.replace("_", " ") for name in targets if recorder.receive()[0]]
     finally:
-        problem.close()
+        recorder.close()

@@ -1,19 +1,29 @@
-"""A worker that holds a problem's tests and runs them on a student's file by itself."""
+"""A worker that holds a problem's tests and runs them on a student's file by itself.
+
+A prefork server forks it, or it is a fresh interpreter (`main_alone`).
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import pkgutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import torch
 
 from grader.boundary.frames import receive_frame, send_frame
-from grader.boundary.worker.removal import refuse_later
-from grader.boundary.worker.student_file import MODULE, Attempts, run_source
+from grader.boundary.worker.removal import close_roads, functions, operators, refuse_later, remove
+from grader.boundary.worker.student_file import MODULE, Attempts, hide_own_modules, run_source
+from grader.code.forbidden import without_compiler
+from grader.code.kept_memory import keep_memory
 from grader.code.printed import Printed
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
 _MOST_BYTES = 1 << 30
 _MOST_PRINTED = 20_000
 
@@ -64,3 +74,69 @@ def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None
     loaded = LoadedSource(module, error, attempts.found(), called, printed)
     for message in run_tests(order, loaded):
         send_frame(channel, message)
+
+
+def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
+    """Be such a worker in a fresh interpreter, where there is no prefork server.
+
+    Args:
+        channel: to the trusted process.
+        config: the `forbidden` functions, and what to `load`: a function and the folder to call it
+            with, or nothing.
+    """
+    prepare_torch()
+    run_tests = load_tests(*config["load"]) if config["load"] else call_functions
+    called: list[str] = []
+    remove(config["forbidden"], called)
+    hide_own_modules()
+    send_frame(channel, b"")
+    main(channel, called, run_tests)
+
+
+def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
+    """Call functions of a file, which needs no tests for that, and yield what each returns as text.
+
+    Args:
+        order: names of functions, each with an argument, as JSON.
+        loaded: the file.
+    """
+    if loaded.error is not None:
+        raise loaded.error
+    for name, argument in json.loads(order):
+        yield str(getattr(loaded.module, name)(argument)).encode()
+
+
+def load_tests(function: str, folder: str) -> RunOrder:
+    """Return what a function of this package returns; only while it loads is the package found."""
+    sys.path.insert(0, _ROOT)
+    try:
+        found: RunOrder = pkgutil.resolve_name(function)(folder)
+    finally:
+        del sys.path[0]
+    operators.cache_clear()
+    functions.cache_clear()
+    return found
+
+
+def prepare_torch() -> None:
+    """Do what torch does once per process: a worker would do it again, or could not any more."""
+    keep_memory()
+    torch.set_num_threads(1)
+    # A worker can't make threads, and torch would wait for them.
+    torch.set_num_threads = torch._C.set_num_threads = _ignore
+    without_compiler()
+    _use_torch()
+    close_roads()
+
+
+def _ignore(nthreads: int) -> None:
+    pass
+
+
+def _use_torch() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
+    output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
+    output.sum().backward()
+    torch.randn(2, generator=torch.Generator().manual_seed(0))
+    torch.vmap(torch.dot, in_dims=(None, 0))(x[0].detach(), x.detach())  # it registers some

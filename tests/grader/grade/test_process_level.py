@@ -1,0 +1,71 @@
+"""At the level `process` the same workers run tests, without confinement."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.boundary.boundary import Boundary
+from grader.boundary.starting import TemplateProcess
+from grader.course import Course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import Isolation, ProblemResult, Status
+from tests.lent import lent_boundary
+
+PASSED, FAILED, CRASH = Status.PASSED, Status.FAILED, Status.CRASH
+
+
+@pytest.fixture(scope="module")
+def unconfined() -> Iterator[Boundary]:
+    with Boundary(Isolation.PROCESS, call_seconds=60, capture=True) as boundary:
+        yield boundary
+
+
+def grade(course: Course, boundary: Boundary, source: bytes) -> ProblemResult:
+    problem = course.problems()[0]
+    grader = Grader(course, Settings(), boundary, [problem.id])
+    return grader.grade(Submission("ada", {problem.id: StudentFile(source)})).problems[0]
+
+
+@pytest.fixture
+def recorded_course(tmp_path: Path, new_recorded_course: Callable[[Path], Course]) -> Course:
+    return new_recorded_course(tmp_path / "course")
+
+
+@pytest.mark.slow
+def test_a_file_that_ends_its_process_costs_its_test_only(
+    recorded_course: Course, unconfined: Boundary
+) -> None:
+    source = b"import os\ndef double(x):\n    if len(x) == 2: os._exit(0)\n    return x + x\n"
+    result = grade(recorded_course, unconfined, source)
+    assert [test.status for test in result.tests] == [PASSED, CRASH, PASSED]
+
+
+@pytest.mark.slow
+def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Boundary) -> None:
+    source = b"import torch\ndef double(x): return x + x + 0 * torch.softmax(x, -1)\n"
+    result = grade(recorded_course, unconfined, source)
+    assert [test.status for test in result.tests] == [Status.FORBIDDEN] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+@pytest.mark.parametrize("right", [True, False])
+def test_each_test_ends_as_in_the_sandbox(
+    course: Course, origin: TemplateProcess, unconfined: Boundary, right: bool
+) -> None:
+    source = course.solution(course.problems()[0]).read_bytes()
+    source = source if right else source.replace(b"x - x.amax(dim, keepdim=True)", b"x")
+    with lent_boundary(origin, call_seconds=60) as boundary:
+        confined = endings(grade(course, boundary, source))
+    assert endings(grade(course, unconfined, source)) == confined
+    assert {status for _, status, _ in confined} == ({PASSED} if right else {PASSED, FAILED})
+
+
+def endings(result: ProblemResult) -> list[tuple[str, Status, str]]:
+    return [(test.id, test.status, test.message) for test in result.tests]
