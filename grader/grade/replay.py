@@ -56,11 +56,13 @@ class Rerun:
         tests: the results, case by case.
         tracebacks: where each test ended, by the test's id.
         printed: what the student's code printed.
+        checks: what the code and the reference gave to each check, by the test's id.
     """
 
     tests: list[TestResult]
     tracebacks: dict[str, str]
     printed: str
+    checks: dict[str, str] = field(default_factory=dict)
 
 
 def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
@@ -214,8 +216,9 @@ def _case(test: TestResult, found: Replay) -> Iterator[str]:
     if graded is not None and graded.status is not test.status:
         yield f"  It was {graded.status} when it was graded, after the tests before it."
     yield from _indented(test.message)
-    if test.id in found.rerun.tracebacks:
-        yield from ["", *_indented(found.rerun.tracebacks[test.id])]
+    for shown in (found.rerun.tracebacks, found.rerun.checks):
+        if shown.get(test.id):
+            yield from ["", *_indented(shown[test.id])]
 
 
 def _indented(text: str) -> Sequence[str]:

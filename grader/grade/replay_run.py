@@ -9,10 +9,11 @@ import torch
 
 from grader.course import SUBMISSION_FILE, Course, Problem
 from grader.grade.recorded import RecordedTests, Recording
+from grader.grade.records_shown import records_shown
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
 from grader.grade.submission import BY_RECORDS, TEST_SECONDS, Opened, boundary_for
-from grader.intake.handed_in import Submission
+from grader.intake.handed_in import StudentFile, Submission
 from grader.run.session import Session
 from grader.run.suite import Suite
 
@@ -51,6 +52,7 @@ def run_again(
             diagnose=False,
             on_exception=witness,
         )
+        checks: dict[str, str] = {}
         suite = Suite([problem], course.root, timeout=TEST_SECONDS)
         records = RecordedTests(suite.tests if BY_RECORDS else (), boundary, quotes_hidden=True)
         if records.has(problem):
@@ -58,13 +60,31 @@ def run_again(
             recording = records.run(session, problem, file, files.budget, test)
             witness.take(recording)
             boundary.printed.extend(session.printed[problem.id].values())
+            if recording.messages:
+                reference = StudentFile(course.solution(problem).read_bytes())
+                again = Session(files, hidden=True, seed=settings.seed, diagnose=False)
+                right = records.run(again, problem, reference, boundary.budget(), test)
+                checks = _checks(recording, right)
         else:
             try:
                 suite.run(session, tests=[test])
             finally:
                 files.close()
         tests = session.results[problem.id].tests
-        return Rerun(tests, witness.tracebacks, "".join(boundary.printed))
+        return Rerun(tests, witness.tracebacks, "".join(boundary.printed), checks)
+
+
+def _checks(student: Recording, reference: Recording) -> dict[str, str]:
+    """Return for each test, by its id, what both files gave to its checks."""
+    return {
+        test.id: records_shown(
+            student.tests.expected(test, student.session.seed),
+            student.messages[test.id],
+            reference.messages[test.id],
+        )
+        for test in student.found
+        if test.id in student.messages and test.id in reference.messages
+    }
 
 
 class _Witness:

@@ -297,6 +297,25 @@ def test_a_replay_shows_what_the_code_printed_and_where_it_ended(
     assert "test_doubling.py" in lines[0]
     assert lines[1].strip() == 'check(problem.double(x), solution.double(x), "double(x)")'
     assert lines[-1].strip() == "return x.no_such_name"
+    assert found.checks["test_hidden"].startswith("double(x): wrong\n  the code:      the test did")
+
+
+def test_a_replay_shows_what_the_code_and_the_reference_gave(
+    recorded_course: Course, origin: TemplateProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_run, "BY_RECORDS", True)
+    (problem,) = recorded_course.problems()
+    server = lent_prefork_server(origin)
+    submission = Submission("ada", {problem.id: StudentFile(b"def double(x): return 3 * x")})
+    given = submission, problem, "test_doubles", recorded_course, Settings()
+    found = replay_run.run_again(server, *given)
+    assert found.checks["test_doubles[2]"].splitlines() == [
+        "double(x): wrong",
+        "  the code:      a Tensor of shape (2,), float32",
+        "                 [3. 3.]",
+        "  the reference: a Tensor of shape (2,), float32",
+        "                 [2. 2.]",
+    ]
 
 
 def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:

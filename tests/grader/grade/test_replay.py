@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,12 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.slow
-def test_everything_is_shown(graded: Path, small_course: Course) -> None:
+def test_everything_is_shown(
+    graded: Path, new_recorded_course: Callable[[Path], Course], tmp_path: Path
+) -> None:
+    course = new_recorded_course(tmp_path / "recorded")
     path, settings = graded / "class/ada", Settings(call_seconds=60, isolation="process")
-    found = replay(path, "test_hidden", small_course, settings, graded / "out")
+    found = replay(path, "test_hidden", course, settings, graded / "out")
     text = report(found)
     assert "test_hidden: error" in text
     assert 'check(problem.double(x), solution.double(x), "double(x)")' in found.source
@@ -67,6 +71,8 @@ def test_everything_is_shown(graded: Path, small_course: Course) -> None:
     assert "test_doubling.py" in found.rerun.tracebacks["test_hidden"]
     assert "while it is imported" in text
     assert "asked for" in text
+    assert "double(x): wrong" in text
+    assert "the reference: a Tensor of shape (3,), float32" in text
     assert "\x1b" not in text
     assert not found.notes
 

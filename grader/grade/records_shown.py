@@ -1,0 +1,120 @@
+"""Shows the record of a test beside the reference's, for the instructor who replays the test."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+from torch import Tensor
+
+from grader.code.tensors import dtype_name, entries
+from grader.errors import Mismatch
+from grader.run.checks import Expected, judge_value
+from grader.run.compare import kind
+from grader.run.encoding import BadRecord, Decoder
+from grader.run.judging import Expectation
+
+_MOST_CHARACTERS = 600
+_MOST_CHECKS = 40
+
+
+def records_shown(expected: Expectation, student: bytes, reference: bytes) -> str:
+    """Return for each check of a test its call and both values, up to the first wrong one.
+
+    Args:
+        expected: how the values of a worker are judged.
+        student: the message of a worker with the student's file, which may be anything.
+        reference: the message of a worker with the reference.
+    """
+    theirs, right = _RecordReader(student), _RecordReader(reference)
+    lines: list[str] = []
+    for number, check in enumerate(expected.checks):
+        if number == _MOST_CHECKS:
+            lines.append(f"and {len(expected.checks) - number} more")
+            break
+        found, wanted = theirs.value(check), right.value(check)
+        if check.is_claim:
+            continue
+        is_right = _is_right(check, found)
+        lines += [f"{check.call}: {'right' if is_right else 'wrong'}", *_both(found, wanted)]
+        if not is_right:
+            break
+    return "\n".join(lines)
+
+
+class _Missing:
+    """Stands in for the value of a check that a record does not have.
+
+    Args:
+        reason: why it is not there.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class _RecordReader:
+    """Reads the values of a message, which may be anything, in the order of the checks."""
+
+    def __init__(self, message: bytes) -> None:
+        self._left: list[Any] = []
+        try:
+            self._decoder = Decoder(message)
+            self._left = [*self._decoder.content[1]]
+        except (BadRecord, IndexError, KeyError, TypeError):
+            pass
+
+    def value(self, check: Expected) -> Any:
+        """Return the value of the next check."""
+        match self._left[:1]:
+            case [[str(block)]] if block == check.block:
+                return _Missing("left out: the code is slow")
+            case [[str(block)]]:
+                del self._left[0]
+                return self.value(check)
+            case [[str(call), value]] if call == check.call:
+                del self._left[0]
+                try:
+                    return self._decoder.decode(value)
+                except BadRecord:
+                    return _Missing("cannot be read")
+        return _Missing("the test did not get to this call")
+
+
+def _is_right(check: Expected, found: Any) -> bool:
+    if isinstance(found, _Missing):
+        return found.reason.startswith("left out")
+    try:
+        judge_value(check.judge, found, check.call)
+    except Mismatch:
+        return False
+    return True
+
+
+def _both(found: Any, wanted: Any) -> Iterator[str]:
+    yield from _labelled("the code:      ", found)
+    yield from _labelled("the reference: ", wanted)
+
+
+def _labelled(label: str, value: Any) -> Iterator[str]:
+    first, *rest = _text(value).splitlines() or [""]
+    yield f"  {label}{first}"
+    yield from textwrap.indent("\n".join(rest), " " * (len(label) + 2)).splitlines()
+
+
+def _text(value: Any) -> str:
+    """Return a value as text that is not too long."""
+    match value:
+        case _Missing():
+            return value.reason
+        case Tensor() | numpy.ndarray():
+            text = f"{kind(value)} of shape {tuple(value.shape)}, {dtype_name(value)}"
+            if not (isinstance(value, Tensor) and value.is_meta):
+                text += f"\n{numpy.array2string(entries(value), threshold=60, edgeitems=2)}"
+        case None | bool() | int() | float() | str() | list() | tuple() | dict():
+            text = repr(value)
+        case _:
+            text = kind(value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} ..."
