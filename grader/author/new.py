@@ -60,7 +60,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
         "id": id,
         "number": id[:2],
         "title": " ".join(words).capitalize(),
-        "function": "_".join(words),
+        "function": _function(id),
         "part": chosen.id,
         "part_line": f"Part {chosen.id} · " if chosen.optional else "",
         **_VALUES[manifest.values],
@@ -80,14 +80,26 @@ def _require_free(course: Course, problem: Problem) -> None:
     for other in course.manifest.problems:
         if other.id[:2] == problem.id[:2]:
             raise UsageError(f"There is a problem {other.id[:2]} already: {other.id}.")
-    for folder in (problem.folder, course.solution(problem).parent):
-        if folder.exists():
-            raise UsageError(f"{folder} is there already.")
+    for path in (problem.folder, course.solution(problem).parent, _oracles(problem)):
+        if path.exists():
+            raise UsageError(f"{path} is there already.")
+
+
+def _oracles(problem: Problem) -> Path:
+    return problem.folder.parent / "shared/oracles" / f"{_function(problem.id)}.py"
+
+
+def _function(id: str) -> str:
+    return "_".join(id[3:].split("-"))
 
 
 def _files(course: Course, problem: Problem) -> Iterator[tuple[Path, str]]:
     """Give the files of a new problem, and of which template each is made."""
-    solution = course.solution(problem)
+    solution, oracles = course.solution(problem), _oracles(problem)
+    yield oracles, "oracles.py"
+    for folder in (oracles.parent, oracles.parent.parent):
+        if not (folder / "__init__.py").exists():
+            yield folder / "__init__.py", "package.py"
     yield problem.folder / "README.md", "README.md"
     yield problem.folder / SUBMISSION_FILE, "problem.py"
     yield problem.test_file, "test.py"

@@ -65,11 +65,20 @@ def test_a_student_meets_it(run: Run) -> None:
 @pytest.mark.slow
 def test_a_long_name_is_written_as_the_linter_wants_it(small_course: Course) -> None:
     problem = new_problem(small_course, "12-rotary-position-embedding")
-    folders = [problem.folder, small_course.solution(problem).parent]
+    oracles = problem.folder.parent / "shared"
+    folders = [problem.folder, oracles, small_course.solution(problem).parent]
     for command in ("check --select E501", "format --check"):
         ruff = [sys.executable, "-m", "ruff", *command.split(), "--line-length", "100"]
         done = subprocess.run([*ruff, *folders], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+
+
+def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
+    oracles = new_problem(small_course, "12-sum").folder.parent / "shared/oracles/sum.py"
+    before = oracles.read_bytes()
+    with pytest.raises(UsageError, match="sum.py is there already"):
+        new_problem(small_course, "13-sum")
+    assert oracles.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What several files of the course need."""
