@@ -243,6 +243,12 @@ def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
     return data.decode(encoding, errors), encoding
 
 
+def separator_in(text: str) -> str:
+    """Return what stands between the cells of a CSV file, by its first line that says something."""
+    first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
+    return max(SEPARATORS, key=first.count)
+
+
 def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]]]:
     """Return the lines of a CSV file of any spreadsheet with their numbers, without empty ones.
 
@@ -255,9 +261,8 @@ def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]
     """
     try:
         text, _ = decoded_csv(path.read_bytes())
-        first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
-        mark = max(SEPARATORS, key=first.count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        lines = io.StringIO(text, newline="")
+        reader = csv.reader(lines, delimiter=separator_in(text), strict=True)
         rows = [(reader.line_num, cells) for cells in reader]
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None

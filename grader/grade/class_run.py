@@ -18,7 +18,12 @@ from grader.grade.provenance import grader_sha256
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.grade.words import Words
-from grader.gradebook.adjusting import adjusted, match_roster, of_earlier_files
+from grader.gradebook.adjusting import (
+    adjusted,
+    lower_than_before,
+    match_roster,
+    of_earlier_files,
+)
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.intake.handed_in import Submission
 from grader.reports.class_table import RunSummary
@@ -136,6 +141,7 @@ def grade_class(
             asked=[
                 *perhaps_the_same(rows, ready.rows_of(same), ready.people, book.roster),
                 *of_earlier_files(rows, rows_before, book, same.also),
+                *lower_than_before(rows, rows_before, book, same.also),
             ],
         )
         reports = ClassReports(rows, course, part)

@@ -9,14 +9,20 @@ from typing import TypeVar
 
 from grader.errors import UsageError
 from grader.gradebook import corrections, criteria, late_policy
-from grader.gradebook.corrections import Correction, Followed, follow, read_corrections
+from grader.gradebook.corrections import (
+    Correction,
+    Followed,
+    correction_line,
+    follow,
+    read_corrections,
+)
 from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import NO_POLICY, Extensions, LatePolicy, read_late_policy
 from grader.gradebook.lines import EVERYBODY, BookLine
 from grader.gradebook.roster import Known, Matched
 from grader.gradebook.who_is_meant import NO_ALIASES, Aliases, NotOne, People, nearly
-from grader.result import ProblemResult, Status, SubmissionResult, total
+from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 from grader.text import counted, quoted
 
 LineOfBook = TypeVar("LineOfBook", bound=BookLine)
@@ -154,6 +160,46 @@ def _handed_in_anew(
     """Return the problems for which there was another file before, or none that could be read."""
     old = {problem.id: problem.sha256 for problem in before.problems} if before else {}
     return [p for p in result.problems if p.sha256 and old.get(p.id, p.sha256) != p.sha256]
+
+
+def lower_than_before(
+    results: Iterable[SubmissionResult],
+    before: Mapping[str, SubmissionResult],
+    book: GradebookFolder,
+    also: Aliases = NO_ALIASES,
+) -> list[str]:
+    """Return each mark that is lower than an earlier one in time, and the line that keeps that.
+
+    Args:
+        results: of the whole class, adjusted.
+        before: the results of the last run, by submission.
+        book: the instructor's own files.
+        also: by the name of a submission, what else its person is called.
+
+    Raises:
+        UsageError: a file of the book can't be read.
+    """
+    results = list(results)
+    late = {(row.submission, p.id) for row, p in late_ones(before.values(), book, also)}
+    path = book.path(corrections.FILE)
+    told = []
+    for result in results:
+        old = before.get(result.submission)
+        earlier = {problem.id: problem for problem in old.problems} if old else {}
+        for new in result.problems:
+            kept = earlier.get(new.id, new)
+            is_late = (result.submission, new.id) in late
+            if kept.sha256 != new.sha256 and kept.points > new.points and not is_late:
+                points = shown(kept.points)
+                told += [
+                    f"{result.shown_name}: {new.id} has {shown(new.points)} points now, and the "
+                    f"earlier file, which was in time, had {points}. To keep that mark, put this "
+                    f"line into {path}:",
+                    correction_line(
+                        path, result.who, new.id[:2], kept.points, "The earlier file counts."
+                    ),
+                ]
+    return told
 
 
 def late_ones(

@@ -9,17 +9,22 @@ A line that matches nothing ends the run before it grades, with the line that wo
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.files import column_names, decoded_csv, read_rows, separator_in
 from grader.gradebook.lines import BookLine, read_lines, read_points
 from grader.result import Adjustment, ProblemResult, shown, total
+from grader.text import cell
 
 FILE = "corrections.csv"
 LEAVE_OUT = "leave out"
 
 _NEEDED = ("submission", "problem", "mark", "reason")
+_COLUMNS = ("submission", "problem", "test", "mark", "reason")
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,26 @@ def read_corrections(path: Path) -> list[Correction]:
         UsageError: the file can't be read, or lines in it can't be understood.
     """
     return read_lines(path, _NEEDED, _correction)
+
+
+def correction_line(path: Path, submission: str, problem: str, mark: float, reason: str) -> str:
+    """Return the line that gives a mark for a whole problem, as it would stand in a file.
+
+    Args:
+        path: the file; if there is none, the line is for one with the usual columns.
+        submission: an identity.
+        problem: an id or its number.
+        mark: the mark.
+        reason: the sentence that student and instructor read.
+    """
+    text = decoded_csv(path.read_bytes())[0] if path.exists() else ""
+    columns = column_names(read_rows(path)) if text else _COLUMNS
+    said = {"submission": cell(submission), "problem": problem, "reason": reason}
+    row = said | {"mark": shown(mark)}
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter=separator_in(text), lineterminator="")
+    writer.writerow([row.get(name, "") for name in columns])
+    return written.getvalue()
 
 
 def _correction(line: int, row: dict[str, str]) -> Correction:

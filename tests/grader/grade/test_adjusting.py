@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,13 @@ import pytest
 from grader.errors import UsageError
 from grader.grade import class_run
 from grader.grade.previous import load_previous
-from grader.gradebook.folder import open_gradebook_folder
+from grader.gradebook.adjusting import lower_than_before
+from grader.gradebook.folder import GradebookFolder, open_gradebook_folder
 from grader.reports.class_table import about_book, about_run
+from grader.result import ProblemResult, Status
+from tests.results import doubles, result_of
 
+DUE = "share = 0.1\n[deadlines]\n01 = 2026-10-24T12:00:00Z\n"
 HEADER = "submission,problem,test,mark,reason\n"
 
 
@@ -219,3 +224,40 @@ def test_the_page_opens_with_what_is_new(school: Any) -> None:
     assert "eve</bdi>" in news
     school.grade()
     assert "No mark changed." in (school.out / "index.html").read_text()
+
+
+@pytest.mark.parametrize("head", ["", HEADER, "Mark;Reason;Problem;Submission\n"])
+def test_a_lower_mark_than_an_earlier_one_in_time_comes_with_the_line_that_keeps_it(
+    school: Any, head: str
+) -> None:
+    school.hand_in("bob", school.right)
+    school.grade()
+    if head:
+        school.write_book("corrections.csv", head)
+    school.hand_in("bob", school.wrong)
+    told = about_run(school.grade())
+    (at,) = [n for n, text in enumerate(told) if "the earlier file, which was in time" in text]
+    assert "bob: 01-doubling has 0 points now" in told[at]
+    assert school.gradebook()["bob"] == "0"
+    school.write_book("corrections.csv", f"{head or HEADER}{told[at + 1]}\n")
+    assert not any("in time" in text for text in about_run(school.grade()))
+    assert school.gradebook()["bob"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "policy", "asked"),
+    [
+        ({"late": True}, "", False),
+        ({}, "", True),
+        ({"handed_in": "2026-10-24T13:00:00Z"}, DUE, False),
+        ({"handed_in": "2026-10-24T13:00:00Z"}, f'{DUE}[extensions]\nbob = "2 hours"\n', True),
+    ],
+)
+def test_an_earlier_mark_of_a_late_file_is_not_kept(
+    tmp_path: Path, earlier: dict[str, Any], policy: str, asked: bool
+) -> None:
+    (tmp_path / "late.toml").write_text(policy or "flagged = 0\n")
+    old = result_of("bob", ProblemResult("01-doubling", "abc", [doubles()], **earlier))
+    new = result_of("bob", ProblemResult("01-doubling", "abd", [doubles(Status.FAILED)]))
+    told = lower_than_before([new], {"bob": old}, GradebookFolder(tmp_path))
+    assert bool(told) is asked
