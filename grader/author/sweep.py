@@ -17,20 +17,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from grader.author.running import several
 from grader.boundary.boundary import Boundary
-from grader.boundary.proxy.caller import RemoteProblem
 from grader.boundary.starting import BoundaryError
 from grader.code import forbidden as watching
-from grader.code.forbidden import ForbiddenCall
 from grader.course import Course, Problem
+from grader.errors import CannotLoad
 from grader.files import sha256_of, write_whole
 
 _SWEPT = Path(__file__).with_name("swept.py")
@@ -130,7 +130,8 @@ def left_open(
         wanted: which names of torch to call.
         share: which of these.
     """
-    names = [name for name in boundary.open(_SOURCE).names() if wanted(name)][share]
+    (every_name,) = _called(boundary, [("names",)])
+    names = [name for name in every_name if wanted(name)][share]
     free = answering(boundary, names)
     found = {}
     for forbidden in sets:
@@ -158,28 +159,31 @@ def answering(
         forbidden: functions that are taken away.
         watched: functions that are watched as in a student's own run.
     """
-
-    def opened() -> RemoteProblem:
-        problem = boundary.open(_SOURCE, forbidden)
-        if watched:
-            problem.watch(_GUARD, list(watched))
-        return problem
-
-    found, problem = {}, opened()
-    for name in names:
-        try:
-            with suppress(ForbiddenCall):
-                problem.look(name)
-            ways = problem.last()
-        except BoundaryError:
-            raise
-        except Exception:  # it crashed, did not end, or harmed what it ran in
-            problem.close()
-            ways, problem = [], opened()
-        if ways:
-            found[name] = ways
-    problem.close()
+    found, left = {}, [*names]
+    while left:
+        watch = ("watch", _GUARD, watched)
+        answers = _called(boundary, [watch, *(("look", name) for name in left)], forbidden)
+        next(answers)
+        with suppress(CannotLoad):  # one crashed or did not end
+            while left:
+                name = left.pop(0)
+                if ways := next(answers):
+                    found[name] = ways
+        answers.close()
     return found
+
+
+def _called(
+    boundary: Boundary, calls: Iterable[tuple[Any, ...]], forbidden: tuple[str, ...] = ()
+) -> Generator[Any]:
+    """Yield what functions of `swept.py` return in a worker; each call has a name and arguments."""
+    order, budget = json.dumps([*calls]).encode(), boundary.budget()
+    recorder = boundary.record(None, order, _SOURCE, forbidden, budget)
+    try:
+        for _ in json.loads(order):
+            yield json.loads(recorder.receive()[0])
+    finally:
+        recorder.close()
 
 
 def _of(ways: list[str], forbidden: tuple[str, ...]) -> list[str]:

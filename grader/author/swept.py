@@ -174,18 +174,10 @@ def _find(path: str) -> Any:
     return found
 
 
-LAST: list[list[str]] = [[]]
-"""What the last look found. A call that is forbidden takes its answer's place."""
-
-
-def last() -> list[str]:
-    """Return what the last look found."""
-    return LAST[0]
-
-
-def look(name: str) -> None:
-    """Call something in all ways, and keep what it answers as, each as "forbidden=how"."""
-    LAST[0] = []
+def look(name: str) -> list[str]:
+    """Call something in all ways, and return what it answers as, each as "forbidden=how"."""
+    torch.set_grad_enabled(True)  # what was called before may have changed that
+    torch.set_default_dtype(torch.float32)
     thing = _find(name)
     found = set(_ways(thing, calls))
     if isinstance(thing, type) and thing.__module__ != "torch" and not issubclass(thing, Tensor):
@@ -193,7 +185,7 @@ def look(name: str) -> None:
             found.update(_ways(thing.apply, calls, ".apply"))
         for arguments in MADE_WITH[: -1 if issubclass(thing, nn.Module) else None]:
             found.update(_ways_of_object(thing, arguments))
-    LAST[0] = sorted(found)
+    return sorted(found)
 
 
 def _ways_of_object(made_of: Any, arguments: tuple[Any, ...]) -> Iterator[str]:

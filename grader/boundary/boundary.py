@@ -134,7 +134,7 @@ class Boundary:
 
     def record(
         self,
-        preloaded: Preloaded,
+        preloaded: Preloaded | None,
         order: bytes,
         source: bytes,
         forbidden: tuple[str, ...],
@@ -143,8 +143,9 @@ class Boundary:
         """Have a new worker run tests on a file, and return the connection that brings messages.
 
         Args:
-            preloaded: what the worker has loaded already; it knows the tests.
-            order: which tests to run.
+            preloaded: what the worker has loaded already; it knows the tests. Without it, the
+                worker calls functions of the file.
+            order: which tests to run, or which functions to call.
             source: the file.
             forbidden: the functions that it may not call.
             budget: how long it may take.

@@ -114,6 +114,6 @@ def _attack(workers: Workers, secret: Path) -> list[str]:
     process = workers.spawn_recording(None, (), source)
     recorder = Recorder(process, SubmissionBudget(_SECONDS, _SECONDS), settings, source, order)
     try:
-        return [name.replace("_", " ") for name in targets if recorder.receive()[0]]
+        return [name.replace("_", " ") for name in targets if json.loads(recorder.receive()[0])]
     finally:
         recorder.close()

@@ -94,16 +94,16 @@ def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
 
 
 def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
-    """Call functions of a file, which needs no tests for that, and yield what each returns as text.
+    """Call functions of a file, which needs no tests for that, and yield what each returns as JSON.
 
     Args:
-        order: names of functions, each with an argument, as JSON.
+        order: as JSON, lists of a function's name and its arguments.
         loaded: the file.
     """
     if loaded.error is not None:
         raise loaded.error
-    for name, argument in json.loads(order):
-        yield str(getattr(loaded.module, name)(argument)).encode()
+    for name, *arguments in json.loads(order):
+        yield json.dumps(getattr(loaded.module, name)(*arguments)).encode()
 
 
 def load_tests(function: str, folder: str) -> RunOrder:
