@@ -8,6 +8,7 @@ Whether it changed tensors that it was given isn't asked: they lie in shared mem
 these it tells which hold other things than before.
 
 - `serving` shows it from top to bottom: it receives a request, runs the student's code, responds
+- `recording` holds a problem's tests and runs them by itself, beside the student's code
 - `student_file` runs the student's file, and notes what it tries
 - `objects` describes and updates the modules and objects that the trusted side knows
 - `exceptions` describes what was raised
