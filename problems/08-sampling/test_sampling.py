@@ -88,6 +88,21 @@ def check_kept(actual, logits, expected, call):
     check_that(actual, oracles.keeps, call, logits, expected)
 
 
+def check_call(problem, name, logits, amount, what=""):
+    """Compare what a function makes of logits and one number with the definition.
+
+    Args:
+        problem: the student's code.
+        name: the function, such as keep_top_k.
+        logits: its first argument, of which it gets a copy.
+        amount: its second argument.
+        what: what is special about the logits; by default their shape.
+    """
+    call = f"{name}(logits, {amount}) with {what or f'logits of shape {tuple(logits.shape)}'}"
+    expected = getattr(oracles, name)(logits, amount)
+    check_kept(getattr(problem, name)(logits.clone(), amount), logits, expected, call)
+
+
 def check_slopes(actual, logits, kept, upstream, call):
     """Compare the gradients of a filter where it keeps tokens; elsewhere they may be anything."""
     found = gradients(actual, {"logits": logits}, upstream, call)["logits"]
@@ -153,10 +168,7 @@ def test_temperature_in_numbers(problem):
 def test_temperature_of_any_shape(problem, rng, shape):
     """apply_temperature takes logits of any shape, and temperatures far from 1"""
     for temperature in (1, 0.7, 3, 1e-3, 1e4):
-        logits = rng.normal(*shape)
-        expected = oracles.apply_temperature(logits, temperature)
-        call = f"apply_temperature(logits, {temperature}) with logits of shape {shape}"
-        check(problem.apply_temperature(logits.clone(), temperature), expected, call)
+        check_call(problem, "apply_temperature", rng.normal(*shape), temperature)
 
 
 @pytest.mark.points(0.25)
@@ -184,12 +196,8 @@ def test_top_k_of_any_shape(problem, rng, shape):
     """keep_top_k treats each row by itself, whatever the shape, for every k"""
     for k in range(1, shape[-1] + 3):
         logits = rng.normal(*shape) + 5 * rng.normal(*shape[:-1], 1)
-        call = f"keep_top_k(logits, {k}) with logits of shape {shape}"
-        expected = oracles.keep_top_k(logits, k)
-        check_kept(problem.keep_top_k(logits.clone(), k), logits, expected, call)
-        lone = logits[..., :1].clone()
-        call = f"keep_top_k(logits, {k}) with logits of shape {tuple(lone.shape)}"
-        check_kept(problem.keep_top_k(lone.clone(), k), lone, oracles.keep_top_k(lone, k), call)
+        check_call(problem, "keep_top_k", logits, k)
+        check_call(problem, "keep_top_k", logits[..., :1], k)
 
 
 @pytest.mark.points(0.25)
@@ -198,9 +206,7 @@ def test_top_k_keeps_ties(problem):
     rows = [[2.0, 5.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 3.0, 3.0], [0.0, 1.0, 0.0, 1.0, -1.0]]
     logits = torch.tensor(rows)
     for k in range(1, 7):
-        expected = oracles.keep_top_k(logits, k)
-        call = f"keep_top_k(logits, {k}) with ties"
-        check_kept(problem.keep_top_k(logits.clone(), k), logits, expected, call)
+        check_call(problem, "keep_top_k", logits, k, "ties")
 
 
 @pytest.mark.points(0.25)
@@ -229,12 +235,8 @@ def test_top_p_of_any_shape(problem, rng, shape):
     """keep_top_p treats each row by itself, whatever the shape, for every p"""
     for p in (0.02, 0.3, 0.5, 0.8, 0.9, 0.97, 1.0):
         logits = clear_logits(rng, *shape, p=p)
-        call = f"keep_top_p(logits, {p}) with logits of shape {shape}"
-        expected = oracles.keep_top_p(logits, p)
-        check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
-        lone = logits[..., :1].clone()
-        call = f"keep_top_p(logits, {p}) with logits of shape {tuple(lone.shape)}"
-        check_kept(problem.keep_top_p(lone.clone(), p), lone, oracles.keep_top_p(lone, p), call)
+        check_call(problem, "keep_top_p", logits, p)
+        check_call(problem, "keep_top_p", logits[..., :1], p)
 
 
 @pytest.mark.points(0.25)
@@ -245,9 +247,7 @@ def test_top_p_of_one_keeps_all(problem, rng):
     many = 3 * rng.normal(8, 1000)
     for logits, what in [(unlikely, "one likely token of four in each row"), (many, "1000 tokens")]:
         for p in (1.0, 1):
-            call = f"keep_top_p(logits, {p}) with {what}"
-            expected = oracles.keep_top_p(logits, p)
-            check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
+            check_call(problem, "keep_top_p", logits, p, what)
 
 
 @pytest.mark.points(0.25)
@@ -264,18 +264,13 @@ def test_impossible_p_is_refused(problem, p):
 def test_minus_infinity_stays(problem):
     """An entry that is -inf stays -inf in all three functions, and the others are treated right"""
     rows = [[1.0, -INF, 3.0, 2.0, -INF], [-INF, -INF, -INF, 0.5, -INF]]
-    logits = torch.tensor(rows)
-    expected = oracles.apply_temperature(logits, 0.5)
-    actual = problem.apply_temperature(logits.clone(), 0.5)
-    check(actual, expected, f"apply_temperature({rows}, 0.5)")
-    for k in (1, 2, 3, 4, 9):
-        expected = oracles.keep_top_k(logits, k)
-        actual = problem.keep_top_k(logits.clone(), k)
-        check_kept(actual, logits, expected, f"keep_top_k({rows}, {k})")
-    for p in (0.3, 0.8, 0.95, 1):
-        expected = oracles.keep_top_p(logits, p)
-        actual = problem.keep_top_p(logits.clone(), p)
-        check_kept(actual, logits, expected, f"keep_top_p({rows}, {p})")
+    for name, amounts in [
+        ("apply_temperature", [0.5]),
+        ("keep_top_k", [1, 2, 3, 4, 9]),
+        ("keep_top_p", [0.3, 0.8, 0.95, 1]),
+    ]:
+        for amount in amounts:
+            check_call(problem, name, torch.tensor(rows), amount, f"logits = {rows}")
 
 
 # sample
@@ -335,12 +330,9 @@ def test_each_row_has_its_own_draw(problem):
         check_drawn(tokens, row, (1200,), "sample(logits)")
     torch.default_generator.manual_seed(11)
     drawn = problem.sample(torch.tensor(LOGITS).repeat(4, 1200, 1))
-    drawn, right = (
-        check_tokens(drawn, (4, 1200), 5, "sample(logits)"),
-        oracles.probabilities(LOGITS),
-    )
-    call = f"sample(logits) of {LOGITS}"
-    check_that(drawn, oracles.has_own_draws, call, (4, 1200), right)
+    drawn = check_tokens(drawn, (4, 1200), 5, "sample(logits)")
+    call, probabilities = f"sample(logits) of {LOGITS}", oracles.probabilities(LOGITS)
+    check_that(drawn, oracles.has_own_draws, call, (4, 1200), probabilities)
 
 
 @pytest.mark.points(0.5)
@@ -449,17 +441,11 @@ def test_large_logits(problem, rng):
     shift = torch.tensor([[2000.0], [-2000.0], [0.0]])
     for p in (0.4, 0.9):
         logits = clear_logits(rng, 3, 6, p=p) + shift
-        call = f"keep_top_p(logits, {p}) with rows near 2000, -2000 and 0"
-        expected = oracles.keep_top_p(logits, p)
-        check_kept(problem.keep_top_p(logits.clone(), p), logits, expected, call)
+        check_call(problem, "keep_top_p", logits, p, "rows near 2000, -2000 and 0")
     logits = rng.normal(3, 6) + shift
-    call = "keep_top_k(logits, 2) with rows near 2000, -2000 and 0"
-    expected = oracles.keep_top_k(logits, 2)
-    check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
+    check_call(problem, "keep_top_k", logits, 2, "rows near 2000, -2000 and 0")
     logits = torch.tensor([[-300.0, 0.0, -400.0, -200.0], [600.0, 150.0, 300.0, 900.0]])
-    call = "keep_top_k(logits, 2) with logits in a row that are hundreds apart"
-    expected = oracles.keep_top_k(logits, 2)
-    check_kept(problem.keep_top_k(logits.clone(), 2), logits, expected, call)
+    check_call(problem, "keep_top_k", logits, 2, "logits in a row that are hundreds apart")
     row = [2001.0, 2003.0, 2000.0, 2002.0, 2003.5]
     check_distribution(problem, row, (1000,), top_p=0.95)
     row = [logit - 4004 for logit in row]
@@ -495,17 +481,15 @@ def test_dtype_is_kept(problem, rng):
         logits = clear_logits(rng, 3, 5, p=0.7, dtype=dtype)
         logits = logits + torch.tensor([[0.3], [1 / 3], [-0.7]], dtype=dtype)
         name = str(dtype).removeprefix("torch.")
-        expected = oracles.apply_temperature(logits, 0.7)
-        call = f"apply_temperature(logits, 0.7) in {name}"
-        actual = problem.apply_temperature(logits.clone(), 0.7)
-        check(actual, expected, call, all_digits=True)
-        expected = oracles.keep_top_k(logits, 3)
-        call = f"keep_top_k(logits, 3) in {name}"
-        check(problem.keep_top_k(logits.clone(), 3), expected, call, all_digits=True)
-        for p in (0.7, 1.0):
-            expected = oracles.keep_top_p(logits, p)
-            call = f"keep_top_p(logits, {p}) in {name}"
-            check(problem.keep_top_p(logits.clone(), p), expected, call, all_digits=True)
+        for function, amount in [
+            ("apply_temperature", 0.7),
+            ("keep_top_k", 3),
+            ("keep_top_p", 0.7),
+            ("keep_top_p", 1.0),
+        ]:
+            expected = getattr(oracles, function)(logits, amount)
+            actual = getattr(problem, function)(logits.clone(), amount)
+            check(actual, expected, f"{function}(logits, {amount}) in {name}", all_digits=True)
         several = {"temperature": 0}, {"temperature": 0.9, "top_k": 4, "top_p": 0.9}
         found = draws(problem, rng, [(logits, options) for options in several])
         for drawn, options in zip(found, several, strict=True):
@@ -546,14 +530,11 @@ def test_nothing_is_remembered(problem, rng):
     kept = []
     for number, (shape, k, p) in enumerate([((2, 5), 2, 0.5), ((2, 5), 3, 0.8), ((7,), 4, 0.3)], 1):
         logits = clear_logits(rng, *shape, p=p)
-        for name, size in [("keep_top_k", k), ("keep_top_p", p)]:
-            call, expected = f"{name}(logits, {size})", getattr(oracles, name)(logits, size)
-            actual = getattr(problem, name)(logits.clone(), size)
+        for name, amount in {"keep_top_k": k, "keep_top_p": p, "apply_temperature": p}.items():
+            call, expected = f"{name}(logits, {amount})", getattr(oracles, name)(logits, amount)
+            actual = getattr(problem, name)(logits.clone(), amount)
             check_kept(actual, logits, expected, f"{call}, call number {number}")
             kept.append((actual, expected, f"{call}, looked at after other calls"))
-        expected = oracles.apply_temperature(logits, p)
-        actual = problem.apply_temperature(logits.clone(), p)
-        check(actual, expected, f"apply_temperature(logits, {p}), call number {number}")
         call = "sample(logits, temperature=0), after other calls"
         (drawn,) = draws(problem, rng, [(logits, {"temperature": 0})])
         check(whole(drawn), oracles.first_largest(logits), call)
@@ -561,19 +542,23 @@ def test_nothing_is_remembered(problem, rng):
         check(actual, expected, call)
 
 
+FUNCTIONS = [
+    ("apply_temperature", "temperature", 0.6),
+    ("keep_top_k", "k", 2),
+    ("keep_top_p", "p", 0.6),
+]
+"""The functions from logits to logits, with the name of the second argument and a value of it."""
+
+
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
     """All arguments can be given by name or by position, in the order of the docstrings"""
     logits = clear_logits(rng, 2, 5, p=0.6)
-    expected = oracles.apply_temperature(logits, 2)
-    call = "apply_temperature(temperature=2, logits=logits)"
-    check(problem.apply_temperature(temperature=2, logits=logits.clone()), expected, call)
-    expected = oracles.keep_top_k(logits, 2)
-    call = "keep_top_k(k=2, logits=logits)"
-    check(problem.keep_top_k(k=2, logits=logits.clone()), expected, call)
-    expected = oracles.keep_top_p(logits, 0.6)
-    call = "keep_top_p(p=0.6, logits=logits)"
-    check(problem.keep_top_p(p=0.6, logits=logits.clone()), expected, call)
+    for name, argument, amount in FUNCTIONS:
+        call = f"{name}({argument}={amount}, logits=logits)"
+        expected = getattr(oracles, name)(logits, amount)
+        actual = getattr(problem, name)(**{argument: amount, "logits": logits.clone()})
+        check(actual, expected, call)
     many = rng.normal(240, 200) / 4
     drawn = check_tokens(problem.sample(many.clone()), (240,), 200, "sample(logits)")
     check_that(drawn, oracles.comes_from_all, "sample(logits)", many)
@@ -682,33 +667,21 @@ def test_hidden_top_p_of_many(problem, solution, rng):
     check_that(problem.keep_top_p(alike.clone(), 0.9), hidden_judges.keeps_about, call, alike, 0.9)
 
 
-AMOUNTS = {
-    "apply_temperature": {"temperature": 0.6},
-    "keep_top_k": {"k": 2},
-    "keep_top_p": {"p": 0.6},
-}
-"""What some tests ask of each function that goes from logits to logits."""
-
-
 @pytest.mark.points(0.5)
 def test_hidden_digits(problem, solution, rng):
     """float64 keeps all its digits, and so do gradients, in other shapes too"""
     for shape in [(6,), (2, 3, 5)]:
         logits = clear_logits(rng, *shape, p=0.6, dtype=torch.float64) + 1 / 3
-        for name, option in AMOUNTS.items():
-            call, upstream = f"{told(name, option)} in float64", rng.normal(*shape).double()
-            expected = getattr(solution, name)(logits, **option)
+        for name, _, amount in FUNCTIONS:
+            call, upstream = f"{name}(logits, {amount}) in float64", rng.normal(*shape).double()
+            expected = getattr(solution, name)(logits, amount)
             leaf = logits.clone().requires_grad_()
-            actual = getattr(problem, name)(leaf.clone(), **option)
+            actual = getattr(problem, name)(leaf.clone(), amount)
             check(actual, expected, call, all_digits=True)
             found = gradients(actual, {"logits": leaf}, upstream, call)["logits"]
-            slope, what = upstream / option.get("temperature", 1), f"the gradient of {call}"
+            slope = upstream / amount if name == "apply_temperature" else upstream
+            what = f"the gradient of {call}, where tokens are kept"
             check_that(found, hidden_judges.passes_all_digits, what, expected, slope)
-
-
-def told(name, option):
-    """How a student would write a call of a function with one option."""
-    return f"{name}(logits, {next(iter(option.values()))})"
 
 
 @pytest.mark.points(0.25)
@@ -721,9 +694,9 @@ def test_hidden_other_logits(problem, solution, rng):
         "of one token": clear_logits(rng, 4, 1, p=0.6),
         "in 300 rows": clear_logits(rng, 300, 1, 3, p=0.6),
     }
-    for name, option in AMOUNTS.items():
+    for name, argument, amount in FUNCTIONS:
         cases = [
-            (f"{told(name, option)} with logits {what}", {"logits": logits, **option})
+            (f"{name}(logits, {amount}) with logits {what}", {"logits": logits, argument: amount})
             for what, logits in kinds.items()
         ]
         expected = [getattr(solution, name)(**arguments) for _, arguments in cases]
@@ -888,17 +861,12 @@ def test_hidden_second_call(problem, solution, rng):
     kept = []
     for shape in [(6,), (2, 6), (3, 1, 4), (2, 6)]:
         logits = clear_logits(rng, *shape, p=0.7)
-        calls = {
-            "apply_temperature": (0.6,),
-            "keep_top_k": (2,),
-            "keep_top_p": (0.7,),
-            "sample": (0.0,),
-        }
-        for name, arguments in calls.items():
-            expected = getattr(solution, name)(logits.clone(), *arguments)
-            call = f"{name}(logits, {arguments[0]})"
+        calls = {"apply_temperature": 0.6, "keep_top_k": 2, "keep_top_p": 0.7, "sample": 0.0}
+        for name, amount in calls.items():
+            expected = getattr(solution, name)(logits.clone(), amount)
+            call = f"{name}(logits, {amount})"
             with left_alone(call, logits=logits):
-                actual = getattr(problem, name)(logits, *arguments)
+                actual = getattr(problem, name)(logits, amount)
             actual = whole(actual) if name == "sample" else actual
             check(actual, expected, call)
             kept.append((actual, expected, f"{call}, looked at after other calls"))
