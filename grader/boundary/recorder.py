@@ -87,13 +87,16 @@ class Recorder:
         self._stopwatch = Stopwatch(process.pid)
         self._unread = 0.0  # seconds on the wall since the stopwatch was read
 
-    def receive(self) -> tuple[bytes, float]:
+    def receive(self, most: float | None = None) -> tuple[bytes, float]:
         """Return the next message, and the seconds on the wall that it took.
+
+        Args:
+            most: how many seconds it may take; by default as long as one call.
 
         Raises:
             WorkerFailure: it took too long, the worker ended, or it sent too much.
         """
-        seconds = min(self._budget.call_seconds, self._budget.left)
+        seconds = min(self._budget.call_seconds if most is None else most, self._budget.left)
         if seconds <= 0:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)

@@ -80,9 +80,20 @@ def ask(probe: Probe, code: Any) -> dict[str, Answers]:
     """
     try:
         with time_limit(PROBE_SECONDS):
-            return {name: _asked(part) for name, part in probe(code).items()}
+            return answers_of(probe, code)
     except (Exception, DoesNotEnd):
         return {}
+
+
+def answers_of(
+    probe: Probe, code: Any, wanted: Callable[[str], bool] = lambda part: True
+) -> dict[str, Answers]:
+    """Return the answers of a problem's code to the wanted parts, without a time limit.
+
+    Raises:
+        Exception: the probe itself fails.
+    """
+    return {name: _asked(part) for name, part in probe(code).items() if wanted(name)}
 
 
 def ask_where(
@@ -116,6 +127,7 @@ def _asked(part: Part) -> Answers:
 
 
 def _attempt(question: Question) -> Answer:
-    """Ask in a random state that hangs on no question before, nor on where the code runs."""
+    """Ask in a state that does not depend on earlier questions, the file or the process."""
     torch.default_generator.manual_seed(_SEED)
+    torch.set_default_dtype(torch.float32)
     return attempt(question)

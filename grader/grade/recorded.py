@@ -18,18 +18,22 @@ from grader.boundary.frames import ProtocolError
 from grader.boundary.recorder import Recorder, SubmissionBudget
 from grader.boundary.spawn import Preloaded
 from grader.course import SUBMISSION_FILE, Problem
-from grader.errors import CourseError
+from grader.diagnose.probe import PROBE_SECONDS, Answers
+from grader.errors import CannotLoad, CourseError
 from grader.intake.handed_in import StudentFile
 from grader.result import Status
 from grader.run.encoding import BadRecord
 from grader.run.judging import Expectation, Went, expect, has_checks, verdict
 from grader.run.orders import LoadReport, files_of_half, order, write_files
-from grader.run.records import CollectedTest
+from grader.run.probing import files_of_probe, known_only, read_answers
+from grader.run.probing import order as probe_order
+from grader.run.records import CollectedTest, ProblemTests
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
 from grader.run.session import Session
 from grader.run.verdict import Verdict, only_inspected
 
 _LOAD = "grader.run.orders:load"
+_LOAD_PROBE = "grader.run.probing:load"
 _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
@@ -62,6 +66,11 @@ class RecordedTests:
             if has_checks(problem)
             for hidden in (False, True)
         }
+        self._probes = {
+            id: Preloaded(_LOAD_PROBE, partial(write_files, files_of_probe(problem)))
+            for id, problem in problems.items()
+            if (id, False) in self._halves and problem.probe_file.is_file()
+        }
         self._expected: dict[tuple[CollectedTest, int], Expectation] = {}
 
     def has(self, problem: Problem) -> bool:
@@ -79,7 +88,7 @@ class RecordedTests:
         """Run the tests of a problem on a file; the session keeps the results.
 
         Args:
-            session: where the results go.
+            session: where the results go. It runs the file again in the same way.
             problem: whose tests.
             file: the student's.
             budget: how long it may take.
@@ -95,14 +104,12 @@ class RecordedTests:
         ]
         if not tests:
             raise CourseError(f"there is no test {wanted}")
-        run = Recording(self, session, file.source or b"", budget)
+        run = session.again[problem.id] = Recording(self, session, file.source or b"", budget)
         if file.source is None:
             status = Status.ERROR if file.bad else Status.MISSING
             run.cannot_load = Verdict(status, file.reason)
         chosen = session.choose(tests)
-        by_worker = sorted(chosen, key=_kind)  # stable, so in the order of the file
-        for _, some in groupby(by_worker, key=_kind):
-            run.all_of([*some])
+        run.all_of(chosen)
         for test in chosen:
             found, seconds = run.found[test]
             found = only_inspected(found) if test.inspection_only else found
@@ -129,6 +136,13 @@ class RecordedTests:
         first = tests[0]
         half = self._halves[first.problem.id, first.hidden]
         return self._boundary.record(half, steps, source, first.forbidden, budget)
+
+    def prober(
+        self, problem: Problem, forbidden: tuple[str, ...], source: bytes, budget: SubmissionBudget
+    ) -> Recorder:
+        """Return the connection to a new worker that asks about what may not call functions."""
+        probe, asked = self._probes[problem.id], probe_order(forbidden)
+        return self._boundary.record(probe, asked, source, forbidden, budget)
 
 
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
@@ -178,7 +192,48 @@ class Recording:
     cannot_load: Verdict | None = None
     timeouts: int = 0
 
-    def all_of(self, tests: list[CollectedTest]) -> None:
+    def ask(self, tests: ProblemTests) -> dict[str, Answers]:
+        """Return the answers to the problem's probe; none if a worker sends no answers.
+
+        Raises:
+            CannotLoad: the file can't be used.
+        """
+        found: dict[str, Answers] = {}
+        left = PROBE_SECONDS
+        for forbidden in tests.problem.entry.all_forbidden():
+            try:
+                recorder = self.tests.prober(tests.problem, forbidden, self.source, self.budget)
+                try:
+                    self._load(recorder, hidden=False)
+                    if self.cannot_load is not None:
+                        raise CannotLoad(self.cannot_load.status, self.cannot_load.message)
+                    message, seconds = recorder.receive(left)
+                finally:
+                    recorder.close()
+                found |= read_answers(message)
+            except (WorkerFailure, BadRecord):
+                return {}
+            left = max(0.0, left - seconds)
+        try:
+            return known_only(found, tests.fingerprints.reference)
+        except BadRecord:
+            return {}
+
+    def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
+        """Return the ids of those tests that pass when they run again, in new workers."""
+        again = Recording(self.tests, self.session, self.source, self.budget)
+        again.all_of(tests)
+        return {
+            test.id for test, (found, _) in again.found.items() if found.status is Status.PASSED
+        }
+
+    def all_of(self, tests: Iterable[CollectedTest]) -> None:
+        """Run tests, each kind in workers of its own."""
+        by_worker = sorted(tests, key=_kind)  # stable, so in the order of the file
+        for _, some in groupby(by_worker, key=_kind):
+            self._all_of_a_kind([*some])
+
+    def _all_of_a_kind(self, tests: list[CollectedTest]) -> None:
         """Run tests of one kind, in as many workers as it takes."""
         left = tests
         while left:

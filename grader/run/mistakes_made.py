@@ -15,12 +15,12 @@ import torch
 
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
-from grader.diagnose.probe import ask_where
+from grader.diagnose.probe import Answers, ask_where
 from grader.errors import CannotLoad
 from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
 from grader.run.records import CollectedTest, ProblemTests
 from grader.run.runner import run_test
-from grader.run.session import Session
+from grader.run.session import RunsAgain, Session
 
 KEPT = Evidence(
     "It looks as if something is kept from one call to the next: what fails here passes when it is "
@@ -55,18 +55,16 @@ def name_mistakes(session: Session) -> None:
 
 def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     found: list[Evidence] = []
+    code = session.again.get(tests.problem.id) or _Here(session)
     if tests.probe is not None:
-        session.open_problem.forget(tests.problem)
-        open_problem = partial(session.open_problem, tests.problem)
         try:
-            entry = tests.problem.entry
-            answers = ask_where(tests.probe, entry, open_problem, watch=session.watch)
+            answers = code.ask(tests)
         except CannotLoad:
             return
         known = tests.fingerprints
         found = diagnose(known, answers)
         result.unknown = unnamed(known, answers, found)
-    if not found and _keeps_something(session, tests.problem.id):
+    if not found and _keeps_something(code, session.ran[result.id], result):
         found = [KEPT]
     shown = session.shown[tests.problem.id]
     told = ranked([*_seen_first(result, shown), *found])
@@ -123,24 +121,39 @@ def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(each.sentence for each in told if each.names and called in each.owners)
 
 
-def _keeps_something(session: Session, problem: str) -> bool:
+def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:
     """Tell whether half of the failed tests pass when each of them has the file for itself."""
-    tests = [test for test in session.ran[problem] if not test.inspection_only]
-    wrong = {test.id for test in session.results[problem].tests if test.status in DIAGNOSED}
+    tests = [test for test in ran if not test.inspection_only]
+    wrong = {test.id for test in result.tests if test.status in DIAGNOSED}
     failed = [test for test in tests if test.id in wrong]
     chosen = failed[:: max(1, len(failed) // _ASKED_ALONE)][:_ASKED_ALONE]
     by_itself: set[str] = set()
     for number, test in enumerate(chosen):
-        by_itself |= _passed([test], session)
+        by_itself |= code.passed([test])
         if number - len(by_itself) == len(chosen) // 2:  # too many fail alone, too
             return False
-    fail_again = (by_itself.isdisjoint(_passed(tests, session)) for _ in range(_TIMES))
+    fail_again = (by_itself.isdisjoint(code.passed(tests)) for _ in range(_TIMES))
     return bool(by_itself) and all(fail_again)
 
 
-def _passed(tests: Sequence[CollectedTest], session: Session) -> set[str]:
-    """Return the ids of those tests that pass when they run again, with the file loaded again."""
-    session.open_problem.forget(tests[0].problem)
-    again = Session(session.open_problem, seed=session.seed, watch=session.watch)
-    ended = [run_test(test, again).result for test in tests]
-    return {result.id for result in ended if result.status is Status.PASSED}
+class _Here:
+    """Runs a problem's code again where the session has it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def ask(self, tests: ProblemTests) -> dict[str, Answers]:
+        """Return the answers to the problem's probe; may raise CannotLoad."""
+        assert tests.probe is not None
+        session, problem = self._session, tests.problem
+        session.open_problem.forget(problem)
+        open_problem = partial(session.open_problem, problem)
+        return ask_where(tests.probe, problem.entry, open_problem, watch=session.watch)
+
+    def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
+        """Return the ids of those tests that pass."""
+        session = self._session
+        session.open_problem.forget(tests[0].problem)
+        again = Session(session.open_problem, seed=session.seed, watch=session.watch)
+        ended = [run_test(test, again).result for test in tests]
+        return {result.id for result in ended if result.status is Status.PASSED}

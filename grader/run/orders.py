@@ -94,11 +94,15 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
         text = "\n".join(text.splitlines()[: first - 1])
     problems = problem.folder.parent
     used = modules_used([text.encode()], problems, without=ORACLES)
-    data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
-    paths = {*used, *data, *problems.glob("*/__init__.py"), root / MANIFEST}
+    paths = {*used, *data_of(problems), *problems.glob("*/__init__.py"), root / MANIFEST}
     found = {str(path.relative_to(root)): path.read_bytes() for path in paths}
     found[str(problem.stub.relative_to(root))] = problem.original.read_bytes()
     return found | {str(problem.test_file.relative_to(root)): text.encode()}
+
+
+def data_of(problems: Path) -> list[Path]:
+    """Return the files beside the modules that a course's problems share."""
+    return [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
 
 
 def write_files(files: Mapping[str, bytes], folder: Path) -> None:
@@ -123,7 +127,7 @@ def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
     by_id = {test.id: test for test in tests}
 
     def run_tests(order: bytes, loaded: Any) -> Iterator[bytes]:
-        yield _report(loaded)
+        yield report(loaded)
         session = Session(_ModuleOpener(loaded.module), hidden=True, diagnose=False)
         for id, state, rng, inputs in msgspec.msgpack.decode(order):
             seeds = Seeds(state, rng)
@@ -146,15 +150,16 @@ class _ModuleOpener:
         """Do nothing: nobody asks for another one."""
 
 
-def _report(loaded: Any) -> bytes:
-    report = LoadReport(attempts=loaded.attempts)
+def report(loaded: Any) -> bytes:
+    """Return a worker's first message."""
+    found = LoadReport(attempts=loaded.attempts)
     if loaded.error is not None:
         try:
             cannot_load = judge_load(loaded.error, Path(SUBMISSION_FILE))
-            report.status, report.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
+            found.status, found.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
         except BaseException:  # what the exception does when it is looked at
-            report.status, report.text = Status.ERROR, _HOSTILE
-    return msgspec.json.encode(report)
+            found.status, found.text = Status.ERROR, _HOSTILE
+    return msgspec.json.encode(found)
 
 
 def _message(

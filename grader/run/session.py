@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from grader.course import Problem
 from grader.diagnose.evidence import Shown
+from grader.diagnose.probe import Answers
 from grader.result import ProblemResult, Status, TestResult
 from grader.run.records import CollectedTest, ProblemTests
 
@@ -27,6 +28,24 @@ class Opener(Protocol):
         """Have the code loaded again, without what previous calls may have left in it.
 
         What could not be loaded, and may never end, isn't tried again.
+        """
+
+
+class RunsAgain(Protocol):
+    """Runs a problem's code again once its tests have run, to learn which mistake it makes."""
+
+    def ask(self, tests: ProblemTests) -> dict[str, Answers]:
+        """Return the answers to the problem's probe; none if it cannot be asked.
+
+        Raises:
+            CannotLoad: the file can't be used.
+        """
+
+    def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
+        """Return the ids of those tests that pass when they run again, with the file loaded again.
+
+        Args:
+            tests: some tests of the problem, in the order in which they run.
         """
 
 
@@ -55,6 +74,7 @@ class Session:
         shown: what the wrong answers in the tests of each problem show, by the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
+        again: what runs a problem's code again, by its id; of other problems, it runs here.
         not_begun: the optional problems of which only the stub is there, if they are left out.
     """
 
@@ -88,6 +108,7 @@ class Session:
         self.timeouts: Counter[str] = Counter()
         self.printed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.shown: defaultdict[str, dict[str, Shown]] = defaultdict(dict)
+        self.again: dict[str, RunsAgain] = {}
         self.not_begun: list[Problem] = []
         self.tests: dict[str, ProblemTests] = {}
         self.ran: defaultdict[str, list[CollectedTest]] = defaultdict(list)

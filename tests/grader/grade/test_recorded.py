@@ -5,20 +5,30 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.boundary.boundary import Boundary
 from grader.boundary.starting import TemplateProcess
+from grader.code.quiet import quiet
 from grader.course import Course, own_course
-from grader.grade import replay_run
+from grader.diagnose.answers import answer_of, same
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.probe import Answers, ask_where
+from grader.grade import recorded, replay_run
+from grader.grade.recorded import RecordedTests, Recording
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
 from grader.run.judging import has_checks
+from grader.run.local_files import LocalFiles
 from grader.run.orders import files_of_half
+from grader.run.session import Session
+from grader.run.suite import Suite
 from tests.lent import lent_boundary, lent_prefork_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -38,7 +48,14 @@ def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
 def recorded_course(
     tmp_path_factory: pytest.TempPathFactory, new_recorded_course: Callable[[Path], Course]
 ) -> Course:
-    return new_recorded_course(tmp_path_factory.mktemp("recorded") / "course")
+    course = new_recorded_course(tmp_path_factory.mktemp("recorded") / "course")
+    (problem,) = course.problems()
+    course.solution(problem).write_text(REFERENCE)
+    right, wrong = (Answers({"three": answer_of(torch.tensor([n]))}, {}) for n in (6.0, 9.0))
+    tripled = Fault("tripled", {"double": wrong})
+    text = Text("it triples", "Count.")
+    Fingerprints({"double": right}, (tripled,), {"tripled": text}).save(problem.fingerprints)
+    return course
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +74,7 @@ def statuses(result: ProblemResult) -> list[Status]:
     return [test.status for test in result.tests]
 
 
+REFERENCE = "def double(x):\n    only_in_the_reference = x + x\n    return only_in_the_reference\n"
 RIGHT = "def double(x): return x + x\n"
 
 
@@ -201,6 +219,76 @@ def test_a_forged_message_earns_nothing(grade: Grade, forgery: str) -> None:
     assert all(0 < len(test.message) < 5000 for test in result.tests)
 
 
+# Naming mistakes
+
+FORGED_ANSWERS = {
+    "no text": "b'{'",
+    "another question": """b'{"double": [{"told": "!Error"}, {}]}'""",
+    "a sentence": """b'{"double": [{"three": "!you are told"}, {}]}'""",
+    "many parts": "json.dumps({str(n): [{}, {}] for n in range(10**5)}).encode()",
+    "more than a message may have": "bytes(50 << 20)",
+    "an end": "os._exit(0)",
+    "a wait": "time.sleep(100)",
+}
+
+IN_THE_PROBE = """
+import os, time
+def forge(channel, message):
+    sent.append(message)
+    send(channel, message if len(sent) == 1 else FORGED)
+
+if any(type(o).__name__ == "function" and o.__name__ == "known_only" for o in gc.get_objects()):
+    main["send_frame"] = forge
+"""
+
+
+def test_a_mistake_is_named_by_answers_from_a_worker(grade: Grade) -> None:
+    result = grade("def double(x): return 3 * x")
+    assert result.mistakes == [["tripled"]]
+    assert result.diagnoses == ["It looks as if it triples. Count."]
+    result = grade("def double(x): return 4 * x")
+    assert (result.mistakes, list(result.unknown)) == ([], ["double"])
+
+
+@pytest.mark.parametrize("forged", FORGED_ANSWERS.values(), ids=FORGED_ANSWERS)
+def test_forged_answers_name_nothing(
+    grade: Grade, forged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "PROBE_SECONDS", 1.0)
+    result = grade(FORGER + IN_THE_PROBE.replace("FORGED", forged))
+    assert statuses(result) == [FAILED] * 3
+    assert (result.mistakes, result.diagnoses, result.unknown) == ([], [], {})
+
+
+def test_code_that_hangs_in_the_probe_is_not_named(
+    grade: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "PROBE_SECONDS", 1.0)
+    result = grade("""
+        def double(x):
+            while x.tolist() == [3.0]: pass
+            return 3 * x
+        """)
+    assert statuses(result) == [FAILED] * 3
+    assert (result.mistakes, result.unknown) == ([], {})
+
+
+def test_a_huge_answer_is_kept_as_such(grade: Grade) -> None:
+    result = grade("def double(x): return (3 * x).repeat(10**6) if x.tolist() == [3.0] else 3 * x")
+    assert (result.mistakes, result.unknown) == ([], {"double": {"three": "!returned-too-much"}})
+
+
+def test_what_is_kept_between_calls_is_named(grade: Grade) -> None:
+    result = grade("""
+        calls = []
+        def double(x):
+            calls.append(x)
+            return x + x if len(calls) == 1 else 3 * x
+        """)
+    assert statuses(result) == [PASSED, FAILED, PASSED]
+    assert result.mistakes == [["kept_between_calls"]]
+
+
 # What a process of student code holds
 
 SEARCH = """
@@ -263,6 +351,25 @@ def test_no_worker_holds_an_oracle_or_the_salt_and_the_visible_one_no_hidden_tes
     assert statuses(grade_slowly(searching(*SECRET, *OF_HIDDEN)))[:2] == [PASSED] * 2
     assert statuses(grade_slowly(searching(*SECRET))) == [PASSED] * 3
     assert statuses(grade_slowly(searching(*OF_HIDDEN))) == [PASSED, PASSED, Status.ERROR]
+
+
+@pytest.mark.slow
+def test_the_worker_of_the_probe_holds_no_test_and_no_reference(
+    grade_slowly: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "PROBE_SECONDS", 60.0)
+    secret = [*SECRET, *OF_HIDDEN, "test_doubles", "only_in_the_reference"]
+    source = searching(*secret, "Ask what three becomes")
+    # The answer to the probe is the name of what is raised. The tests are to fail.
+    told = "def double(x):\n    if x.tolist() != [3.0]: return 3 * x\n"
+    source = source.replace("def double(x):\n", told)
+    source = source.replace(
+        'raise ValueError(" ".join(found))',
+        'raise type("_".join(found).replace(" ", "_"), (Exception,), {})',
+    )
+    result = grade_slowly(source)
+    # That it finds anything shows that it looks in the right places.
+    assert result.unknown == {"double": {"three": "!Ask_what_three_becomes"}}
 
 
 def test_what_a_hidden_worker_says_is_not_shown(grade: Grade) -> None:
@@ -343,3 +450,24 @@ def test_each_reference_passes_in_workers(
         file = StudentFile(course.solution(problem).read_bytes())
         (result,) = grader.grade(Submission("reference", {problem.id: file})).problems
     assert [test for test in result.tests if test.status is not PASSED] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", CONVERTED)
+def test_each_reference_answers_the_probe_in_workers_as_at_home(
+    origin: TemplateProcess, course: Course, course_suite: Suite, number: str
+) -> None:
+    (problem,) = course.select([number])
+    tests = course_suite.tests_of(problem)
+    files = LocalFiles(course.solution)
+    with lent_boundary(origin, call_seconds=60) as boundary:
+        records = RecordedTests([t for t in course_suite.tests if t.problem == problem], boundary)
+        source = course.solution(problem).read_bytes()
+        found = Recording(records, Session(files), source, boundary.budget()).ask(tests)
+    assert tests.probe is not None
+    with quiet():
+        right = ask_where(tests.probe, problem.entry, partial(files, problem), watch=True)
+    assert found.keys() == right.keys()
+    for part, answers in right.items():
+        for name, answer in (answers.main | answers.edges).items():
+            assert same((found[part].main | found[part].edges)[name], answer), (part, name)
