@@ -265,6 +265,16 @@ class ProblemResult:
         return all(t.status in idle for t in self.tests)
 
     @property
+    def order(self) -> int:
+        """The place on a page about one student: first what went wrong, last what is right."""
+        return 2 if self.passed else int(self.untouched)
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether the file was handed in as it was handed out."""
+        return bool(self.sha256 and self.tests) and self.untouched
+
+    @property
     def absent(self) -> bool:
         """Whether no file of it was handed in."""
         return not self.sha256 and all(t.status is Status.MISSING for t in self.tests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 
 from grader.course import REFERENCE, Course
@@ -82,14 +83,23 @@ class ClassReports:
             sources: the files as they were graded.
         """
         problems, optional = self.problems(), self.optional()
+        today = date.today().isoformat()
         identical = identical_files(self.shown, sources, self._own_files())
         write_pages(
-            ((row.submission, feedback_page(row, policy)) for row in self.shown), out / _FEEDBACK
+            ((row.submission, feedback_page(row, policy, today)) for row in self.shown),
+            out / _FEEDBACK,
         )
-        write_pages(student_pages(self.shown, sources, identical), out / _STUDENTS)
+        write_pages(student_pages(self.shown, sources, identical, today), out / _STUDENTS)
         sections = {row.submission: matched.section(row.who) for row in self._rows}
         sections = {name: section for name, section in sections.items() if section}
-        about = ClassFacts(run.news, sections, run.absent, _nameless(self.shown))
+        about = ClassFacts(
+            self._course.manifest.title,
+            today,
+            run.news,
+            sections,
+            run.absent,
+            _nameless(self.shown),
+        )
         write_whole(out / _INDEX, dashboard(self.shown, problems, identical, optional, about))
         write_gradebook(self.shown, self._counted(), out / GRADEBOOK, optional, sections)
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from grader.reports.display_names import Person, by_name, people
 from grader.reports.identical import Identical
-from grader.reports.mistake_table import mistakes_made
+from grader.reports.mistake_table import MistakeRow, mistakes_made
 from grader.reports.news import News
 from grader.reports.page import render
 from grader.reports.remarks import class_remarks
@@ -68,6 +68,11 @@ class ProblemRow:
     untried: list[Person] = field(default_factory=list)
 
     @property
+    def tried(self) -> int:
+        """How many tried it."""
+        return len(self.points) - len(self.untried)
+
+    @property
     def mean(self) -> float:
         """The mean of all submissions' points."""
         return mean(self.points) if self.points else 0.0
@@ -76,6 +81,20 @@ class ProblemRow:
     def share(self) -> float:
         """The mean of all submissions' shares."""
         return mean(self.shares) if self.shares else 0.0
+
+
+class Cell(NamedTuple):
+    """What the grid shows of one student and problem.
+
+    Attributes:
+        text: the points, or why there are none.
+        shade: the share of the points as a step from 0 to 5; empty where nothing was graded.
+        title: the same in words.
+    """
+
+    text: str = ""
+    shade: str = ""
+    title: str = ""
 
 
 class NamelessMistake(NamedTuple):
@@ -99,12 +118,16 @@ class ClassFacts:
     """What is known of a class beside its results.
 
     Attributes:
+        title: of the course.
+        date: of the run.
         news: what is new since the last run.
         sections: of everybody, by the name of the submission.
         absent: who is on the roster and has handed in nothing.
         nameless: the mistakes without a name.
     """
 
+    title: str = "The class"
+    date: str = ""
     news: News = field(default_factory=News)
     sections: Mapping[str, str] = field(default_factory=dict)
     absent: Sequence[str] = ()
@@ -129,8 +152,13 @@ def dashboard(
     """
     facts = facts or ClassFacts()
     results, who, optional = by_name(results), people(results), optional or {}
+    results.sort(key=lambda result: result.points)  # who needs help comes first
     valid = [result for result in results if result.status != Status.INTERNAL]
     tests = _tests(valid, who)
+    rows = _problems(valid, problems, who)
+    rows_of_part = {id: _problems(valid, ids, who) for id, ids in optional.items()}
+    tried = {row.id: row.tried for own in (rows, *rows_of_part.values()) for row in own}
+    mistakes = sorted(mistakes_made(valid), key=lambda made: _rank(made, problems, tried))
     return render(
         "dashboard.html.j2",
         results=results,
@@ -139,15 +167,18 @@ def dashboard(
         optional=optional,
         facts=facts,
         cells=_cells,
+        shade=_shade,
+        tried=tried,
         remarks=class_remarks(results),
         nameless=[(each, [who[name] for name in each.submissions]) for each in facts.nameless],
-        mistakes=mistakes_made(valid),
+        mistakes=mistakes,
+        frequent=[each for each in mistakes if len(each.people) > 1],
         identical=identical,
         tests=tests,
         weakest=sorted((t for t in tests if t.failed), key=lambda t: (t.share, -len(t.failed))),
         at_a_glance=_AT_A_GLANCE,
-        problem_rows=_problems(valid, problems, who),
-        rows_of_part={id: _problems(valid, ids, who) for id, ids in optional.items()},
+        problem_rows=rows,
+        rows_of_part=rows_of_part,
         tried_part=_tried(valid),
         not_confined=[who[name] for name in not_confined(results)],
         warning=NOT_CONFINED,
@@ -182,10 +213,31 @@ def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
     return {id: (len(each), mean(each)) for id, each in points.items()}
 
 
-def _cells(result: SubmissionResult, problems: Sequence[str], without: str = "-") -> Iterator[str]:
-    """Give the points of each problem as the class table shows them, or `without`."""
-    points = {problem.id: shown(problem.points) for problem in result.problems}
-    yield from (points.get(id, without) for id in problems)
+def _rank(
+    made: MistakeRow, problems: Sequence[str], tried: Mapping[str, int]
+) -> tuple[bool, float, int]:
+    """Return the place of a mistake: required problems first, then by the share of who tried."""
+    share = len(made.people) / (tried.get(made.problem) or 1)
+    return made.problem not in problems, -share, -len(made.people)
+
+
+def _cells(result: SubmissionResult, problems: Sequence[str]) -> Iterator[Cell]:
+    """Yield what the grid shows of a submission."""
+    found = {problem.id: problem for problem in result.problems}
+    yield from (_cell(found[id]) if id in found else Cell() for id in problems)
+
+
+def _cell(problem: ProblemResult) -> Cell:
+    points, share = shown(problem.points), problem.points / problem.max if problem.max else 0.0
+    title = f"{points} of {shown(problem.max)} points"
+    if problem.untouched and not problem.points:
+        text, title = ("stub", "stub as handed out") if problem.is_stub else ("-", "no file")
+        return Cell(text, "0", title)
+    return Cell(points, _shade(share), title)
+
+
+def _shade(share: float) -> str:
+    return str(max(0, min(5, int(share * 5))))
 
 
 def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> list[TestRow]:

@@ -39,6 +39,7 @@ class FeedbackLine:
         points: what its cases gave.
         max: what they are worth.
         message: of the first case that didn't pass; empty when there is none, or it is not shown.
+        mistake: the sentence about the known mistake that it shows; empty when none is known.
     """
 
     title: str
@@ -47,6 +48,7 @@ class FeedbackLine:
     points: float
     max: float
     message: str = ""
+    mistake: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,21 @@ class Section:
     hidden_points: float
     hidden_max: float
     absent: bool
+
+    @property
+    def failures(self) -> list[list[FeedbackLine]]:
+        """The visible tests that were not passed, together where they fail in the same way."""
+        groups: dict[str, list[FeedbackLine]] = {}
+        for line in self.visible:
+            if not line.passed:
+                groups.setdefault(line.mistake or line.message, []).append(line)
+        return list(groups.values())
+
+    @property
+    def unshown(self) -> list[str]:
+        """The sentences that do not stand with a failure."""
+        told = {line.mistake for line in self.visible}
+        return [sentence for sentence in self.sentences if sentence not in told]
 
 
 def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
@@ -124,20 +141,32 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
         total(test.points for test in cases),
         total(test.max for test in cases),
         "" if message in (*problem.notes, *problem.diagnoses) else message,  # said above, once
+        _mistake(worst, problem) if with_message else "",
     )
 
 
-def feedback_page(result: SubmissionResult, policy: Policy) -> str:
+def _mistake(test: TestResult, problem: ProblemResult) -> str:
+    """Return the sentence about the known mistake that a test shows; empty if none is known."""
+    told = zip(problem.mistakes, problem.diagnoses, strict=False)
+    return next((text for names, text in told if {*names} & {*test.diagnosis}), "")
+
+
+def feedback_page(result: SubmissionResult, policy: Policy, date: str = "") -> str:
     """Return the HTML page that the student may read.
 
     Args:
         result: everything that is known.
         policy: what to show of hidden tests.
+        date: of the run.
     """
+    found = sections(result, policy)
+    order = {problem.id: problem.order for problem in result.problems}
     return render(
         "feedback.html.j2",
         result=result,
-        sections=sections(result, policy),
+        contents=found,
+        sections=sorted(found, key=lambda section: order[section.id]),
+        date=date,
         totals=total_lines(result),
         isolation=for_students(result),
     )

@@ -96,6 +96,8 @@ def remarks_on(result: SubmissionResult) -> list[Remark]:
     untouched = result.status == "not_attempted" and result.counted
     told = [Remark("not attempted.")] if untouched else []
     told += [Remark(note) for note in result.notes]
+    stubs = [p.id[:2] for p in result.problems if p.is_stub and not untouched]
+    told += [Remark(f"{', '.join(stubs)}: stub as handed out.")] if stubs else []
     for problem in result.problems:
         told += _on_problem(problem)
     return list(dict.fromkeys(told))
@@ -106,8 +108,6 @@ def _on_problem(problem: ProblemResult) -> Iterable[Remark]:
     yield from (Remark(note, number if problem.absent else "") for note in problem.notes)
     if not problem.notes:
         yield from map(Remark, _standing_out(problem))
-    if problem.repeated:
-        yield Remark(f"{number}: tried again alone.")
     yield from (Remark(f"{number}: {adjustment_line(each)}") for each in problem.adjustments)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.reports.display_names import Person, by_name, people
@@ -56,15 +56,30 @@ class MistakeView:
 
 
 @dataclass(frozen=True)
+class FailureView:
+    """A test that was not passed, and the others that fail by the same mistake.
+
+    Attributes:
+        mistake: the known mistake; None if none is known.
+        first: the test.
+        more: the others.
+    """
+
+    mistake: MistakeView | None
+    first: TestView
+    more: Sequence[TestView]
+
+
+@dataclass(frozen=True)
 class ProblemView:
     """One problem of one student.
 
     Attributes:
         result: what was found.
         changes: what changed the marks after the tests.
-        mistakes: the known mistakes that the answers show.
+        mistakes: the known mistakes that no single test shows.
         alike: whether all tests ended alike; then `failed` has one entry for all.
-        failed: the tests that were not passed.
+        failed: the tests that were not passed, one for each mistake.
         passed: the titles of those that were.
         source: the file; None when it isn't kept.
         same: who else handed in the same file, as many as are named.
@@ -76,7 +91,7 @@ class ProblemView:
     changes: list[str]
     mistakes: list[MistakeView]
     alike: bool
-    failed: list[TestView]
+    failed: list[FailureView]
     passed: list[str]
     source: SourceView | None
     same: Sequence[Person]
@@ -88,6 +103,7 @@ def student_pages(
     results: Sequence[SubmissionResult],
     sources: Sources,
     identical: Sequence[Identical] = (),
+    date: str = "",
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each submission and the text of the page about it, in the order of names.
 
@@ -95,6 +111,7 @@ def student_pages(
         results: of the whole class.
         sources: the files as they were graded.
         identical: who handed in the same files.
+        date: of the run.
     """
     results, who = by_name(results), people(results)
     class_ = _Class(
@@ -104,6 +121,7 @@ def student_pages(
     )
     around = [None, *results, None]
     for before, result, after in zip(around, results, around[2:], strict=False):
+        problems = [_problem(result, each, class_) for each in result.problems]
         yield (
             result.submission,
             render(
@@ -113,7 +131,9 @@ def student_pages(
                 person=who[result.submission],
                 before=before and who[before.submission],
                 after=after and who[after.submission],
-                problems=[_problem(result, each, class_) for each in result.problems],
+                contents=problems,
+                problems=sorted(problems, key=lambda each: each.result.order),
+                date=date,
                 isolation=for_instructors(result),
             ),
         )
@@ -140,12 +160,15 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
     tests = problem.with_cases
     same = class_.identical.get((problem.id, result.submission))
     alike = problem.ended_alike and not problem.passed
+    made = [_mistake(class_.made[problem.id, n], result) for n, _ in mistakes_named(problem)]
+    failed = _by_mistake(_failed([problem.tests] if alike else tests, view), made)
+    told = [each.mistake for each in failed]
     return ProblemView(
         problem,
         adjustment_lines(problem),
-        [_mistake(class_.made[problem.id, n], result) for n, _ in mistakes_named(problem)],
+        [mistake for mistake in made if mistake not in told],
         alike,
-        list(_failed([problem.tests] if alike else tests, view)),
+        failed,
         [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],
         view,
         *_others(same.people if same else (), result),
@@ -161,6 +184,17 @@ def _failed(tests: list[list[TestResult]], source: SourceView | None) -> Iterato
             place = source.place_of(first.message, first.title, first.id) if source else None
             points, most = total(t.points for t in cases), total(t.max for t in cases)
             yield TestView(first, failed, len(cases), points, most, place)
+
+
+def _by_mistake(failed: Iterable[TestView], made: Sequence[MistakeView]) -> list[FailureView]:
+    """Return tests that were not passed, with those together that one known mistake explains."""
+    groups: dict[str, tuple[MistakeView | None, list[TestView]]] = {}
+    for view in failed:
+        shown = {*view.test.diagnosis}
+        mistake = next((each for each in made if shown & {*each.row.names.split(" or ")}), None)
+        key = mistake.row.names if mistake else f"test {view.test.id}"
+        groups.setdefault(key, (mistake, []))[1].append(view)
+    return [FailureView(mistake, first, more) for mistake, (first, *more) in groups.values()]
 
 
 def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-_BLOCKS = {"h1", "h2", "p", "li", "pre"}
-_UNSEEN = {"style", "script", "title"}
+_BLOCKS = {"h1", "h2", "p", "li", "pre", "summary"}
+_UNSEEN = {"style", "script", "title", "nav"}
 
 
 def page_text(page: str) -> str:

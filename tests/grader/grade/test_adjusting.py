@@ -218,7 +218,7 @@ def test_the_page_opens_with_what_is_new(school: Any) -> None:
     run = school.grade()
     assert "New since the last run: eve." in about_run(run)
     page = " ".join((school.out / "index.html").read_text().split())
-    news = page[page.index("Since the last run") : page.index("What the class did not")]
+    news = page[page.index("Since the last run") : page.index("Scores")]
     assert "1 mark changed" in news
     assert "submission changed" in news
     assert "eve</bdi>" in news

@@ -227,8 +227,8 @@ def test_part_two_alone_shows_its_columns_even_when_empty(long_school: Any) -> N
     run = long_school.grade(part="two")
     assert (run.graded, run.problems, run.optional) == (0, [], {"two": [SIX, SEVEN]})
     ada = long_school.rows()["ada"]
-    assert [*ada][2:] == ["01-doubling", "total", "max", *OF_TWO]
-    assert set([*ada.values()][2:]) == {""}
+    assert [*ada][3:] == ["01-doubling", "total", "max", *OF_TWO]
+    assert set([*ada.values()][3:]) == {""}
     assert not run.news.missing
     page = texts(long_school)["index.html"]
     assert "ot attempted" not in page

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from grader.reports.dashboard import dashboard
-from grader.result import ProblemResult, Status, TestResult, not_yet
+import re
+from html import unescape
+
+import pytest
+
+from grader.grade.outcome import internal_result
+from grader.reports.dashboard import ClassFacts, dashboard
+from grader.result import ProblemResult, Status, SubmissionResult, TestResult, not_yet
 from tests.results import result_of
 
 FIRST = "01-softmax"
+EMPTY = ProblemResult(FIRST)
 
 
 def outcome(name: str, *, ok: bool) -> TestResult:
@@ -33,3 +40,72 @@ def test_those_who_could_not_be_judged_are_not_counted() -> None:
     cem = ProblemResult(FIRST, "", [outcome(n, ok=n != "h") for n in "vwh"])
     page = dashboard([result_of("bob", bob), result_of("cem", cem)], [FIRST])
     assert f"<strong>1 of 1</strong> who tried {FIRST}: What h asks" in page
+
+
+def shown(page: str) -> str:
+    """Return the text of a page, in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page[page.index("<h1>") :])).split())
+
+
+def first_screen(page: str) -> str:
+    return shown(page[: page.index("<h2>Problems")])
+
+
+def student(name: str, *statuses: Status, mistake: str = "", id: str = FIRST) -> SubmissionResult:
+    """Return a result of one problem, in which a mistake may have been found."""
+    tests = [TestResult(f"t{n}", f"Test {n}", False, 2, s) for n, s in enumerate(statuses)]
+    made = ([f"It is {mistake}."], [[mistake]]) if mistake else ([], [])
+    return result_of(name, ProblemResult(id, "abc", tests, [], *made), identity=name)
+
+
+STUB, RIGHT, WRONG = Status.NOT_IMPLEMENTED, Status.PASSED, Status.FAILED
+
+
+@pytest.mark.parametrize(
+    "results",
+    [[], [student("ada", STUB)], [internal_result("ada", "a fault")], [result_of("eve", EMPTY)]],
+)
+def test_nothing_is_said_of_nobody(results: list[SubmissionResult]) -> None:
+    page = shown(dashboard(results, [FIRST]))
+    assert "Whoever tried" not in page
+    assert "tried by everybody" not in page
+    assert "Nothing was handed in that runs." in page
+
+
+def test_the_grid_says_who_needs_help() -> None:
+    results = [student("zoe", RIGHT, RIGHT), student("ada", RIGHT, WRONG), student("bob", STUB)]
+    page = dashboard(results, [FIRST, "02-next"], facts=ClassFacts("Attention", "2026-11-02"))
+    assert shown(page).startswith("Attention 3 submissions, graded 2026-11-02")
+    grid = page[page.index('id="submissions"') : page.index("</table>")]
+    assert re.findall(r"<bdi>(\w+)", grid) == ["bob", "ada", "zoe"]  # the fewest points first
+    assert re.findall(r'shade(\d)" title="([^"]*)"', grid) == [
+        ("2", "mean share of the points"),
+        *(("0", "stub as handed out"), ("2", "2 of 4 points"), ("5", "4 of 4 points")),
+    ]
+
+
+def test_a_mistake_of_one_is_not_called_frequent() -> None:
+    results = [student("ada", WRONG, mistake="alone"), student("bob", WRONG, mistake="common")]
+    results += [student("eve", WRONG, mistake="common"), student("kim", STUB)]
+    page = first_screen(dashboard(results, [FIRST]))
+    assert f"2 of 3 who tried {FIRST}: It is common." in page
+    assert "It is alone." not in page
+    assert "No mistake was made by two." in first_screen(dashboard(results[:1], [FIRST]))
+
+
+def test_mistakes_in_required_problems_come_first() -> None:
+    results = [student(name, WRONG, mistake="optional", id="06-more") for name in ("ada", "bob")]
+    results += [student(name, WRONG, mistake="required") for name in ("eve", "kim", "zoe")]
+    for problem in (results[0].problems[0], results[1].problems[0]):
+        problem.optional, problem.part = True, "two"
+    page = dashboard(results, [FIRST], optional={"two": ["06-more"]})
+    assert page.index("It is required.") < page.index("It is optional.")
+
+
+def test_what_was_tried_again_is_for_no_page() -> None:
+    ada = student("ada", RIGHT)
+    ada.problems[0].repeated = True
+    ada.problems += student("ada", STUB, id="02-next").problems
+    page = shown(dashboard([ada], [FIRST, "02-next"]))
+    assert "tried again" not in page
+    assert "ada : 02: stub as handed out." in page

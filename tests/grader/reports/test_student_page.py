@@ -13,12 +13,13 @@ import pytest
 
 from grader.grade.outcome import internal_result
 from grader.reports.dashboard import dashboard
+from grader.reports.feedback import feedback_page
 from grader.reports.identical import Identical, identical_files
 from grader.reports.page import write_pages
 from grader.reports.source_view import MOST_LINES, SourceView
 from grader.reports.sources import Sources
 from grader.reports.student_page import student_pages
-from grader.result import ProblemResult, Status, SubmissionResult, TestResult
+from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult
 from tests.results import result_of
 
 SOURCE = b'''"""Mine."""
@@ -86,6 +87,33 @@ def test_tests_that_ended_alike_are_told_once(sources: Sources) -> None:
     page = pages([ada], sources)["ada"]
     assert page.count("not written yet") == 1
     assert "All 9 tests" in page
+
+
+def of_mistake(name: str, case: str) -> TestResult:
+    return replace(failing(f"dot(q, k) gave {case}", case, name), id=name, diagnosis=("no_scale",))
+
+
+@pytest.mark.parametrize("view", ["instructor", "student"])
+def test_one_failure_of_each_mistake_is_shown_and_what_went_wrong_comes_first(
+    sources: Sources, view: str
+) -> None:
+    tests = [of_mistake("test_a", "1"), of_mistake("test_b", "2"), failing("another", "3", "Other")]
+    ada = student("ada", *tests, mistakes=True)
+    right = TestResult("test_ok", "It is right", False, 5, Status.PASSED)
+    ada.problems.insert(0, ProblemResult("01-softmax", "abc", [right]))
+    if view == "instructor":
+        ((_, page),) = student_pages([ada], sources, date="2026-11-02")
+    else:
+        ada.problems[1].tests = [replace(test, hidden=False) for test in ada.problems[1].tests]
+        page = feedback_page(ada, Policy.TITLES, "2026-11-02")
+    body = page[page.index("<h1>") :]
+    assert body.index("01: 5/5") < body.index("03: 1/7")  # the contents, in the course's order
+    assert body.count(MISTAKE) == 1
+    places = [MISTAKE, "gave 1", "<details>", "gave 2", "</details>", "another", "1 test passed"]
+    places += ['id="01-softmax"', "2026-11-02"]
+    found = [body.index(text) for text in places]
+    assert found == sorted(found)
+    assert "1 more test fails in the same way" in body
 
 
 def test_who_made_the_same_mistake_is_a_link_away(sources: Sources) -> None:
@@ -208,7 +236,7 @@ def test_rows_can_be_filtered_with_a_label_and_a_count() -> None:
     assert 'aria-describedby="filtered"' in page
     assert '<span id="filtered" role="status"' in page
     assert 'data-rows="submissions"' in page
-    assert '<table id="submissions">' in page
+    assert '<table id="submissions" ' in page
     assert '<tr data-find=" ">' in page
 
 
