@@ -162,7 +162,14 @@ def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> Non
     long_school.hand_in("bob", NOTED, SEVEN)
     run = long_school.grade()
     assert run.optional == {}
-    assert [*long_school.rows()["ada"]] == ["submission", "status", "01-doubling", "total", "max"]
+    assert [*long_school.rows()["ada"]] == [
+        "submission",
+        "identity",
+        "status",
+        "01-doubling",
+        "total",
+        "max",
+    ]
     for name, text in texts(long_school).items():
         assert not any(word in text for word in (SIX, SEVEN, "art two", "part_two")), name
     assert long_school.grade().graded == 0
@@ -173,9 +180,9 @@ def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None
     long_school.hand_in("ada", long_school.wrong, SEVEN)
     run = long_school.grade()
     found = long_school.rows()
-    assert [*found["ada"]][2:] == ["01-doubling", "total", "max", *OF_TWO]
-    assert [*found["ada"].values()][2:] == ["4", "4", "4", "4", "0", "4", "8"]
-    assert [*found["bob"].values()][2:] == ["0", "0", "4", "", "", "", ""]
+    assert [*found["ada"]][3:] == ["01-doubling", "total", "max", *OF_TWO]
+    assert [*found["ada"].values()][3:] == ["4", "4", "4", "4", "0", "4", "8"]
+    assert [*found["bob"].values()][3:] == ["0", "0", "4", "", "", "", ""]
     assert [[c.header, *c.cells] for c in class_table(run.results, run.problems).columns] == [
         ["submission", "ada", "bob"],
         ["01", "4", "0"],
