@@ -8,6 +8,8 @@ from grader.code.cost import counting
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
+from shared import small_model
+from shared.small_model import SGD, gradients_in, set_gradients, weights_in
 
 
 def probe(problem):
@@ -154,20 +156,21 @@ def about_cross_entropy(problem):
     )
 
 
-def loose(problem, *shapes, **options):
-    """A bench with parameters of these shapes, called a, b, c."""
-    weights = {
-        name: numbers(*shape, start=0.2 + n)
-        for n, (name, shape) in enumerate(zip("abc", shapes, strict=False))
-    }
-    return problem.Bench(weights, **options)
+def loose(*shapes):
+    """A module with parameters of these shapes, called a, b, c."""
+    return small_model.parameters_of(
+        {
+            name: numbers(*shape, start=0.2 + n)
+            for n, (name, shape) in enumerate(zip("abc", shapes, strict=False))
+        }
+    )
 
 
-def slopes(bench, number=0, names="abc", size=1.0):
-    """Ordinary gradients for a bench's parameters of these names."""
+def slopes(module, number=0, names="abc", size=1.0):
+    """Ordinary gradients for a module's parameters of these names."""
     return {
         name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
-        for n, (name, w) in enumerate(bench.weights().items())
+        for n, (name, w) in enumerate(weights_in(module).items())
         if name in names
     }
 
@@ -176,12 +179,12 @@ def about_clipping(problem):
     """Questions about clip_gradients."""
 
     def clipped(max_norm, names="abc", size=1.0):
-        bench = loose(problem, (5,), (2, 2), (1,), sgd=0.1)
-        bench.set_gradients(slopes(bench, size=size, names=names))
-        return bench, bench.clip(max_norm)
+        module = loose((5,), (2, 2), (1,))
+        set_gradients(module, slopes(module, size=size, names=names))
+        return module, problem.clip_gradients(module.parameters(), max_norm)
 
     def gradients(*arguments, **options):
-        found = clipped(*arguments, **options)[0].gradients()
+        found = gradients_in(clipped(*arguments, **options)[0])
         return joined(torch.zeros(1) + 7 if g is None else g for g in found.values())
 
     def norm(max_norm, **options):
@@ -225,12 +228,12 @@ def about_rate(problem):
 OPTIONS = {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-8, "weight_decay": 0.2}
 
 
-def stepped(bench, given):
-    """The weights of a bench after steps with these gradients; scaled so that much can be seen."""
+def stepped(module, optimizer, given):
+    """A module's weights after steps with these gradients; scaled so that much can be seen."""
     for gradients in given:
-        bench.set_gradients(gradients)
-        bench.optimizer.step()
-    return 10 * joined(bench.weights().values())
+        set_gradients(module, gradients)
+        optimizer.step()
+    return 10 * joined(weights_in(module).values())
 
 
 def about_adamw(problem):
@@ -238,28 +241,30 @@ def about_adamw(problem):
     shapes = ((3,), (2, 3), (2,))
 
     def after(count, *shapes, rates=(), names=(), **changed):
-        bench = loose(problem, *shapes, **(OPTIONS | changed))
-        found = None
+        module = loose(*shapes)
+        optimizer, found = problem.AdamW(module.parameters(), **(OPTIONS | changed)), None
         for number in range(count):
             if rates:
-                bench.set_lr(rates[number])
+                optimizer.lr = rates[number]
             held = names[number] if names else "abc"
-            found = stepped(bench, [slopes(bench, number, held)])
+            found = stepped(module, optimizer, [slopes(module, number, held)])
         return found
 
     def default():
-        bench = loose(problem, (3,))
-        return 1000 * (
-            stepped(bench, [slopes(bench, n) for n in range(12)]) - 10 * numbers(3, start=0.2)
-        )
+        module = loose((3,))
+        optimizer = problem.AdamW(module.parameters())
+        found = stepped(module, optimizer, [slopes(module, n) for n in range(12)])
+        return 1000 * (found - 10 * numbers(3, start=0.2))
 
     def zeros():
-        bench = loose(problem, (3,), **OPTIONS)
-        return stepped(bench, [{"a": torch.zeros(3).double()}])
+        module = loose((3,))
+        optimizer = problem.AdamW(module.parameters(), **OPTIONS)
+        return stepped(module, optimizer, [{"a": torch.zeros(3).double()}])
 
     def digits():
-        bench = problem.Bench({"a": numbers(3)}, **OPTIONS)
-        found = stepped(bench, [{"a": numbers(3, start=n)} for n in (1.0, 2.0)]) / 10
+        module = small_model.parameters_of({"a": numbers(3)})
+        optimizer = problem.AdamW(module.parameters(), **OPTIONS)
+        found = stepped(module, optimizer, [{"a": numbers(3, start=n)} for n in (1.0, 2.0)]) / 10
         return torch.tensor([bool(1e-12 < (found - right()).abs().max() < 1e-5)])
 
     def right():
@@ -290,7 +295,7 @@ def about_options(problem):
 
     def refused(name, fine, *amounts):
         return lambda: edges.refusals(
-            lambda amount: problem.Bench({"a": torch.ones(2)}, **{name: amount}), fine, amounts
+            lambda amount: problem.AdamW(loose((2,)).parameters(), **{name: amount}), fine, amounts
         )
 
     return Part(
@@ -309,23 +314,26 @@ def about_zero_grad(problem):
     """Questions about zero_grad, by itself and between steps."""
 
     def cleared():
-        bench = loose(problem, (3,), (2, 2), **OPTIONS)
-        bench.set_gradients(slopes(bench))
-        bench.optimizer.zero_grad()
-        found = bench.gradients().values()
+        module = loose((3,), (2, 2))
+        optimizer = problem.AdamW(module.parameters(), **OPTIONS)
+        set_gradients(module, slopes(module))
+        optimizer.zero_grad()
+        found = gradients_in(module).values()
         return joined(torch.zeros(1) if g is None else g.abs().sum()[None] for g in found)
 
     def between():
-        bench = loose(problem, (3,), **(OPTIONS | {"eps": 0.5}))
-        stepped(bench, [slopes(bench), slopes(bench, 1)])
-        bench.optimizer.zero_grad()
-        return stepped(bench, [slopes(bench, 2)])
+        module = loose((3,))
+        optimizer = problem.AdamW(module.parameters(), **(OPTIONS | {"eps": 0.5}))
+        stepped(module, optimizer, [slopes(module), slopes(module, 1)])
+        optimizer.zero_grad()
+        return stepped(module, optimizer, [slopes(module, 2)])
 
     def infinite():
-        bench = loose(problem, (3,))
-        bench.set_gradients({"a": torch.full((3,), math.inf).double()})
-        bench.optimizer.zero_grad()
-        return all(g is None or not g.any() for g in bench.gradients().values())
+        module = loose((3,))
+        optimizer = problem.AdamW(module.parameters())
+        set_gradients(module, {"a": torch.full((3,), math.inf).double()})
+        optimizer.zero_grad()
+        return all(g is None or not g.any() for g in gradients_in(module).values())
 
     return Part(
         main={"gradients": cleared, "between steps": between},
@@ -367,38 +375,40 @@ def is_rounded(loss):
 def about_step(problem):
     """Questions about train_step, with plain gradient descent."""
 
-    def bench():
-        return problem.Bench(model_weights(), sgd=0.5)
+    def step(model, batch, **options):
+        return problem.train_step(model, *batch, SGD(model.parameters(), 0.5), **options)
+
+    def first(*size):
+        return step(small_model.model_of(model_weights()), batch(*size))
 
     def after(*sizes, before=False, **options):
-        model, found = bench(), []
+        model, found = small_model.model_of(model_weights()), []
         if before:
-            model.set_gradients({n: w + 1 for n, w in model_weights(2.0).items()})
+            set_gradients(model, {n: w + 1 for n, w in model_weights(2.0).items()})
         for rows, length in sizes:
-            model.train_step(*batch(rows, length), **options)
-            found.append(joined(model.weights().values()))
+            step(model, batch(rows, length), **options)
+            found.append(joined(weights_in(model).values()))
         return joined(found)
 
     def loss():
-        return torch.as_tensor(bench().train_step(*batch(3, 4))).double()
+        return torch.as_tensor(first(3, 4)).double()
 
     def after_a_large_loss():
-        model = problem.Bench(sure_weights(), sgd=0.5)
-        model.train_step(*batch(3, 4), max_norm=0.1)
-        return joined(model.weights().values())
+        model = small_model.model_of(sure_weights())
+        step(model, batch(3, 4), max_norm=0.1)
+        return joined(weights_in(model).values())
 
     def modes():
-        model = bench()
-        model.train(True)
-        model.train_step(*batch(2, 3))
-        return torch.tensor(model.modes())
+        model = small_model.model_of(model_weights()).train()
+        step(model, batch(2, 3))
+        return torch.tensor(small_model.modes_in(model))
 
     def left():
         """Whether gradients are left that no step took, or that were clipped after the step."""
-        model, before = bench(), joined(model_weights().values())
-        model.train_step(*batch(3, 4), max_norm=0.1)
-        taken = (joined(model.weights().values()) - before).norm() / 0.5
-        found = joined(torch.zeros(1) if g is None else g for g in model.gradients().values())
+        model, before = small_model.model_of(model_weights()), joined(model_weights().values())
+        step(model, batch(3, 4), max_norm=0.1)
+        taken = (joined(weights_in(model).values()) - before).norm() / 0.5
+        found = joined(torch.zeros(1) if g is None else g for g in gradients_in(model).values())
         is_clipped = 0 < found.norm() < 0.1001
         return torch.tensor([bool(taken == 0 < found.norm()), bool(taken > 0.1001) and is_clipped])
 
@@ -412,8 +422,8 @@ def about_step(problem):
             "with what was there": lambda: after((3, 4), before=True, max_norm=1000.0),
         },
         edges={
-            "kind": lambda: edges.kind(bench().train_step(*batch(2, 3))),
-            "rounded": lambda: is_rounded(bench().train_step(*batch(2, 3))),
+            "kind": lambda: edges.kind(first(2, 3)),
+            "rounded": lambda: is_rounded(first(2, 3)),
             "modes in training": modes,
             "gradients left": left,
         },
@@ -424,51 +434,51 @@ def about_evaluation(problem):
     """Questions about evaluate."""
     batches = [batch(1, 2), batch(3, 5, 2), batch(2, 6, 4)]
 
-    def bench(dropout=0.0):
-        return problem.Bench(model_weights(), dropout=dropout, sgd=0.5)
+    def model_of(dropout=0.0):
+        return small_model.model_of(model_weights(), dropout)
+
+    def whole():
+        return problem.evaluate(model_of(), [*batches])
 
     def loss():
-        return torch.as_tensor(bench().evaluate([*batches])).double()
+        return torch.as_tensor(whole()).double()
 
     def large():
         """The loss where one batch has only token 0 for targets."""
         idx, targets = batch(2, 3)
         given = [*batches, (idx, 0 * targets)]
-        return torch.as_tensor(problem.Bench(sure_weights(), sgd=0.5).evaluate(given)).double()
+        found = problem.evaluate(small_model.model_of(sure_weights()), given)
+        return torch.as_tensor(found).double()
 
     def modes(mode):
-        model = bench()
-        model.train(mode)
-        model.evaluate([*batches])
-        return torch.tensor(model.modes()).double()
+        model = model_of().train(mode)
+        problem.evaluate(model, [*batches])
+        return torch.tensor(small_model.modes_in(model)).double()
 
     def drops():
-        model = bench(dropout=0.5)
-        model.train(True)
-        return edges.varies(lambda: torch.as_tensor(model.evaluate([*batches])))
+        model = model_of(dropout=0.5).train()
+        return edges.varies(lambda: torch.as_tensor(problem.evaluate(model, [*batches])))
 
     def empties():
         given = [*batches]
-        bench().evaluate(given)
+        problem.evaluate(model_of(), given)
         return len(given) != len(batches)
 
     def changes():
-        model = bench()
-        model.set_gradients(model_weights(2.0))
-        model.evaluate([*batches])
-        same = [torch.equal(model.weights()[n], w) for n, w in model_weights().items()]
-        kept = [
-            g is not None and torch.equal(g, model_weights(2.0)[n])
-            for n, g in model.gradients().items()
-        ]
-        gone = [g is None or not g.any() for g in model.gradients().values()]
+        model = model_of()
+        set_gradients(model, model_weights(2.0))
+        problem.evaluate(model, [*batches])
+        same = [torch.equal(weights_in(model)[n], w) for n, w in model_weights().items()]
+        found = gradients_in(model)
+        kept = [g is not None and torch.equal(g, model_weights(2.0)[n]) for n, g in found.items()]
+        gone = [g is None or not g.any() for g in found.values()]
         return torch.tensor([all(same), all(kept), any(gone)])
 
     def records():
         with torch.inference_mode():  # PyTorch refuses to store such weights for a backward pass
-            model = bench()
+            model = model_of()
         try:
-            model.evaluate([*batches])
+            problem.evaluate(model, [*batches])
         except RuntimeError as error:
             return "saved for backward" in str(error)
         return False
@@ -483,8 +493,8 @@ def about_evaluation(problem):
             "changes": changes,
         },
         edges={
-            "kind": lambda: edges.kind(bench().evaluate([*batches])),
-            "rounded": lambda: is_rounded(bench().evaluate([*batches])),
+            "kind": lambda: edges.kind(whole()),
+            "rounded": lambda: is_rounded(whole()),
             "empties": empties,
             "records": records,
         },

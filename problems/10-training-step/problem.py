@@ -5,8 +5,8 @@ Run `uv run pytest` in this folder to test what you wrote here.
 
 from collections.abc import Iterable
 
-import torch
-import torch.nn.functional as F  # noqa: F401  (you will need it)
+import torch  # noqa: F401  (you will need it)
+import torch.nn.functional as F  # noqa: F401
 from torch import Tensor, nn
 
 
@@ -164,130 +164,6 @@ def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
     """
     # TODO: every token counts the same, in a large batch or in a small one.
     raise NotImplementedError
-
-
-# The rest is given: a model to train, and a class by which the tests use a model.
-
-
-class SmallModel(nn.Module):
-    """Guesses the next token by a token and its position. Given.
-
-    Args:
-        vocab_size: the number of tokens.
-        n_positions: the largest length of a sequence.
-        n_embd: the embedding width C.
-        dropout: the share of hidden activations that are dropped in training.
-    """
-
-    def __init__(
-        self, vocab_size: int, n_positions: int, n_embd: int, dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(vocab_size, n_embd)
-        self.wpe = nn.Embedding(n_positions, n_embd)
-        self.hidden = nn.Linear(n_embd, n_embd)
-        self.dropout = nn.Dropout(dropout)
-        self.lm_head = nn.Linear(n_embd, vocab_size)
-
-    def forward(self, idx: Tensor) -> Tensor:
-        """Return the logits (B, T, V) for tokens (B, T)."""
-        x = self.wte(idx) + self.wpe.weight[: idx.shape[1]]
-        return self.lm_head(self.dropout(torch.tanh(self.hidden(x))))
-
-
-class SGD:
-    """Plain gradient descent, as an example of an optimizer. Given."""
-
-    def __init__(self, parameters: Iterable[nn.Parameter], lr: float) -> None:
-        self.parameters = list(parameters)
-        self.lr = lr
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Change each parameter in place by lr times its gradient."""
-        for parameter in self.parameters:
-            if parameter.grad is not None:
-                parameter -= self.lr * parameter.grad
-
-    def zero_grad(self) -> None:
-        """Clear all gradients."""
-        for parameter in self.parameters:
-            parameter.grad = None
-
-
-def optimizer_of(model: nn.Module, **options: float | tuple[float, float]) -> AdamW:
-    """Return your AdamW for a model. Given."""
-    return AdamW(model.parameters(), **options)  # type: ignore[arg-type]
-
-
-class Bench:
-    """A model with an optimizer, for the tests. Given; leave it unchanged.
-
-    When your code is graded, it runs in a separate process, and tests use its tensors by these
-    methods.
-
-    Args:
-        weights: tensors by name: those of a SmallModel, or any, which are then all there is.
-        dropout: that of the SmallModel.
-        sgd: the learning rate of an SGD, which takes the place of your AdamW; None for AdamW.
-        options: those of AdamW.
-    """
-
-    def __init__(
-        self,
-        weights: dict[str, Tensor],
-        dropout: float = 0.0,
-        sgd: float | None = None,
-        **options: float | tuple[float, float],
-    ) -> None:
-        if "wte.weight" in weights:
-            vocab_size, n_embd = weights["wte.weight"].shape
-            self.model = SmallModel(vocab_size, len(weights["wpe.weight"]), n_embd, dropout)
-            self.model.to(weights["wte.weight"].dtype).load_state_dict(weights)
-        else:
-            self.model = nn.ParameterDict({name: w.clone() for name, w in weights.items()})
-        if sgd is None:
-            self.optimizer = optimizer_of(self.model, **options)
-        else:
-            self.optimizer = SGD(self.model.parameters(), sgd)
-
-    def weights(self) -> dict[str, Tensor]:
-        """Return a copy of each parameter, by name."""
-        return {name: p.detach().clone() for name, p in self.model.named_parameters()}
-
-    def gradients(self) -> dict[str, Tensor | None]:
-        """Return a copy of each gradient, by name; None where there is none."""
-        named = self.model.named_parameters()
-        return {name: None if p.grad is None else p.grad.clone() for name, p in named}
-
-    def set_gradients(self, gradients: dict[str, Tensor]) -> None:
-        """Give parameters a gradient; those that aren't named have none."""
-        for name, parameter in self.model.named_parameters():
-            parameter.grad = gradients[name].clone() if name in gradients else None
-
-    def set_lr(self, lr: float) -> None:
-        """Set the optimizer's learning rate."""
-        self.optimizer.lr = lr
-
-    def train(self, mode: bool = True) -> None:
-        """Put the model into training mode, or into evaluation mode."""
-        self.model.train(mode)
-
-    def modes(self) -> list[bool]:
-        """Return whether the model and each of its layers is in training mode."""
-        return [module.training for module in self.model.modules()]
-
-    def clip(self, max_norm: float) -> float:
-        """Clip the gradients of the model by your function."""
-        return clip_gradients(self.model.parameters(), max_norm)
-
-    def train_step(self, idx: Tensor, targets: Tensor, **options: float) -> float:
-        """Train the model for a step by your function."""
-        return train_step(self.model, idx, targets, self.optimizer, **options)
-
-    def evaluate(self, batches: list[tuple[Tensor, Tensor]]) -> float:
-        """Evaluate the model by your function."""
-        return evaluate(self.model, batches)
 
 
 if __name__ == "__main__":

@@ -128,9 +128,10 @@ def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
 ) -> None:
     result = graded(boundary, wrong)
     told = differentiating(course_suite, result)
-    assert {*told.values()} == {"Your code calls PyTorch's autograd"}
-    found = {test.id for test in result.tests if test.status is not Status.PASSED}
-    assert found == told.keys()
+    visible = {told[test.id] for test in result.tests if test.id in told and not test.hidden}
+    assert visible == {"Your code calls PyTorch's autograd"}
+    wrong = {test.id: test.status for test in result.tests if test.status is not Status.PASSED}
+    assert wrong == dict.fromkeys(told, Status.FORBIDDEN)
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,13 @@ def tests() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
+def oracles() -> ModuleType:
+    """The right answers of its tests."""
+    with modules_of_course(ROOT):
+        return importlib.import_module("shared.oracles.training")
+
+
+@pytest.fixture(scope="module")
 def right() -> ModuleType:
     return load_module(REFERENCE, "reference_of_10")
 
@@ -49,7 +57,7 @@ def numbers(name: str) -> list[list[float]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "power"), [("divided by √d_k", -0.5), ("not divided", 0.0)])
 def test_what_is_left_of_a_gradient(
-    name: str, power: float, tests: ModuleType, right: ModuleType
+    name: str, power: float, oracles: ModuleType, right: ModuleType
 ) -> None:
     said = [float(cell.removesuffix(" %")) / 100 for cell in row(name)]
     torch.manual_seed(0)
@@ -58,7 +66,7 @@ def test_what_is_left_of_a_gradient(
         weights = (q @ k.mT * d_k**power).softmax(-1)
         left = right.softmax_backward(weights, grad).abs().sum() / grad.abs().sum()
         assert left.item() == pytest.approx(share, abs=0.0008)
-        about, near = tests.LEFT[d_k, power < 0]
+        about, near = oracles.LEFT[d_k, power < 0]
         assert left.item() == pytest.approx(about, abs=near / 4)
 
 
@@ -143,7 +151,7 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])
-def test_the_definition_of_adamw_is_pytorchs(size: float, tests: ModuleType) -> None:
+def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -> None:
     """With gradients that are missing at times, and a learning rate that changes."""
     rng, rates, gradients = Rng(0), [0.05, 0.05, 0.2, 0.01, 0.0, 0.1], []
     before = rng.normal(3, 2, dtype=torch.float64)
@@ -155,17 +163,17 @@ def test_the_definition_of_adamw_is_pytorchs(size: float, tests: ModuleType) -> 
         p.grad = None if number == 2 else size * rng.normal(3, 2, dtype=torch.float64)
         gradients.append(p.grad)
         optimizer.step()
-    found = tests.adamw_of_tensor(before, gradients, lr=rates, **options)
+    found = oracles.adamw(before, gradients, lr=rates, **options)
     assert torch.allclose(found, p.detach(), rtol=1e-12, atol=1e-12)
 
 
 def test_the_definition_of_the_small_model_is_the_given_one(
-    tests: ModuleType, right: ModuleType
+    tests: ModuleType, oracles: ModuleType, right: ModuleType
 ) -> None:
     weights = tests.random_weights(Rng(0))
     idx, targets = tests.random_batch(Rng(1), 2, 5)
-    loss = right.Bench(weights, sgd=0.1).evaluate([(idx, targets)])
-    assert loss == pytest.approx(float(tests.loss_of(weights, idx, targets)), rel=1e-5)
+    loss = right.evaluate(tests.model_of(weights), [(idx, targets)])
+    assert loss == pytest.approx(oracles.loss(weights, idx, targets), rel=1e-5)
 
 
 @pytest.mark.slow

@@ -85,6 +85,49 @@ def generate(self, idx, max_new_tokens):
 
 CachedGPT.forward, CachedGPT.generate = forward, generate
 """,
+    "10": """
+import torch
+import torch.nn.functional as F
+
+def softmax_backward(weights, grad):
+    return weights * grad
+
+def attention_backward(q, k, v, grad, mask=None):
+    weights = (q @ k.mT).softmax(-1)
+    back = weights * (grad @ v.mT)
+    return back @ k, back.mT @ q, weights.mT @ grad
+
+def cross_entropy_backward(logits, targets):
+    return logits.softmax(-1)
+
+def clip_gradients(parameters, max_norm):
+    return sum(p.grad.norm().item() for p in parameters if p.grad is not None)
+
+def learning_rate(step, warmup, total, peak, floor):
+    return peak - (peak - floor) * step / total
+
+class AdamW:
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+        self.parameters, self.lr = [*parameters], lr
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.parameters:
+            if p.grad is not None:
+                p -= self.lr * p.grad
+
+    def zero_grad(self):
+        pass
+
+def train_step(model, idx, targets, optimizer, max_norm=1.0):
+    loss = F.cross_entropy(model(idx).mT, targets, reduction="sum")
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+def evaluate(model, batches):
+    return F.cross_entropy(model(batches[0][0]).mT, batches[0][1]).item() / 2
+""",
 }
 
 HEAD = """

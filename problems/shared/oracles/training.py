@@ -1,0 +1,266 @@
+"""Right answers about gradients, optimizers and steps of training, for problem 10.
+
+What ends in `_by_hand` is the definition, in lists of numbers. Gradients by autograd are here, too:
+no worker needs them.
+"""
+
+import itertools
+import math
+
+import torch
+import torch.nn.functional as F
+
+from grader.run.compare import check_number, require
+from shared.oracles.attention import attention_by_hand
+from shared.oracles.gpt import cross_entropy_by_hand
+from shared.small_model import random_batch
+from shared.worked_example import derivative
+
+DOUBLE = torch.float64
+
+# The numbers of the README
+
+SOFTMAX_IN_NUMBERS = torch.tensor([[0.1875, -0.1875], [-0.5, 0.5]])
+
+ATTENTION_IN_NUMBERS = (
+    torch.tensor([[0.09375 * math.log(3), 0, 0, 0], [-0.25 * math.log(3), 0, 0, 0]]),
+    torch.tensor([[0.1875, -0.5, 0, 0], [-0.1875, 0.5, 0, 0]]),
+    torch.tensor([[0.75, 1], [0.25, 1]]),
+)
+
+LOSS_IN_NUMBERS = torch.tensor([[-0.4, 0.3, 0.1], [1 / 6, 1 / 6, 1 / 6 - 0.5]])
+
+RATES = {
+    0: 0.1,
+    4: 0.5,
+    9: 1.0,
+    10: 1.0,
+    35: 0.8681981,
+    60: 0.55,
+    109: 0.1002220,
+    110: 0.1,
+    500: 0.1,
+}
+"""By step: 10 steps up to 1.0, then down to 0.1 at step 110."""
+
+ADAMW_IN_NUMBERS = torch.tensor([0.85, 1.05, 1.9])
+
+LEFT = {
+    (64, True): (0.0577, 0.005),
+    (256, True): (0.0577, 0.005),
+    (1024, True): (0.0577, 0.005),
+    (64, False): (0.018, 0.004),
+    (256, False): (0.0094, 0.0025),
+    (1024, False): (0.0047, 0.0015),
+}
+"""What is left of a gradient, by d_k and whether scores are scaled: about that, and how near."""
+
+
+# Gradients
+
+
+def softmax_backward_by_hand(weights, grad):
+    """Score i changes weight j by w_j (1 - w_i) if they are the same one, else by -w_j w_i."""
+    return [
+        sum(
+            g * w_j * ((i == j) - w_i) for j, (w_j, g) in enumerate(zip(weights, grad, strict=True))
+        )
+        for i, w_i in enumerate(weights)
+    ]
+
+
+def softmax_backward(weights, grad):
+    """The gradient of the scores, row by row."""
+    rows = [t.double().reshape(-1, t.shape[-1]).tolist() for t in (weights, grad)]
+    found = [softmax_backward_by_hand(*row) for row in zip(*rows, strict=True)]
+    return torch.tensor(found, dtype=DOUBLE).reshape(weights.shape).to(weights.dtype)
+
+
+def attention(q, k, v, *, causal=False):
+    """The output of attention for q, k and v of two dimensions, in float64."""
+    queries, keys, values = (each.tolist() for each in (q, k, v))
+    return torch.tensor(attention_by_hand(queries, keys, values, causal=causal), dtype=DOUBLE)
+
+
+def attention_backward(q, k, v, grad, mask=None):
+    """The gradients of q, k and v by autograd, in float64 on the way."""
+    leaves = [each.detach().double().requires_grad_() for each in (q, k, v)]
+    with torch.enable_grad():
+        scores = leaves[0] @ leaves[1].mT / math.sqrt(q.shape[-1])
+        scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
+        powers = (scores - scores.amax(-1, keepdim=True)).exp()
+        output = powers / powers.sum(-1, keepdim=True) @ leaves[2]
+    found = torch.autograd.grad((output * grad).sum(), leaves)
+    return tuple(each.to(q.dtype) for each in found)
+
+
+def cross_entropy_slopes(logits, targets):
+    """How the mean loss changes when each logit moves a little."""
+    rows = logits.double().reshape(-1, logits.shape[-1]).tolist()
+    wanted, slopes = targets.flatten().tolist(), []
+    for row, logit in itertools.product(range(len(rows)), range(len(rows[0]))):
+
+        def nudged(step, row=row, logit=logit):
+            moved = [[*each] for each in rows]
+            moved[row][logit] += step
+            return cross_entropy_by_hand(moved, wanted)
+
+        slopes.append(derivative(nudged))
+    return torch.tensor(slopes, dtype=DOUBLE).reshape(logits.shape).to(logits.dtype)
+
+
+def cross_entropy_backward(logits, targets):
+    """The gradient of the mean loss by autograd, with all digits."""
+    leaf, counts = logits.detach().double().requires_grad_(), targets != -100
+    with torch.enable_grad():
+        powers = leaf.exp()
+        chosen = powers.gather(-1, targets.clamp(min=0)[..., None])[..., 0] / powers.sum(-1)
+        loss = -torch.where(counts, chosen.log(), 0).sum() / counts.sum()
+    return torch.autograd.grad(loss, leaf)[0].to(logits.dtype)
+
+
+# The optimizer
+
+
+def norm(gradients):
+    """The norm of all gradients together."""
+    return math.sqrt(sum(float(g.double().square().sum()) for g in gradients.values()))
+
+
+def clipped(gradients, max_norm):
+    """The gradients after they were clipped."""
+    size = norm(gradients)
+    factor = max_norm / size if size > max_norm else 1
+    return {name: factor * gradient for name, gradient in gradients.items()}
+
+
+def learning_rate(step, warmup, total, peak, floor):
+    """Up along a line; then the cosine of an angle that goes from 0 to 180 degrees."""
+    if step < warmup:
+        return (step + 1) * peak / warmup
+    angle = math.pi * min(1, (step - warmup) / (total - warmup))
+    return floor + (peak - floor) * (math.cos(angle) + 1) / 2
+
+
+def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+    """What a parameter of one number becomes by some gradients; one that is None changes nothing.
+
+    `lr` may be a list, with a learning rate for each.
+    """
+    mean = square = steps = 0
+    rates = lr if isinstance(lr, list) else [lr] * len(gradients)
+    for rate, gradient in zip(rates, gradients, strict=True):
+        if gradient is None:
+            continue
+        steps += 1
+        number -= rate * weight_decay * number
+        mean = betas[0] * mean + (1 - betas[0]) * gradient
+        square = betas[1] * square + (1 - betas[1]) * gradient**2
+        corrected = mean / (1 - betas[0] ** steps), square / (1 - betas[1] ** steps)
+        number -= rate * corrected[0] / (math.sqrt(corrected[1]) + eps)
+    return number
+
+
+def adamw(weight, gradients, **options):
+    """What a parameter becomes by some gradients, number by number."""
+    if not gradients:
+        return weight
+    columns = [[None] * weight.numel() if g is None else g.flatten().tolist() for g in gradients]
+    rows = zip(weight.flatten().tolist(), zip(*columns, strict=True), strict=True)
+    found = [adamw_by_hand(number, list(row), **options) for number, row in rows]
+    return torch.tensor(found, dtype=weight.dtype).reshape(weight.shape)
+
+
+# A SmallModel
+
+
+def loss(weights, idx, targets):
+    """The mean loss of a SmallModel with these weights, without dropout."""
+    return loss_of(weights, idx, targets).item()
+
+
+def loss_of(weights, idx, targets):
+    """The same, as a tensor with a gradient."""
+    x = weights["wte.weight"][idx] + weights["wpe.weight"][: idx.shape[1]]
+    x = torch.tanh(x @ weights["hidden.weight"].T + weights["hidden.bias"])
+    logits = x @ weights["lm_head.weight"].T + weights["lm_head.bias"]
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def mean_loss(weights, batches):
+    """The mean over all tokens of some batches."""
+    losses = [loss(weights, *batch) * batch[0].numel() for batch in batches]
+    return sum(losses) / sum(idx.numel() for idx, _ in batches)
+
+
+def gradients(weights, idx, targets):
+    """The gradients of the loss, by name."""
+    leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
+    with torch.enable_grad():
+        value = loss_of(leaves, idx, targets)
+    return dict(zip(leaves, torch.autograd.grad(value, [*leaves.values()]), strict=True))
+
+
+def after_sgd(weights, idx, targets, lr, max_norm):
+    """The weights after a step of plain gradient descent with clipped gradients."""
+    slopes = clipped(gradients(weights, idx, targets), max_norm)
+    return {name: weight - lr * slopes[name] for name, weight in weights.items()}
+
+
+def steep_batch(rng, weights):
+    """Tokens and targets, (1, 1) each, whose gradients have a norm of 1.5 or more."""
+    while True:
+        batch = random_batch(rng, 1, 1)
+        if norm(gradients(weights, *batch)) >= 1.5:
+            return batch
+
+
+def worst_targets(weights, idx):
+    """For each token the target, one and the same, that has the largest loss."""
+    every = [torch.full_like(idx, token) for token in range(len(weights["wte.weight"]))]
+    return max(every, key=lambda targets: loss(weights, idx, targets))
+
+
+# What tests require
+
+
+def unchanged(tensors):
+    """Tensors by name that should be as they were."""
+    return tensors
+
+
+def sums_of_rows(grad):
+    """What each row of a gradient of scores sums to."""
+    return torch.zeros(grad.shape[:-1], dtype=grad.dtype)
+
+
+def is_near(found, call, expected, share=1e-4, atol=1e-6):
+    """A Python float is near this one, by a share of it."""
+    near = share * abs(expected) + atol
+    check_number(found, expected - near, expected + near, call, f"{expected:.7g}")
+
+
+def is_left(found, call, d_k, is_scaled):
+    """So much of a gradient is left behind a softmax of scores with this d_k."""
+    share, near = LEFT[d_k, is_scaled]
+    check_number(found, share - near, share + near, call, f"about {share:.1%}")
+
+
+def are_cleared(found, call):
+    """All gradients, by name, are None or 0."""
+    for name, gradient in found.items():
+        none = gradient is None or not gradient.any()
+        require(none, f"{call}\nThe gradient of `{name}` is still {gradient}.")
+
+
+def learns_by_heart(losses, call, before):
+    """The first loss is that of a random model, `before` or about that; the last one is near 0."""
+    first, last = losses
+    check_number(first, 0.5, 2 * before, call, "far above 0 at first")
+    check_number(last, 0.0, 0.1, call, "below 0.1 in the end: they are known by heart")
+
+
+def records_nothing(was_refused, call):
+    """PyTorch did not refuse to keep numbers for a backward pass."""
+    told = "PyTorch stores what the model computes for a backward pass. How can you prevent that?"
+    require(not was_refused, f"{call}\n{told}")

@@ -1,0 +1,105 @@
+"""The model that the tests of problem 10 train, and plain gradient descent."""
+
+import torch
+from torch import nn
+
+
+class SmallModel(nn.Module):
+    """Guesses the next token by a token and its position.
+
+    Args:
+        vocab_size: the number of tokens.
+        n_positions: the largest length of a sequence.
+        n_embd: the embedding width C.
+        dropout: the share of hidden activations that are dropped in training.
+    """
+
+    def __init__(self, vocab_size, n_positions, n_embd, dropout=0.0):
+        super().__init__()
+        self.wte = nn.Embedding(vocab_size, n_embd)
+        self.wpe = nn.Embedding(n_positions, n_embd)
+        self.hidden = nn.Linear(n_embd, n_embd)
+        self.dropout = nn.Dropout(dropout)
+        self.lm_head = nn.Linear(n_embd, vocab_size)
+
+    def forward(self, idx):
+        """Return the logits (B, T, V) for tokens (B, T)."""
+        x = self.wte(idx) + self.wpe.weight[: idx.shape[1]]
+        return self.lm_head(self.dropout(torch.tanh(self.hidden(x))))
+
+
+class SGD:
+    """Plain gradient descent, as an example of an optimizer."""
+
+    def __init__(self, parameters, lr):
+        self.parameters = list(parameters)
+        self.lr = lr
+
+    @torch.no_grad()
+    def step(self):
+        """Change each parameter in place by lr times its gradient."""
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter -= self.lr * parameter.grad
+
+    def zero_grad(self):
+        """Clear all gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+
+def random_weights(rng, vocab_size=7, n_positions=6, n_embd=4, dtype=torch.float32):
+    """Weights of a SmallModel, whose loss is far from the smallest."""
+    shapes = {
+        "wte.weight": (vocab_size, n_embd),
+        "wpe.weight": (n_positions, n_embd),
+        "hidden.weight": (n_embd, n_embd),
+        "hidden.bias": (n_embd,),
+        "lm_head.weight": (vocab_size, n_embd),
+        "lm_head.bias": (vocab_size,),
+    }
+    return {name: rng.normal(*shape, dtype=dtype) for name, shape in shapes.items()}
+
+
+def random_batch(rng, batch, length, vocab_size=7):
+    """Random tokens and targets, each (batch, length)."""
+    drawn = torch.randint(vocab_size, (2, batch, length), generator=rng.generator)
+    return drawn[0], drawn[1]
+
+
+# Modules whose numbers are known
+
+
+def model_of(weights, dropout=0.0):
+    """A SmallModel with these weights, in their dtype."""
+    vocab_size, n_embd = weights["wte.weight"].shape
+    model = SmallModel(vocab_size, len(weights["wpe.weight"]), n_embd, dropout)
+    model.to(weights["wte.weight"].dtype).load_state_dict(weights)
+    return model
+
+
+def parameters_of(weights):
+    """A module that has only these parameters, by name."""
+    return nn.ParameterDict({name: weight.clone() for name, weight in weights.items()})
+
+
+def weights_in(module):
+    """A copy of each parameter, by name."""
+    return {name: p.detach().clone() for name, p in module.named_parameters()}
+
+
+def gradients_in(module):
+    """A copy of each gradient, by name; None where there is none."""
+    named = module.named_parameters()
+    return {name: None if p.grad is None else p.grad.clone() for name, p in named}
+
+
+def set_gradients(module, gradients):
+    """Give parameters these gradients; those that are not named have none."""
+    for name, parameter in module.named_parameters():
+        parameter.grad = gradients[name].clone() if name in gradients else None
+
+
+def modes_in(module):
+    """Whether the module and each of its layers is in training mode."""
+    return [each.training for each in module.modules()]
