@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import linecache
 import textwrap
+from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 
+from grader.boundary.boundary import Boundary
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.code.loading import not_for_a_student
-from grader.course import own_course
+from grader.course import Course, own_course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult, Status
 from tests.grader.boundary.roads_to_gradients import HEAD, ROADS
 
 (PROBLEM,) = own_course().select(["10-training-step"])
@@ -77,6 +84,82 @@ def test_at_home_a_test_may_differentiate(given):
         torch.func.vjp(torch.exp, given[0])
     assert guard.called is None
     assert weights.grad is not None
+
+
+TESTS = '''
+"""Tests of a problem that exists only here."""
+
+import pytest
+import torch
+
+from grader.run.checks import check
+from shared import oracles
+
+
+def check_gradient(function, rng):
+    weights, grad = rng.normal(2, 2, 3, dtype=torch.float64)
+    weights = weights.softmax(-1)
+    expected = oracles.slopes(weights, grad)
+    check(function(weights.clone(), grad.clone()), expected, "softmax_backward(weights, grad)")
+
+
+@pytest.mark.points(2)
+def test_where_autograd_is_forbidden(problem, rng):
+    check_gradient(problem.softmax_backward, rng)
+
+
+@pytest.mark.points(2)
+def test_where_it_is_allowed(problem, rng):
+    check_gradient(getattr(problem, "softmax_backward"), rng)  # no name by which a rule is found
+'''
+
+ORACLE = """
+import torch
+
+def slopes(weights, grad):
+    scores = weights.log().requires_grad_()
+    return torch.autograd.grad(scores.softmax(-1), scores, grad)[0]
+
+softmax_backward = slopes
+"""
+
+
+@pytest.fixture(scope="module")
+def grade(
+    sandbox: Boundary,
+    tmp_path_factory: pytest.TempPathFactory,
+    new_recorded_course: Callable[[Path], Course],
+) -> Callable[[str], ProblemResult]:
+    """Grade a file by a test that runs in its process, where autograd is forbidden and allowed."""
+    course = new_recorded_course(tmp_path_factory.mktemp("roads") / "course")
+    (problem,) = course.problems()
+    manifest = course.root / "course.toml"
+    rule = '[problems.forbidden_in]\nsoftmax_backward = ["autograd"]'
+    text = manifest.read_text("utf-8").replace('forbidden = ["softmax"]', rule)
+    manifest.write_text(text, "utf-8")
+    problem.test_file.write_text(TESTS, "utf-8")
+    (problem.folder.parent / "shared/oracles/__init__.py").write_text(ORACLE, "utf-8")
+    course.solution(problem).write_text(ORACLE, "utf-8")
+    course = Course(course.root)
+    grader = Grader(course, Settings(), sandbox, by_records=True)
+
+    def graded(source: str) -> ProblemResult:
+        file = StudentFile(source.encode())
+        return grader.grade(Submission("ada", {problem.id: file})).problems[0]
+
+    return graded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("road", ROADS)
+def test_no_road_leads_to_a_gradient_where_a_test_runs_beside_the_code(
+    grade: Callable[[str], ProblemResult], road: str
+) -> None:
+    forbidden, allowed = grade(HEAD + ROADS[road]).tests
+    assert allowed.status is Status.PASSED, allowed.message
+    is_missing = forbidden.message.startswith("NameError")  # what made it was left out
+    assert forbidden.status is not Status.PASSED
+    assert forbidden.status is Status.FORBIDDEN or is_missing or road in UNNAMED, forbidden.message
 
 
 OTHERS = {
