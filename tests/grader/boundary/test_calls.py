@@ -12,8 +12,8 @@ from grader.boundary.failures import WorkerFailure
 from grader.diagnose.answers import attempt
 from grader.errors import Mismatch
 from grader.result import Status
-from grader.run.calls import answers
 from grader.run.compare import check
+from tests.grader.boundary.batched_calls import answers
 
 
 def test_functions_answer_as_in_process(opened):

@@ -13,8 +13,8 @@ from grader.code.cost import counting
 from grader.code.forbidden import ForbiddenCall
 from grader.errors import Mismatch
 from grader.result import Status
-from grader.run.calls import answer, answers
 from grader.run.compare import gradients
+from tests.grader.boundary.batched_calls import answer, answers
 
 SOURCE = """
 import torch

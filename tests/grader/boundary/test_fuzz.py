@@ -22,7 +22,7 @@ from grader.boundary.spawn import WorkerEnding, WorkerProcess, Workers
 from grader.code.cost import counting
 from grader.errors import InternalError
 from grader.result import Status
-from grader.run import calls
+from tests.grader.boundary import batched_calls as calls
 
 EXAMPLES, EACH = 20, 15
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grader.errors import Mismatch
-from grader.run.calls import answers
+from tests.grader.boundary.batched_calls import answers
 
 
 def test_random_numbers_follow_this_sides_seed(opened):
