@@ -72,12 +72,12 @@ def run(tmp_path: Path, small_course: Course) -> Any:
     (tmp_path / "run.py").write_text(RUN)
     handed_in = write(tmp_path / "one", {FILE: RIGHT})
 
-    def command(*words: str) -> dict[int, tuple[int, bool | None]]:
+    def command(*words: str, folder: str = "--out") -> dict[int, tuple[int, bool | None]]:
         note = tmp_path / "note.json"
         note.unlink(missing_ok=True)
         done = subprocess.run(
             [sys.executable, str(tmp_path / "run.py"), str(small_course.root), *words]
-            + ["--out", str(tmp_path / "out")],
+            + [folder, str(tmp_path / "out")],
             env=os.environ | {"NOTE": str(note)},
             capture_output=True,
             text=True,
@@ -108,7 +108,7 @@ def test_to_grade_loads_torch_once_and_not_again_when_nothing_is_to_do(run: Any)
 
 @pytest.mark.slow
 def test_to_replay_a_test_loads_torch_once(run: Any) -> None:
-    tree = run("replay", run.one, "test_doubles")
+    tree = run("replay", run.one, "test_doubles", folder="--reports")
     assert len(tree) >= 5
     assert len(those_that_loaded_torch(tree)) == 1
 

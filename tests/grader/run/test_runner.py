@@ -228,7 +228,7 @@ def test_a_missing_file_is_named(small_course: Course) -> None:
 def test_an_endless_loop_ends(run: Run) -> None:
     result = run("def double(x):\n    while True: pass", timeout=0.3)
     assert statuses(result) == {"timeout"}
-    assert "line 2, in double" in result.tests[0].message
+    assert "problem.py:2, in double" in result.tests[0].message
     assert "Not run" in result.tests[2].message
 
 
