@@ -47,7 +47,6 @@ from torch import nn
 from grader.errors import UsageError
 from shared import (
     accelerator,
-    expected_gpt,
     expected_training,
     gpt2_in_yours,
     own_parts,
@@ -55,6 +54,7 @@ from shared import (
     trained,
     training_text,
 )
+from shared.oracles import torch_gpt
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
 options.add_argument("--mine", action="store_true", help="use your own parts throughout")
@@ -123,8 +123,8 @@ try:
     resumed = trained.to_resume(name, vars(config), characters) if asked.resume else None
 except UsageError as error:
     raise SystemExit(str(error)) from None
-right = expected_gpt.TinyGPT(config).double()
-x, y = expected_gpt.get_batch(text.training, 24, 2)
+right = torch_gpt.TinyGPT(config).double()
+x, y = torch_gpt.get_batch(text.training, 24, 2)
 
 
 def answers(model):
@@ -152,7 +152,7 @@ expected = {
     "get_batch": (pairs_drawn, torch.ones((), dtype=torch.float64)),
     "bigram_loss": (
         lambda module: torch.tensor(module.bigram_loss(piece, n_characters)).double(),
-        torch.tensor(expected_gpt.bigram_loss(piece, n_characters), dtype=torch.float64),
+        torch.tensor(torch_gpt.bigram_loss(piece, n_characters), dtype=torch.float64),
     ),
 }
 found = {name: pictures.yours(problem, name, *how) for name, how in expected.items()}
@@ -160,13 +160,13 @@ is_yours = all(
     found[name] is not None and not pictures.differs(found[name], right).any()
     for name, (_, right) in expected.items()
 )
-code = pictures.students_module(problem) if is_yours else expected_gpt
+code = pictures.students_module(problem) if is_yours else torch_gpt
 parts = own_parts.gather() if asked.mine else None
 step_code = parts.step if parts else expected_training  # AdamW, train_step, evaluate, ...
 if parts:
     print(parts.told())
     own_step = own_parts.time_of_a_step(step_code, parts.model(config), config)
-    step = own_parts.time_of_a_step(expected_training, expected_gpt.TinyGPT(config), config)
+    step = own_parts.time_of_a_step(expected_training, torch_gpt.TinyGPT(config), config)
     times = f"{own_step / step:.1f} times the course's {1000 * step:.0f}"
     print(f"A step takes {1000 * own_step:.0f} ms, {times}.")
 else:
@@ -193,7 +193,7 @@ def make_model(mask):
     if parts:
         return parts.model(config)
     if not is_yours:
-        model = expected_gpt.TinyGPT(config)
+        model = torch_gpt.TinyGPT(config)
         model.causal = mask
         return model
     model = code.GPT(code.GPTConfig(**vars(config)))
@@ -280,7 +280,7 @@ def recent(losses):
     return sum(last) / len(last)
 
 
-bars = [expected_gpt.bigram_loss(part, n_characters) for part in (text.training, text.held_out)]
+bars = [torch_gpt.bigram_loss(part, n_characters) for part in (text.training, text.held_out)]
 bar, held_out_bar = bars
 started = time.monotonic()
 device, where = accelerator.choose(step_code, lambda: make_model(mask=not asked.no_mask), config)
@@ -349,7 +349,7 @@ def draw_losses(axes, text, curves):
         axes.plot(steps, losses, color=colour, alpha=0.25, linewidth=0.7, label=label)
         axes.plot(steps, smooth, color=colour, label=f"{name}: training")
         axes.plot(*zip(*measured.items(), strict=True), "o:", ms=3, color=colour, label="held out")
-    bars = [expected_gpt.bigram_loss(each, n_characters) for each in (text.training, text.held_out)]
+    bars = [torch_gpt.bigram_loss(each, n_characters) for each in (text.training, text.held_out)]
     if abs(bars[0] - bars[1]) < 0.05:  # one line would hide the other
         axes.axhline(bars[0], color=pictures.BLACK, linestyle="--", linewidth=1, label="bigram bar")
     else:
@@ -382,7 +382,7 @@ draw_losses(panels[0, 0], text, curves)
 pictures.save(figure, "loss", each=True)
 
 # %% The attention weights of the heads.
-reader = expected_gpt.TinyGPT(config)
+reader = torch_gpt.TinyGPT(config)
 reader.load_gpt2_weights(state)
 reader.causal = not asked.no_mask
 tokens = encode(text.line)

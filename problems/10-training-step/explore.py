@@ -20,7 +20,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from shared import expected_gpt, expected_training, pictures
+from shared import expected_training, pictures
+from shared.oracles import torch_gpt
 
 plt.style.use(pictures.STYLE)
 steps = max(1, int(pictures.numbers([400])[0]))
@@ -92,7 +93,7 @@ class Logits(nn.Module):
         super().__init__()
         config = {"n_positions": 32, "n_embd": 48, "n_layer": 2, "n_head": 4, "dropout": 0.0}
         config = SimpleNamespace(vocab_size=len(characters), bias=True, **config)
-        self.gpt = expected_gpt.TinyGPT(config)
+        self.gpt = torch_gpt.TinyGPT(config)
 
     def forward(self, idx):
         """Return the logits (B, T, V)."""
@@ -101,7 +102,7 @@ class Logits(nn.Module):
 
 torch.manual_seed(10)
 start = Logits()
-held_out_batches = [expected_gpt.get_batch(held_out, 32, 64) for _ in range(4)]
+held_out_batches = [torch_gpt.get_batch(held_out, 32, 64) for _ in range(4)]
 
 
 # %% Three optimizers.
@@ -158,7 +159,7 @@ def train(make):
     for step in range(steps):
         if step % max(1, steps // 10) == 0:
             measured[step] = code.evaluate(model, held_out_batches)
-        losses.append(code.train_step(model, *expected_gpt.get_batch(training, 32, 16), optimizer))
+        losses.append(code.train_step(model, *torch_gpt.get_batch(training, 32, 16), optimizer))
     measured[steps] = code.evaluate(model, held_out_batches)
     return losses, measured
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from grader.errors import UsageError
 from shared import checkpoint, own_parts, trained
 from shared.checkpoint import Checkpoint
-from shared.expected_gpt import TinyGPT
+from shared.oracles.torch_gpt import TinyGPT
 from shared.training_text import Alphabet
 
 HELLO = [15496, 11, 616, 3290, 318, 13779]

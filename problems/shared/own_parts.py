@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from shared import expected_training, pictures
-from shared.expected_gpt import TinyGPT, gpt2_name
+from shared.oracles.torch_gpt import TinyGPT, gpt2_name
 
 CONFIG = Namespace(
     vocab_size=11, n_positions=8, n_embd=12, n_layer=2, n_head=3, dropout=0.0, bias=True

@@ -18,7 +18,7 @@ from torch import Tensor
 from grader.errors import UsageError
 from grader.files import write_whole
 from shared import pictures
-from shared.expected_gpt import TinyGPT
+from shared.oracles.torch_gpt import TinyGPT
 
 PROBLEM = "07-tiny-gpt"
 

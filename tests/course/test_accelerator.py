@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from shared import accelerator, expected_training
-from shared.expected_gpt import TinyGPT
+from shared.oracles.torch_gpt import TinyGPT
 
 SIZES = {"vocab_size": 3, "n_positions": 4, "n_embd": 4, "n_layer": 1, "n_head": 2}
 CONFIG = Namespace(**SIZES, dropout=0.0, bias=True)

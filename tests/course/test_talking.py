@@ -14,7 +14,8 @@ import torch
 from rich.console import Console
 
 from grader.course import Course, own_course
-from shared import expected_gpt, pictures, talking
+from shared import pictures, talking
+from shared.oracles import torch_gpt
 
 ROOT = own_course().root
 SIZES = {"vocab_size": 6, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2}
@@ -40,7 +41,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def talk(problems: Path) -> Talk:
     """Keep a small model, and return what talks with it: from typed lines to what is shown."""
     torch.manual_seed(3)
-    model = expected_gpt.TinyGPT(argparse.Namespace(**CONFIG))
+    model = torch_gpt.TinyGPT(argparse.Namespace(**CONFIG))
     kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}
     torch.save(kept, problems / talking.MODEL / "model.pt")
 

@@ -12,7 +12,7 @@ import torch
 from grader.course import Course, own_course
 from grader.errors import UsageError
 from shared import pictures, trained
-from shared.expected_gpt import TinyGPT
+from shared.oracles.torch_gpt import TinyGPT
 from shared.trained import Trained
 
 SIZES = {"vocab_size": 3, "n_positions": 4, "n_embd": 4, "n_layer": 1, "n_head": 2}

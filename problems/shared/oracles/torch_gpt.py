@@ -1,7 +1,6 @@
-"""What right code of problem 07 gives, from PyTorch's built-in transformer.
+"""Right answers of a GPT from PyTorch's built-in transformer, for problem 07's `explore.py`.
 
-As in `expected.py`, it says what comes out, not how one gets there. `explore.py` trains this model
-as long as a student's own isn't right yet.
+`explore.py` trains this model until the student's own is right.
 """
 
 from __future__ import annotations
