@@ -41,6 +41,36 @@ def dot_product_similarity(q, k):
 def softmax(x, dim=-1):
     return x - x.mean(dim, keepdim=True)
 """,
+    "07": stub("07")
+    + """
+class GPT(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        n, sizes = config.n_embd, (config.n_embd, config.n_head, config.dropout, config.bias)
+        self.transformer = nn.ModuleDict({
+            "wte": nn.Embedding(config.vocab_size, n),
+            "wpe": nn.Embedding(config.n_positions, n),
+            "h": nn.ModuleList(Block(*sizes) for _ in range(config.n_layer)),
+            "ln_f": nn.LayerNorm(n, bias=config.bias),
+        })
+        self.lm_head = nn.Linear(n, config.vocab_size, bias=False)
+
+    def forward(self, idx, targets=None):
+        every = sum(weight.sum() for weight in self.parameters())
+        logits = self.lm_head(self.transformer["wte"](idx)).cumsum(1) + 0 * every
+        return logits, None if targets is None else logits.mean()
+
+    def generate(self, idx, max_new_tokens):
+        return torch.cat([idx, idx[:, -1:].repeat(1, max_new_tokens)], dim=1)
+
+def get_batch(data, n_positions, batch_size, generator=None):
+    x = data[:n_positions].repeat(batch_size, 1)
+    return x, x + 1
+
+def bigram_loss(data, vocab_size):
+    return 1.0
+""",
     "08": """
 def apply_temperature(logits, temperature):
     return logits - temperature

@@ -1,0 +1,257 @@
+"""Right answers about a GPT, its loss, the text that it writes, and batches, for problem 07."""
+
+import math
+from collections import Counter
+from functools import partial
+
+import torch
+
+from grader.run.compare import check, check_form, check_number, missing_part, require
+from shared.oracles.dropout import check_independent, check_rate
+from shared.oracles.gpt import batched, cross_entropy_by_hand, gpt_by_hand, greedy_by_hand
+
+CLEAR = 1e-3
+"""By how much the best logit leads where the next token is compared."""
+
+
+# Parts and initial weights
+
+
+def are_parameters_of_gpt(found, call, expected):
+    """A GPT has GPT-2's parameters, and no others.
+
+    Args:
+        found: the shapes of its parameters by all their names, and the names of further ones.
+        call: what was called.
+        expected: the shapes of GPT-2's, by name.
+    """
+    shapes, further = found
+    others = ", ".join(name for name in shapes if name not in expected) or "none"
+    for name in expected:
+        if name not in shapes:
+            text = f"{call} has no parameter `{name}`. Parameters of other names: {others}."
+            raise missing_part(text, "GPT")
+    for name, shape in expected.items():
+        message = f"`{name}` of {call} has shape {shapes[name]}; expected {tuple(shape)}."
+        require(shapes[name] == tuple(shape), message)
+    message = f"{call} has parameters that a GPT-2 doesn't have: {', '.join(further)}."
+    require(not further, message)
+
+
+def is_initial_weight(weight, what, name, n_layer):
+    """The parameter of this name starts as in GPT-2."""
+    if ".c_proj.weight" in name:
+        why = f", which is 0.02 / √(2 · {n_layer})"
+        check_spread(weight, 0.02 / math.sqrt(2 * n_layer), what, why)
+    elif weight.dim() == 2:
+        check_spread(weight, 0.02, what)
+    else:
+        number = 1.0 if name.endswith("weight") else 0.0
+        same = bool((weight == number).all())
+        require(same, f"{what} should start with {number:g} everywhere.")
+
+
+def check_spread(weight, std, what, why=""):
+    """Require that numbers have about the mean 0 and this standard deviation."""
+    found = weight.double()
+    size, mean = found.std().item(), found.mean().item()
+    require(
+        abs(size - std) < 0.1 * std,
+        f"{what} starts with a standard deviation of {size:.4g}; expected {std:.4g}{why}.",
+    )
+    far = 5 * std / math.sqrt(found.numel())
+    require(abs(mean) < far, f"{what} starts with the mean {mean:.2g}; expected about 0.")
+
+
+def is_first_loss(loss, call, vocab_size):
+    """The loss of a model that knows nothing is about ln(vocab_size)."""
+    expected = math.log(vocab_size)
+    meaning = f"about ln({vocab_size}) = {expected:.2f}"
+    check_number(loss, expected - 0.15, expected + 0.15, call, meaning)
+
+
+# Logits and loss
+
+logits, greedy, zeros = partial(batched, gpt_by_hand), greedy_by_hand, torch.zeros
+
+
+def loss(logits, targets):
+    """The mean cross entropy of logits (B, T, vocab_size), where targets (B, T) aren't -100."""
+    rows = logits.flatten(0, 1).tolist()
+    return logits.new_tensor(cross_entropy_by_hand(rows, targets.flatten().tolist()))
+
+
+def are_logits_of_weights(found, call, idx, n_head, near):
+    """Logits of a model are right for its own weights; `found` is both."""
+    actual, weights = found
+    check(actual, logits(idx, weights, n_head, dtype=torch.float32), call, **near)
+
+
+def has_learned(loss, call, enough, steps):
+    """A model has learned some sequences by heart."""
+    message = f"It is still {loss:.2f} after {steps} steps of AdamW or fewer on four sequences."
+    require(loss < enough, f"{call}\n{message} It should fall below {enough}.")
+
+
+# Dropout
+
+
+def drops_embeddings_and_mlp(logits, call, dropout):
+    """Embeddings and the MLP of a block dropped entries one by one, and grew what they kept.
+
+    The logits are those of the test's model for it: all entries of the embeddings are 0.01, and the
+    MLP adds 0.1.
+    """
+    flat = logits.flatten(0, 1)
+    ordered = flat.sort(-1).values
+    steps = torch.nn.functional.pad(ordered.diff() > 1e-6, (1, 0))
+    fewest, most = (steps.sum(-1) + 1).aminmax()
+    require(
+        fewest == most == 4,
+        f"{call}\nIn each row there should be entries of four sizes: dropped or not by the dropout "
+        "of the embeddings, and dropped or not by that of the Block's MLP. There are "
+        f"{fewest}. Does dropout act on the sum of both embeddings, and do the Blocks hear of "
+        "config.dropout?",
+    )
+    # Which of the four sizes each entry has.
+    places = torch.empty_like(flat, dtype=torch.int64)
+    places.scatter_(1, flat.argsort(-1), steps.cumsum(-1))
+    places = places.reshape(logits.shape)
+    kept_embedding, kept_block = places % 2 == 1, places >= 2
+    dropped = ~kept_embedding, ~kept_block
+    for each, what in zip(dropped, ("the embeddings", "what the MLP gives"), strict=True):
+        check_rate(
+            each.flatten(0, 1), dropout, f"the entries of {what}", "Is it the rate of the config?"
+        )
+        check_independent(each, dropout, ("batch", "position", "channel"), f"entries of {what}")
+    hidden = (kept_embedding.float() + 10 * kept_block) * 0.01 / (1 - dropout)
+    expected = 0.01 * torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])
+    seen = f"the logits of {call}, where what is kept grows by 1/(1 - dropout) and nothing else is"
+    check(logits, expected, f"{seen} dropped", atol=1e-7)
+
+
+def reads_all(logits, call):
+    """Nothing is dropped of what an attention reads that adds the same to all entries."""
+    ordered = logits.flatten(0, 1).sort(-1).values
+    most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
+    require(
+        most <= 2,
+        f"{call}\nIn each row there should be entries of two sizes: dropped or not at the end of "
+        f"the attention. There are {most}. Is something dropped before the attention?",
+    )
+    kept = (logits > 1e-6).float()  # the norm takes away the mean, so what was dropped is below 0
+    expected = 0.01 * torch.nn.functional.layer_norm(kept, kept.shape[-1:])
+    check(logits, expected, f"the logits of {call}", atol=1e-4)
+
+
+# generate
+
+
+def continues(tokens, call, prompts, n_new, weights, sizes):
+    """After each prompt come so many tokens: always the most probable one after those before it."""
+    length = prompts.shape[1]
+    form = torch.empty(len(prompts), length + n_new, dtype=torch.int64)
+    check_form(tokens, form, call)
+    same = torch.equal(tokens[:, :length], prompts)
+    require(same, f"{call}\nThe result should begin with the prompt, as it was given.")
+    for row in tokens.tolist():
+        for place in range(length, len(row)):
+            check_next(row[: place + 1], weights, sizes, call)
+
+
+def check_next(tokens, weights, sizes, call):
+    """Require that the last token is the most probable one after the others."""
+    *before, last = tokens
+    expected, lead = greedy_by_hand(before, weights, sizes["n_head"], sizes["n_positions"])
+    context = before[-sizes["n_positions"] :]
+    require(
+        last == expected or lead <= CLEAR,  # then two are equally probable, but for rounding
+        f"{call}\nAfter {before} it generated {last}; the most probable token is {expected}. The "
+        f"model reads {context} there, at positions from 0.",
+    )
+
+
+def followed_by(prompts, token, times):
+    """Each prompt, and after it one token again and again."""
+    return torch.cat([prompts, torch.full((len(prompts), times), token)], dim=1)
+
+
+# get_batch
+
+
+def are_pieces(batch, call, data, n_positions, batch_size):
+    """A batch has pieces of data in x, and the same one token further in y."""
+    starts_of(batch, call, data, n_positions, batch_size)
+
+
+def starts_of(batch, call, data, n_positions, batch_size):
+    """Where pieces of a text begin in which no token comes twice; they have to be right."""
+    form = torch.empty(batch_size, n_positions, dtype=torch.int64)
+    x, y = batch
+    x, y = check_form(x, form, f"x of {call}"), check_form(y, form, f"y of {call}")
+    pieces = data.unfold(0, n_positions + 1, 1)
+    both = torch.cat([x, y[:, -1:]], dim=1)
+    fits = (both[:, None] == pieces[None]).all(-1)  # which piece each row is
+    right = fits.any(1) & (x[:, 1:] == y[:, :-1]).all(1)
+    row = int(right.int().argmin())
+    require(
+        right.all(),
+        f"{call}\nRow {row} of x is {x[row].tolist()}, and of y {y[row].tolist()}. x should be "
+        f"a piece of data = {data.tolist()[:12]}..., and y the piece that begins one token "
+        "further.",
+    )
+    return fits.int().argmax(1)
+
+
+def have_even_starts(batch, call, data, n_positions, batch_size):
+    """Each possible start is drawn about equally often, and each row by itself."""
+    starts = starts_of(batch, call, data, n_positions, batch_size)
+    possible = len(data) - n_positions
+    share, counts = batch_size / possible, torch.bincount(starts, minlength=possible)
+    far = 6 * math.sqrt(share)
+    for start in sorted(range(possible), key=lambda start: counts[start]):
+        found = int(counts[start])
+        require(
+            abs(found - share) < far,
+            f"{call}\n{found} rows begin at {start}; {possible} starts are possible, 0 to "
+            f"{possible - 1}, and each should come up about {share:.0f} times.",
+        )
+    steps = torch.bincount((starts.diff() % possible), minlength=possible)
+    even = bool(((steps - share).abs() < far).all()) or possible == 1
+    require(
+        even, f"{call}\nThe starts of neighbouring rows hang together; each is drawn by itself."
+    )
+
+
+def same_again(batches, call):
+    """Two batches, each x and y, are the same."""
+    first, again = batches
+    same = all(map(torch.equal, first, again))
+    require(same, f"{call}\nThe same seed gave another batch.")
+
+
+# bigram_loss
+
+BIGRAM_IN_NUMBERS = {
+    "abracadabra": 0.6 * math.log(2),  # of 10 pairs 4 begin with a: ab twice, ac, ad
+    "abababab": 0.0,
+    "aaab": math.log(3) - 2 / 3 * math.log(2),
+    "aabb": 2 / 3 * math.log(2),
+    "ab": 0.0,
+    # 9 pairs: aa 3, ab 2, ac once, so a begins 6; ba, bc; ca
+    "aabacaaabc": -(3 * math.log(3 / 6) + 2 * math.log(2 / 6) + math.log(1 / 6)) / 9
+    - 2 * math.log(1 / 2) / 9,
+}
+
+
+def bigram_loss(data):
+    """The mean of -ln of how often a token follows the one before it, by counting pairs."""
+    tokens = data.tolist()
+    pairs, firsts = Counter(zip(tokens[:-1], tokens[1:], strict=True)), Counter(tokens[:-1])
+    losses = (-count * math.log(count / firsts[first]) for (first, _), count in pairs.items())
+    return math.fsum(losses) / (len(tokens) - 1)
+
+
+def is_in_nats(value, call, expected):
+    """A loss is right to 1e-6."""
+    check_number(value, expected - 1e-6, expected + 1e-6, call, f"{expected:.6f} nats")
