@@ -447,12 +447,18 @@ def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
     groups: dict[str, list[SubmissionResult]] = {}
     for result in results:
         groups.setdefault(look(names[result.submission]), []).append(result)
-    for group in (group for group in groups.values() if len(group) > 1):
-        hashes = [sha256(each.who.encode(errors="surrogatepass")).hexdigest() for each in group]
-        enough = next(n for n in range(4, 65) if len({hash[:n] for hash in hashes}) == len(group))
-        for result, hash in zip(group, hashes, strict=True):
-            names[result.submission] += f" ({hash[:enough]})"
+    for group in groups.values():
+        hashes = _short_hashes({result.who for result in group})
+        for result in group if len(hashes) > 1 else ():
+            names[result.submission] += f" ({hashes[result.who]})"
     return names
+
+
+def _short_hashes(identities: Iterable[str]) -> dict[str, str]:
+    """Return so much of the hash of each that all of them differ."""
+    whole = {each: sha256(each.encode(errors="surrogatepass")).hexdigest() for each in identities}
+    length = next(n for n in range(4, 65) if len({h[:n] for h in whole.values()}) == len(whole))
+    return {each: hash[:length] for each, hash in whole.items()}
 
 
 def total(points: Any) -> float:

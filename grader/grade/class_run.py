@@ -19,10 +19,10 @@ from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.grade.words import Words
 from grader.gradebook.adjusting import (
+    ClassBook,
     adjusted,
     lower_than_before,
     match_roster,
-    of_earlier_files,
 )
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.intake.handed_in import Submission
@@ -96,7 +96,7 @@ def grade_class(
             the book can't be followed; or the folder is another course's.
         OSError: the reports can't be written.
     """
-    book = book or GradebookFolder(out.parent / FOLDER, out)
+    book = book or GradebookFolder(out.parent / FOLDER)
     with locked(out):
         ready = prepare(
             submissions,
@@ -140,7 +140,7 @@ def grade_class(
             about_book=about_book,
             asked=[
                 *perhaps_the_same(rows, ready.rows_of(same), ready.people, book.roster),
-                *of_earlier_files(rows, rows_before, book, same.also),
+                *ClassBook(rows, book, same.also).of_earlier_files(rows_before),
                 *lower_than_before(rows, rows_before, book, same.also),
             ],
         )

@@ -14,7 +14,7 @@ from grader.grade.preparing import Prepared
 from grader.grade.previous import NEW, Plan
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
-from grader.gradebook.adjusting import adjusted, late_ones, match_roster, of_earlier_files
+from grader.gradebook.adjusting import ClassBook, adjusted, match_roster
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.handed_in import StudentFile
 from grader.intake.submissions import HANDED_IN_LATE
@@ -56,6 +56,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
     same = same_people(all_known, ready.people)
     now, about_book = adjusted(same.rows([*kept, *ready.absent]), book, same.also)
     new = same.rows([*came, *(replace(each, problems=[]) for each in ready.absent)])
+    came_book = ClassBook(new, book, same.also)
     before = {row.submission: row for row in same.rows(ready.previous.results.values())}
     summary = ready.summary(
         now,
@@ -65,11 +66,16 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
         about_book=_about_what_is_there(about_book, plans),
         asked=[
             *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
-            *of_earlier_files(new, before, book, same.also),
+            *came_book.of_earlier_files(before),
         ],
         pending=_pending(plans, same, {each.submission: each.who for each in all_known}),
     )
-    late = {(row.submission, problem.id) for row, problem in late_ones(new, book, same.also)}
+    late = {
+        (row.submission, problem.id)
+        for row in new
+        for problem in row.problems
+        if came_book.is_late(row, problem)
+    }
     return Foreseen(plans, [*kept, *ready.absent], same, late, summary)
 
 

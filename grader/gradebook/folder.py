@@ -1,7 +1,7 @@
 """The book: the folder of an instructor's own files, apart from all that the grader makes.
 
 It is kept in git beside the course, and the folder of reports can be lost: the next run makes it
-anew. Three of the files once stood in the folder of reports, where they are still read.
+anew.
 """
 
 from __future__ import annotations
@@ -25,33 +25,20 @@ FILES = (corrections.FILE, criteria.FILE, late_policy.FILE, NAMES, roster.FILE)
 _NEAR = 0.8
 """So near names must be for one to be meant by the other, 1 if they are the same."""
 
-_ONCE_IN_REPORTS = (corrections.FILE, late_policy.FILE, NAMES)
-
 
 class GradebookFolder:
     """The instructor's own files.
 
     Args:
         folder: where they are; it need not be there.
-        reports: the folder of reports, in which some of them once stood.
     """
 
-    def __init__(self, folder: Path, reports: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._reports = reports
 
     def path(self, name: str) -> Path:
         """Return where a file is read from, whether or not it is there."""
-        own, old = self.folder / name, self._old(name)
-        return old if old is not None and not own.exists() else own
-
-    def _old(self, name: str) -> Path | None:
-        """Return a file's old place, if it stands there."""
-        if self._reports is None or name not in _ONCE_IN_REPORTS:
-            return None
-        path = self._reports / name
-        is_other = not (path.parent.exists() and path.parent.resolve() == self.folder.resolve())
-        return path if path.exists() and is_other else None
+        return self.folder / name
 
     @cached_property
     def roster(self) -> Roster:
@@ -63,24 +50,9 @@ class GradebookFolder:
         return read_roster(self.path(roster.FILE))
 
     def told(self) -> list[str]:
-        """Return a line on what was read from where, and on files that had better be moved."""
+        """Return a line on what was read from where, and on files that are not read."""
         here = [name for name in FILES if (self.folder / name).exists()]
         told = [f"The book: {self.folder} ({', '.join(here)})."] if here else []
-        old = [name for name in _ONCE_IN_REPORTS if self._old(name) is not None]
-        moving = [name for name in old if name not in here]
-        if moving:
-            folder = shlex.quote(str(self.folder))
-            files = " ".join(shlex.quote(str(self.path(name))) for name in moving)
-            told.append(
-                f"{' and '.join(moving)} should stand apart from what is made, in a folder that "
-                f"git keeps: mkdir -p {folder} && mv {files} {folder}"
-            )
-        told += [
-            f"{self._old(name)} is not read any more, as {self.folder / name} is there: put what "
-            "that lacks into it, and delete the old one."
-            for name in old
-            if name in here
-        ]
         return [*told, *self._misnamed(here)]
 
     def _misnamed(self, here: Collection[str]) -> Iterator[str]:
@@ -109,8 +81,13 @@ def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[Gradebook
         )
     beside = reports.absolute().parent / FOLDER
     named = _short(beside)
-    book = GradebookFolder(folder or named, reports)
+    book = GradebookFolder(folder or named)
     told = book.told()
+    told += [
+        f"{reports / name} is not read: move it to {book.folder}."
+        for name in FILES
+        if (reports / name).exists() and reports.resolve() != book.folder.resolve()
+    ]
     here = Path(FOLDER)
     is_other = here.is_dir() and here.resolve() != book.folder.resolve()
     if folder is None and is_other and any((here / name).exists() for name in FILES):

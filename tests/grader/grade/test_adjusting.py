@@ -163,19 +163,12 @@ def test_a_run_that_was_killed_while_it_wrote_them_goes_on(
     assert {name: r.points for name, r in stored.items()} == {"ada": 3, "bob": 2}
 
 
-def test_the_old_places_are_read_and_said_to_be_old(school: Any) -> None:
-    school.out.mkdir()
+def test_a_file_of_the_book_among_the_reports_is_said_not_to_be_read(school: Any) -> None:
+    school.grade()
     (school.out / "corrections.csv").write_text(HEADER + "bob,01,,3,why\n")
-    _, told = open_gradebook_folder(None, school.out)
-    (line,) = told
-    assert f"mv {school.out / 'corrections.csv'} {book(school)}" in line
-    school.grade()
-    assert school.gradebook() == {"ada": "4", "bob": "3"}
-    correct(school, "bob,01,,2,why\n")
-    _, told = open_gradebook_folder(None, school.out)
-    assert "is not read any more" in told[1]
-    school.grade()
-    assert school.gradebook() == {"ada": "4", "bob": "2"}
+    said = school.command()
+    assert "is not read: move it to" in said
+    assert school.gradebook() == {"ada": "4", "bob": "0"}
 
 
 def test_a_lost_folder_of_reports_loses_nothing_of_the_book(school: Any) -> None:

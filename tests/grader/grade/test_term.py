@@ -132,13 +132,12 @@ def test_a_term_ends_in_the_book_of_an_undisturbed_one(
             times_killed += killed(download, disturbed, problem, rng.randint(1, 100))
             run_week(download, disturbed, problem)
             run_week(download, calm, problem)
-        for out in (calm, disturbed):
-            (out / "late.toml").write_text("flagged = 0.2\n")
-            if week >= 2:
-                (out / "corrections.csv").write_text(
-                    "submission,problem,test,mark,reason\n"
-                    f"canvas:{CORRECTED},03,,9.5,Graded by hand.\n"
-                )
+        (tmp_path / "book").mkdir(exist_ok=True)
+        (tmp_path / "book/late.toml").write_text("flagged = 0.2\n")
+        if week >= 2:
+            (tmp_path / "book/corrections.csv").write_text(
+                f"submission,problem,test,mark,reason\ncanvas:{CORRECTED},03,,9.5,Graded by hand.\n"
+            )
     term.hand_in("02", [s for s in STUDENTS if s.id == REGRADED], late=0)
     (tmp_path / "02-alone.zip").write_bytes(term.download("02"))
     for out in (calm, disturbed):

@@ -353,10 +353,10 @@ def test_the_command_grades_one_alone(school: Any) -> None:
 
 def test_the_command_reads_what_names_mean(school: Any) -> None:
     write(school.folder, {"eve/dubbel.py": school.right})
-    write(school.out, {"names.csv": "found,means\ndubbel.py,01\nbob,ada\n"})
+    school.write_book("names.csv", "found,means\ndubbel.py,01\nbob,ada\n")
     assert "names.csv: 'bob' and 'ada' both handed in" in school.command()
     assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
-    write(school.out, {"names.csv": "x"})
+    school.write_book("names.csv", "x")
     school.command(status=2)
 
 

@@ -414,13 +414,14 @@ def test_corrections_and_lateness_are_in_the_marks(tmp_path: Path, saved: Save) 
     stale = handed_in(CLASS[0], 20)
     stale.problems[0].adjustments = [Adjustment(-20, "An old one")]
     reports = saved(stale)
-    (reports / "corrections.csv").write_text(
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book/corrections.csv").write_text(
         "submission,problem,test,mark,reason\ncanvas:1001,03,,23,why\n"
     )
     file = canvas_file(tmp_path, CLASS[:1])
     exported("canvas", file, reports, "--column", "Week 3")
     assert filled_in(file)["1001"] == "23"
-    with (reports / "corrections.csv").open("a") as lines:
+    with (tmp_path / "book/corrections.csv").open("a") as lines:
         lines.write("nobody,03,,1,why\n")
     assert "# nobody,03,,1,why" in refused("canvas", file, reports, "--problem", "03")
 
