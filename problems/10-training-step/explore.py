@@ -20,8 +20,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from shared import expected_training, pictures
-from shared.oracles import torch_gpt
+from shared import pictures
+from shared.oracles import torch_gpt, torch_training
 
 plt.style.use(pictures.STYLE)
 steps = max(1, int(pictures.numbers([400])[0]))
@@ -46,7 +46,7 @@ def shares(module):
     return torch.stack(found).view(len(lengths), 2).T
 
 
-right = shares(expected_training)
+right = shares(torch_training)
 yours = pictures.yours(problem, "softmax_backward", shares, right)
 scaled, plain = (right if yours is None else yours).tolist()
 print("What is left of the gradient, in percent:\n  d_k    scaled   not scaled")
@@ -138,10 +138,10 @@ def some_steps(module):
     return torch.tensor(found)
 
 
-right = some_steps(expected_training)
+right = some_steps(torch_training)
 yours = pictures.yours(problem, "AdamW, train_step, evaluate", some_steps, right, 1e-3)
 is_yours = yours is not None and not pictures.differs(yours, right, 1e-3).any()
-code = pictures.students_module(problem) if is_yours else expected_training
+code = pictures.students_module(problem) if is_yours else torch_training
 print("Training with your step." if is_yours else "Training with the course's step.")
 
 OPTIMIZERS = {

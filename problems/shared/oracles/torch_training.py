@@ -1,4 +1,4 @@
-"""What right code of problem 10 gives, for `explore.py`, by autograd and PyTorch's AdamW."""
+"""Right answers by autograd and PyTorch's AdamW, for problem 10's `explore.py`."""
 
 from __future__ import annotations
 
