@@ -62,9 +62,13 @@ def test_each_test_ends_as_in_the_sandbox(
     source = course.solution(course.problems()[0]).read_bytes()
     source = source if right else source.replace(b"x - x.amax(dim, keepdim=True)", b"x")
     with lent_boundary(origin, call_seconds=60) as boundary:
-        confined = endings(grade(course, boundary, source))
-    assert endings(grade(course, unconfined, source)) == confined
-    assert {status for _, status, _ in confined} == ({PASSED} if right else {PASSED, FAILED})
+        confined = grade(course, boundary, source)
+    result = grade(course, unconfined, source)
+    assert endings(result) == endings(confined)
+    assert result.mistakes == confined.mistakes
+    assert bool(confined.mistakes) is not right
+    statuses = {test.status for test in confined.tests}
+    assert statuses == ({PASSED} if right else {PASSED, FAILED})
 
 
 def endings(result: ProblemResult) -> list[tuple[str, Status, str]]:
