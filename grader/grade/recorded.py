@@ -214,10 +214,7 @@ class Recording:
             except (WorkerFailure, BadRecord):
                 return {}
             left = max(0.0, left - seconds)
-        try:
-            return known_only(found, tests.fingerprints.reference)
-        except BadRecord:
-            return {}
+        return known_only(found, tests.fingerprints.reference)
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
         """Return the ids of those tests that pass when they run again, in new workers."""

@@ -71,21 +71,16 @@ def read_answers(message: bytes) -> dict[str, Answers]:
 def known_only(
     found: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers to the questions that the reference answers, under these names.
-
-    Raises:
-        BadRecord: one is missing.
-    """
-    try:
-        return {
-            part: Answers(
-                {name: found[part].main[name] for name in right.main},
-                {name: found[part].edges[name] for name in right.edges},
-            )
-            for part, right in reference.items()
-        }
-    except KeyError:
-        raise BadRecord("an answer is missing") from None
+    """Return the answers to known questions. A probe may leave out some of these."""
+    nothing = Answers({}, {})
+    return {
+        part: Answers(
+            {name: given.main[name] for name in right.main if name in given.main},
+            {name: given.edges[name] for name in right.edges if name in given.edges},
+        )
+        for part, right in reference.items()
+        for given in [found.get(part, nothing)]
+    }
 
 
 def _read(texts: Mapping[str, str]) -> dict[str, Answer]:
