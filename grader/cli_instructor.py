@@ -311,8 +311,8 @@ def export(
     with faults():
         from grader.grade.previous import RESULTS, load_previous
         from grader.grade.same_person import same_people
-        from grader.gradebook.export.exporting import Order, export_from
-        from grader.gradebook.export.sheet import Choice
+        from grader.gradebook.export.exporting import export_from
+        from grader.gradebook.export.sheet import Order
         from grader.gradebook.folder import open_gradebook_folder
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.text import line
@@ -330,7 +330,11 @@ def export(
             folder=reports,
             book=own,
             problem=this_course().select([problem])[0].id if problem else "",
-            choice=Choice(file.name, column, new_column, id_column, by_name, same.also),
+            column=column,
+            new_column=new_column,
+            id_column=id_column,
+            by_name=by_name,
+            also=same.also,
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
             part=part,
             scale=scale,

@@ -244,9 +244,31 @@ def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
 
 
 def separator_in(text: str) -> str:
-    """Return what stands between the cells of a CSV file, by its first line that says something."""
-    first = next((row for row in text.splitlines() if row.strip(" ,;") and row[0] != "#"), "")
-    return max(SEPARATORS, key=first.count)
+    """Return what stands between the cells of a CSV file: what its first line has most of."""
+    lines = (line for line in text.splitlines(keepends=True) if line[0] not in "#\r\n")
+    first = next(lines, "") + "".join(lines)  # a cell may have several lines
+    return max(SEPARATORS, key=lambda separator: _cells(first, separator))
+
+
+def _cells(text: str, separator: str) -> int:
+    """Return how many cells the first line has; none if it can't be read with a separator."""
+    try:
+        return len(next(csv_rows(text, separator), (0, []))[1])
+    except csv.Error:
+        return 0
+
+
+def csv_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a CSV file, each with the number of the line where it begins.
+
+    Raises:
+        csv.Error: it is no CSV file, such as one with a quotation mark that is never closed.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    line = 1
+    for cells in reader:
+        yield line, cells
+        line = reader.line_num + 1
 
 
 def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]]]:
@@ -261,9 +283,7 @@ def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]
     """
     try:
         text, _ = decoded_csv(path.read_bytes())
-        lines = io.StringIO(text, newline="")
-        reader = csv.reader(lines, delimiter=separator_in(text), strict=True)
-        rows = [(reader.line_num, cells) for cells in reader]
+        rows = [*csv_rows(text, separator_in(text))]
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
     except UnicodeError:

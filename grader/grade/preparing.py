@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.errors import UsageError
+from grader.errors import CourseError, UsageError
 from grader.grade.outcome import assemble
 from grader.grade.previous import (
     RESULTS,
@@ -86,7 +87,7 @@ class Prepared:
             UsageError: lines can't be; the text says which, and what to write instead.
         """
         problems = course.problems()
-        tests = _foreseen(problems, course, book)
+        tests = _foreseen(problems, book)
         results = [
             assemble(each.submission, settings, "", each.foreseen(tests)) for each in self.plans
         ]
@@ -196,26 +197,51 @@ def prepare(
     )
 
 
-def _foreseen(
-    problems: Sequence[Problem], course: Course, book: GradebookFolder
-) -> dict[str, ProblemResult]:
+def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
     """Return a result of each problem, by id, with the tests that it has now.
 
     Where no correction is of a single test, one test stands for all.
     """
     lines = [line for line in read_corrections(book.path(corrections.FILE)) if line.test]
-    named = [p for p in problems if any(line.concerns(p.result()) for line in lines)]
-    found = {problem.id: problem.result() for problem in problems}
-    if named:
-        from grader.run.collecting import collect  # here, for it loads all that tests need
-
-        for test in collect(named, course.root):
-            failed = TestResult(test.id, test.title, test.hidden, test.points, Status.FAILED)
-            found[test.problem.id].tests.append(failed)
+    found = {}
     for problem in problems:
-        whole = TestResult("all", "All tests", False, problem.entry.points, Status.FAILED)
-        found[problem.id].tests = found[problem.id].tests or [whole]
+        found[problem.id] = result = problem.result()
+        named = {line.test for line in lines if line.concerns(result)}
+        points = _points_of_tests(problem) if named else {"all": problem.entry.points}
+        # The cases of a test are known when it runs.
+        cases = {name: points[test] for name in named if (test := name.split("[")[0]) in points}
+        result.tests = [
+            TestResult(id, id, False, most, Status.FAILED) for id, most in (points | cases).items()
+        ]
     return found
+
+
+def _points_of_tests(problem: Problem) -> dict[str, float]:
+    """Return what each test of a problem is worth, by its name; nothing of the file runs.
+
+    Raises:
+        CourseError: the file is no Python.
+    """
+    try:
+        statements = ast.parse(problem.test_file.read_bytes()).body
+    except SyntaxError as error:
+        raise CourseError(f"{problem.test_file} can't be read as Python: {error}") from None
+    tests = [each for each in statements if isinstance(each, ast.FunctionDef)]
+    marks = {test.name: [*map(_points, test.decorator_list)] for test in tests}
+    most = problem.entry.points
+    return {
+        name: next(filter(None, points), most)
+        for name, points in marks.items()
+        if name.startswith("test")
+    }
+
+
+def _points(decorator: ast.expr) -> float:
+    """Return the points in `@pytest.mark.points(2)`; 0 for any other decorator."""
+    match decorator:
+        case ast.Call(func=ast.Attribute(attr="points"), args=[ast.Constant(float() | int() as n)]):
+            return n
+    return 0
 
 
 def _asked_for(

@@ -121,10 +121,17 @@ def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str,
         lines: those that are about this problem of this submission.
         wrong: takes sentences about lines that do not count.
     """
-    own, everybodys = _by_kind(lines)
-    counting = _agreeing(problem, own, wrong)
-    common = _agreeing(problem, everybodys, wrong)
-    counting += [line for line in common if not any(_alike(problem, line, o) for o in own)]
+    lines = list(lines)
+    own = [line for line in lines if not line.for_everybody]
+    common = [line for line in lines if line.for_everybody]
+    counting = [
+        *_agreeing(problem, own, wrong),
+        *(
+            line
+            for line in _agreeing(problem, common, wrong)
+            if not any(_alike(problem, line, other) for other in own)
+        ),
+    ]
     changes: list[Adjustment] = []
     final = False
     for line in sorted(counting, key=lambda line: not line.test):  # single tests come first
@@ -138,14 +145,6 @@ def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str,
         changes.append(line.change(earned, most))
         final = final or not line.test
     return Followed([a for a in changes if a.points or a.max], final)
-
-
-def _by_kind(lines: Iterable[Correction]) -> tuple[list[Correction], list[Correction]]:
-    """Return lines for one student, and those for everybody."""
-    kinds: tuple[list[Correction], list[Correction]] = ([], [])
-    for line in lines:
-        kinds[line.for_everybody].append(line)
-    return kinds
 
 
 def _agreeing(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from grader.errors import UsageError
 from grader.gradebook.export.sheet import (
-    Choice,
+    Order,
     Sheet,
     SheetFormat,
     SheetPerson,
@@ -33,10 +33,10 @@ _LOCKED = {"EX": "excused there", "N/A": "not assigned to this student there"}
 _TEST_STUDENTS = {"Student, Test", "Test Student"}
 
 
-def _sheet(table: Table, choice: Choice) -> Sheet:
-    id_column = needed(table, choice.file, "ID")
+def _sheet(table: Table, order: Order) -> Sheet:
+    id_column = needed(table, order.file.name, "ID")
     if table.column("Student", "LastName") is None:
-        needed(table, choice.file, "Student")
+        needed(table, order.file.name, "Student")
     possible = next((row for row in table.rows if _says(row, 0, _POINTS_POSSIBLE)), None)
     candidates = [
         n
@@ -45,14 +45,14 @@ def _sheet(table: Table, choice: Choice) -> Sheet:
         and not _SCORES.search(name)
         and not (possible and _says(possible, n, _READ_ONLY))
     ]
-    if _SCORES.search(choice.new_column):
-        raise UsageError(f"Canvas takes {quoted(choice.new_column)} for a column of its own.")
-    column = chosen_column(table, choice, candidates)
-    cell = possible.value(column) if possible and not choice.new_column else ""
-    most = most_points(choice.file, possible, "Points Possible", cell) if possible else None
+    if _SCORES.search(order.new_column):
+        raise UsageError(f"Canvas takes {quoted(order.new_column)} for a column of its own.")
+    column = chosen_column(table, order, candidates)
+    cell = possible.value(column) if possible and not order.new_column else ""
+    most = most_points(order.file.name, possible, "Points Possible", cell) if possible else None
     sheet = Sheet(table, column, [], worth=possible)
-    if most is None and not choice.new_column:
-        sheet.told.append(f"{choice.file} doesn't say how many points the marks are out of.")
+    if most is None and not order.new_column:
+        sheet.told.append(f"{order.file.name} doesn't say how many points the marks are out of.")
     for row in table.rows:
         if row is possible or row.is_empty:
             continue
@@ -62,7 +62,9 @@ def _sheet(table: Table, choice: Choice) -> Sheet:
         elif name:
             sheet.told.append(f"Line {row.line} has no ID, so it was left alone: {name}.")
     if not sheet.people:
-        raise UsageError(f"{choice.file} has no row with an ID; is it Canvas's whole gradebook?")
+        raise UsageError(
+            f"{order.file.name} has no row with an ID; is it Canvas's whole gradebook?"
+        )
     return sheet
 
 
@@ -83,7 +85,7 @@ def _name(table: Table, row: Row) -> str:
     return ", ".join(row.value(n) for n in columns if n is not None and row.value(n))
 
 
-def _ids(result: SubmissionResult, choice: Choice) -> Iterable[str]:
+def _ids(result: SubmissionResult, order: Order) -> Iterable[str]:
     return identity_in(result, "canvas")
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from grader.errors import UsageError
 from grader.files import write_together
@@ -13,9 +12,8 @@ from grader.gradebook.export import canvas_gradebook, moodle_worksheet, others
 from grader.gradebook.export.feedback_archive import Pack, for_canvas, for_moodle
 from grader.gradebook.export.filling import Filled, fill
 from grader.gradebook.export.marks import marks_of
-from grader.gradebook.export.sheet import Choice
+from grader.gradebook.export.sheet import Order
 from grader.gradebook.export.table import read_table
-from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.who_is_meant import People
 from grader.result import SubmissionResult
 from grader.text import counted, quoted
@@ -27,37 +25,6 @@ PLATFORMS = {
     "csv": others.PLAIN,
 }
 """By the names that one gives them on the command line."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """What to export, and to where.
-
-    Attributes:
-        platform: whose file it is.
-        file: the file as it was downloaded; it stays as it is unless `out` is the same.
-        folder: of the reports.
-        book: the instructor's own files.
-        problem: whose marks, by id; empty for the sum of all of a part.
-        choice: the columns that are meant.
-        out: the file to write.
-        part: of the sum.
-        scale: whether marks are put on the file's scale.
-        feedback: the archive to pack feedback into; None to pack none.
-        download: the download of submissions, by whose names Canvas knows feedback.
-    """
-
-    platform: str
-    file: Path
-    folder: Path
-    book: GradebookFolder
-    problem: str
-    choice: Choice
-    out: Path
-    part: str = ""
-    scale: bool = False
-    feedback: Path | None = None
-    download: Path | None = None
 
 
 def export_from(
@@ -75,8 +42,8 @@ def export_from(
         CannotWrite: one of the files can't be written; neither is.
     """
     _require_sense(order, results)
-    require_followed(results, order.book, order.choice.also)
-    now, remarks = adjusted(results, order.book, order.choice.also)
+    require_followed(results, order.book, order.also)
+    now, remarks = adjusted(results, order.book, order.also)
     filled = _filled(order, now)
     pack = _packed(order, filled)
     contents = {order.out: filled.content}
@@ -120,11 +87,11 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
         data = order.file.read_bytes()
     except OSError as error:
         raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
-    sheet = platform.sheet(read_table(data, order.choice.file), order.choice)
+    sheet = platform.sheet(read_table(data, order.file.name), order)
     marks = marks_of(results, order.problem, order.part)
-    people = People(results, match_roster(results, order.book), order.choice.also)
+    people = People(results, match_roster(results, order.book), order.also)
     names = {result.submission: people.own_names(result.submission) for result in results}
-    return fill(platform, sheet, marks, replace(order.choice, names=names), scale=order.scale)
+    return fill(platform, sheet, marks, replace(order, names=names))
 
 
 def _packed(order: Order, filled: Filled) -> Pack | None:

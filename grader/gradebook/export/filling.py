@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
 from grader.gradebook.export.marks import Mark, Marks, called, written
-from grader.gradebook.export.sheet import Choice, Sheet, SheetFormat, SheetPerson
+from grader.gradebook.export.sheet import Order, Sheet, SheetFormat, SheetPerson
 from grader.gradebook.roster import squeezed
 from grader.result import SubmissionResult, shown
 from grader.text import counted, parse_number, quoted, some
@@ -30,25 +30,22 @@ class Filled:
     told: list[str]
 
 
-def fill(
-    platform: SheetFormat, sheet: Sheet, marks: Marks, choice: Choice, *, scale: bool = False
-) -> Filled:
+def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Filled:
     """Fill marks into a platform's file. Only cells of the marks' column change.
 
     Args:
         platform: knows by what a result finds its row.
         sheet: the file.
         marks: what to fill in.
-        choice: what the instructor chose.
-        scale: whether marks are put on the scale that the file names.
+        order: what the instructor chose.
 
     Raises:
         UsageError: marks and file have different scales, or nobody in common.
     """
-    _require_scale(sheet, marks, choice, scale)
-    work = _Filling(sheet, marks, scale, sheet.writes_comma())
-    owners = _by_key(platform, marks, choice)
-    for person in work.known_once(owners, choice):
+    _require_scale(sheet, marks, order)
+    work = _Filling(sheet, marks, order.scale, sheet.writes_comma())
+    owners = _by_key(platform, marks, order)
+    for person in work.known_once(owners, order):
         names = [*dict.fromkeys(name for key in person.keys for name in owners.get(key, ()))]
         work.found.update(names)
         fitting = [n for n in names if platform.fits(person, marks.results[n])]
@@ -67,14 +64,14 @@ def fill(
             work.put(person, mark)
         elif not person.may_lack:
             work.lacking.append(person)
-    if choice.new_column and sheet.worth:
+    if order.new_column and sheet.worth:
         most = written(marks.most, comma=work.comma)
         sheet.table.fill(sheet.worth, sheet.column, most)
-    namesakes = "" if choice.by_name else platform.namesakes
-    zeros = _lost_zeros(sheet, owners, choice.file)
+    namesakes = "" if order.by_name else platform.namesakes
+    zeros = _lost_zeros(sheet, owners, order.file.name)
     if not work.found:
-        raise UsageError(" ".join([work.nobody_known(choice.file, namesakes), *zeros]))
-    told = [*work.sentences(choice.file, namesakes), *zeros, *sheet.told, *marks.told]
+        raise UsageError(" ".join([work.nobody_known(order.file.name, namesakes), *zeros]))
+    told = [*work.sentences(order.file.name, namesakes), *zeros, *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
 
 
@@ -98,28 +95,28 @@ def _sum_over_groups(person: SheetPerson, names: Sequence[str], marks: Marks) ->
     return marks.together(names) if members and is_member else None
 
 
-def _require_scale(sheet: Sheet, marks: Marks, choice: Choice, scale: bool) -> None:
+def _require_scale(sheet: Sheet, marks: Marks, order: Order) -> None:
     """Refuse marks that are out of something else than what the file says."""
     most = {person.most for person in sheet.people if person.most is not None}
     other = sorted(m for m in most if m != marks.most)
-    if scale and (not most or 0 in most):
-        raise UsageError(f"{choice.file} doesn't say how many points there are to scale to.")
-    if other and not scale:
+    if order.scale and (not most or 0 in most):
+        raise UsageError(f"{order.file.name} doesn't say how many points there are to scale to.")
+    if other and not order.scale:
         differ = any(mark.max != marks.most for mark in marks.of.values())
         worth = f"{'up to ' if differ else ''}{shown(marks.most)}"
         raise UsageError(
             f"{marks.what} is worth {worth} points here, but {shown(other[0])} in "
-            f"{choice.file}. Change it there, or use --scale to convert the marks."
+            f"{order.file.name}. Change it there, or use --scale to convert the marks."
         )
 
 
-def _by_key(platform: SheetFormat, marks: Marks, choice: Choice) -> dict[str, list[str]]:
+def _by_key(platform: SheetFormat, marks: Marks, order: Order) -> dict[str, list[str]]:
     """Return the submissions that are known by a key, for each key."""
     owners: dict[str, list[str]] = {}
     for name, result in marks.results.items():
-        identities = [result.identity, *choice.also.get(name, ())]
+        identities = [result.identity, *order.also.get(name, ())]
         for each in identities:
-            for key in platform.ids(replace(result, identity=each), choice):
+            for key in platform.ids(replace(result, identity=each), order):
                 owners.setdefault(key, []).append(name)
     return owners
 
@@ -143,7 +140,7 @@ class _Filling:
     added_up: list[SheetPerson] = field(default_factory=list)
     misfits: str = ""
 
-    def known_once(self, owners: Mapping[str, Sequence[str]], choice: Choice) -> list[SheetPerson]:
+    def known_once(self, owners: Mapping[str, Sequence[str]], order: Order) -> list[SheetPerson]:
         """Return the people who share no key with each other; those who do are named."""
         people: dict[str, list[SheetPerson]] = {}
         for person in self.sheet.people:
@@ -152,9 +149,9 @@ class _Filling:
         twice = {key: found for key, found in people.items() if len(found) > 1}
         for key, found in twice.items():
             lines = " and ".join(str(person.row.line) for person in found)
-            who = found[0].name if choice.by_name else key
+            who = found[0].name if order.by_name else key
             self.refused.append(
-                f"{choice.file} has {quoted(who)} in lines {lines}, so these were left as they "
+                f"{order.file.name} has {quoted(who)} in lines {lines}, so these were left as they "
                 "were."
             )
             self.found.update(owners.get(key, ()))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from grader.errors import UsageError
 from grader.gradebook.export.sheet import (
-    Choice,
+    Order,
     Sheet,
     SheetFormat,
     SheetPerson,
@@ -45,32 +45,34 @@ _LOCKED = "the grade can't be changed there"
 _NAMELESS = "participant"
 
 
-def _sheet(table: Table, choice: Choice) -> Sheet:
+def _sheet(table: Table, order: Order) -> Sheet:
     try:
-        identifier = needed(table, choice.file, "Identifier")
-        column = needed(table, choice.file, "Grade")
+        identifier = needed(table, order.file.name, "Identifier")
+        column = needed(table, order.file.name, "Grade")
     except UsageError as error:
         raise UsageError(f"{error} {IN_OTHER_LANGUAGES}") from None
     if table.column("Scale") is not None and table.column("Maximum grade") is None:
-        raise UsageError(f"{choice.file} is graded by a scale of words, which points don't fit.")
-    if choice.column or choice.new_column:
+        raise UsageError(
+            f"{order.file.name} is graded by a scale of words, which points don't fit."
+        )
+    if order.column or order.new_column:
         raise UsageError("Moodle's worksheet is of one assignment, whose marks stand in 'Grade'.")
     numbers = [n for n in [table.column("Maximum grade")] if n is not None]
     sheet = Sheet(table, column, [], numbers=numbers)
     for row in table.rows:
         if match := _NUMBER.search(row.value(identifier)):
-            sheet.people.append(_person(table, row, match[0], choice))
+            sheet.people.append(_person(table, row, match[0], order))
         elif not row.is_empty:
             sheet.told.append(f"Line {row.line} has no identifier, so it was left alone.")
     return sheet
 
 
-def _person(table: Table, row: Row, id: str, choice: Choice) -> SheetPerson:
+def _person(table: Table, row: Row, id: str, order: Order) -> SheetPerson:
     name, most = _said(table, row, "Full name"), _said(table, row, "Maximum grade")
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
-    keys = [squeezed(name)] if choice.by_name else [id, _said(table, row, "Email address").lower()]
+    keys = [squeezed(name)] if order.by_name else [id, _said(table, row, "Email address").lower()]
     locked = _LOCKED if is_locked else ""
-    worth = most_points(choice.file, row, "Maximum grade", most)
+    worth = most_points(order.file.name, row, "Maximum grade", most)
     return SheetPerson(row, tuple(filter(None, keys)), name, id, worth, locked)
 
 
@@ -79,8 +81,8 @@ def _said(table: Table, row: Row, name: str) -> str:
     return "" if column is None else row.value(column)
 
 
-def _ids(result: SubmissionResult, choice: Choice) -> Iterable[str]:
-    if choice.by_name:
+def _ids(result: SubmissionResult, order: Order) -> Iterable[str]:
+    if order.by_name:
         return [name] if (name := squeezed(result.full_name)) else []
     mails = [member.lower() for member in result.members if "@" in member]
     last = [_NUMBER.search(m) for m in result.members if m.lower().startswith(_NAMELESS)]

@@ -4,33 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.errors import UsageError
 from grader.gradebook.export.table import Row, Table
+from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.lines import WrongNumber, read_points
 from grader.result import SubmissionResult
 from grader.text import parse_number, quoted
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What the instructor chose.
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What to export, and to where.
 
     Attributes:
-        file: what the platform's file is called, for sentences.
+        platform: whose file it is.
+        file: the file as it was downloaded; it stays as it is unless `out` is the same.
+        folder: of the reports.
+        book: the instructor's own files.
+        out: the file to write.
+        problem: whose marks, by id; empty for the sum of all of a part.
+        part: of the sum.
         column: the name or the id of the column to fill in; empty when there is no choice.
         new_column: the name of a column to add.
         id_column: the column by which people are known, where the platform doesn't say which.
         by_name: whether people are known by their full names rather than by the platform's ids.
+        scale: whether marks are put on the file's scale.
+        feedback: the archive to pack feedback into; None to pack none.
+        download: the download of submissions, by whose names Canvas knows feedback.
         also: for the names of submissions, other identities of the same people.
         names: for the same, what means these people, and nobody else on the roster.
     """
 
-    file: str
+    platform: str
+    file: Path
+    folder: Path
+    book: GradebookFolder
+    out: Path
+    problem: str = ""
+    part: str = ""
     column: str = ""
     new_column: str = ""
     id_column: str = ""
     by_name: bool = False
+    scale: bool = False
+    feedback: Path | None = None
+    download: Path | None = None
     also: Mapping[str, Sequence[str]] = field(default_factory=dict)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -99,8 +119,8 @@ class SheetFormat:
         misfits: what to say if a row was left as it was because it does not fit.
     """
 
-    sheet: Callable[[Table, Choice], Sheet]
-    ids: Callable[[SubmissionResult, Choice], Iterable[str]]
+    sheet: Callable[[Table, Order], Sheet]
+    ids: Callable[[SubmissionResult, Order], Iterable[str]]
     fits: Callable[[SheetPerson, SubmissionResult], bool] = lambda person, result: True
     namesakes: str = ""
     misfits: str = ""
@@ -124,21 +144,21 @@ def needed(table: Table, file: str, *names: str) -> int:
     return found
 
 
-def chosen_column(table: Table, choice: Choice, candidates: Sequence[int]) -> int:
+def chosen_column(table: Table, order: Order, candidates: Sequence[int]) -> int:
     """Return the column that is to be filled in: the one that was chosen, a new one, or the only.
 
     Args:
         table: the file.
-        choice: what the instructor chose.
+        order: what the instructor chose.
         candidates: the columns that may be meant.
 
     Raises:
         UsageError: it isn't known which one is meant.
     """
     columns = table.columns
-    if choice.new_column:
-        return _new_column(table, choice)
-    wanted = choice.column
+    if order.new_column:
+        return _new_column(table, order)
+    wanted = order.column
     found = [n for n in candidates if not wanted or columns[n] == wanted]
     if wanted and not found:
         found = [n for n in candidates if wanted in title_and_id(columns[n])]
@@ -147,16 +167,16 @@ def chosen_column(table: Table, choice: Choice, candidates: Sequence[int]) -> in
     names = ", ".join(quoted(columns[n]) for n in found or candidates)
     if not names:
         raise UsageError(
-            f"{choice.file} has no column for a mark. Say what to call a new one: --new-column."
+            f"{order.file.name} has no column for a mark. Say what to call a new one: --new-column."
         )
-    asked = f"{choice.file} has no such column." if wanted and not found else "Which column?"
+    asked = f"{order.file.name} has no such column." if wanted and not found else "Which column?"
     raise UsageError(f"{asked} There are: {names}. Say which with --column.")
 
 
-def _new_column(table: Table, choice: Choice) -> int:
-    name = choice.new_column.strip()
+def _new_column(table: Table, order: Order) -> int:
+    name = order.new_column.strip()
     if not name or name in table.columns:
-        raise UsageError(f"{choice.file} has a column {quoted(name)} already; use --column.")
+        raise UsageError(f"{order.file.name} has a column {quoted(name)} already; use --column.")
     if name.startswith(("=", "+", "-", "@")) or not name.isprintable():
         raise UsageError(
             f"A spreadsheet would run a column called {quoted(name)}; choose another name."

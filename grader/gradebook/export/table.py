@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grader.errors import UsageError
-from grader.files import SEPARATORS, decoded_csv
+from grader.files import csv_rows, decoded_csv, separator_in
 
 
 @dataclass
@@ -99,33 +98,12 @@ def read_table(data: bytes, name: str) -> Table:
     try:
         # A file in another encoding is filled in all the same: people are known by their ids.
         text, encoding = decoded_csv(data, "surrogateescape")
-        separator = max(SEPARATORS, key=lambda mark: _columns(text, mark))
-        header, *rows = _rows(text, separator)
-    except StopIteration:
-        raise UsageError(f"{name} is empty.") from None
+        separator = separator_in(text)
+        rows = [Row(line, cells) for line, cells in csv_rows(text, separator)]
     except (ValueError, csv.Error) as error:
         raise UsageError(f"{name} is no CSV file: {error}.") from None
+    if not rows:
+        raise UsageError(f"{name} is empty.")
     first = io.StringIO(text, newline="").readline()
     ending = first[len(first.rstrip("\r\n")) :] or "\n"
-    return Table(encoding, separator, ending, header, rows)
-
-
-def _columns(text: str, separator: str) -> int:
-    """Return how many cells the first line has; none if it can't be read with a separator."""
-    try:
-        return len(next(_rows(text, separator)).cells)
-    except csv.Error:
-        return 0
-
-
-def _rows(text: str, separator: str) -> Iterator[Row]:
-    """Yield the records of a text.
-
-    Raises:
-        csv.Error: it is no CSV file, such as one with a quotation mark that is never closed.
-    """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 1
-    for cells in reader:
-        yield Row(line, cells)
-        line = reader.line_num + 1
+    return Table(encoding, separator, ending, rows[0], rows[1:])

@@ -90,6 +90,7 @@ def test_what_is_taken_back_counts_no_more(school: Any) -> None:
         ("bob,01-dobling,,3,why", "bob,01-doubling,,3,why"),
         ("*,01,test_double,leave out,why", "*,01,test_doubles,leave out,why"),
         ("bob,01,test_doubles,9,why", "# bob,01,test_doubles,9,why"),
+        ("bob,01,test_double[1],1,why", "bob,01,test_doubles,1,why"),
         ("bob,01,,9,why", "# bob,01,,9,why"),
         ("bob,01,,2,why\nbob,1,,3,why", "# bob,1,,3,why"),
         ("Kim,01,,3,why", "bob,01,,3,why dan,01,,3,why"),
@@ -254,3 +255,11 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
     new = result_of("bob", ProblemResult("01-doubling", "abd", [doubles(Status.FAILED)]))
     told = lower_than_before([new], {"bob": old}, GradebookFolder(tmp_path))
     assert bool(told) is asked
+
+
+def test_a_correction_of_a_test_loads_nothing_that_tests_need(school: Any) -> None:
+    """The process that reads the class does without torch."""
+    correct(school, "bob,01,test_doubles,1,why\n")
+    source = school.course.problems()[0].test_file
+    source.write_text("import nothing_that_is_there\n" + source.read_text())
+    assert "line 2" not in school.command()
