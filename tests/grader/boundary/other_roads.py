@@ -12,18 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import distributions, nn
 
-(WORKER,) = [type(found) for found in gc.get_objects() if type(found).__name__ == "Worker"]
-RESPOND = WORKER.respond
-
-
-def lie(self, request):
-    told, tensors = RESPOND(self, request)
-    told.called = None
-    return told, tensors
-
-
-WORKER.respond = lie  # whether it was called is the worker's word, what it gives is not
-
 LIBRARY = type(torch._C._dispatch_library("FRAGMENT", "mine", "", "mine.py", 0))
 TORCH = os.path.dirname(torch.__file__)
 DEFAULTS = F.multi_head_attention_forward.__defaults__

@@ -6,7 +6,8 @@ import pytest
 
 from grader.boundary.attempts import sentences_on
 from grader.boundary.frames import ProtocolError
-from grader.boundary.protocol.wire import read_response
+from grader.run.encoding import BadRecord
+from grader.run.orders import LoadReport
 
 QUIET = [
     "import torch, json, math, dataclasses, typing, numpy\nfrom torch import nn\n",
@@ -19,8 +20,8 @@ QUIET = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", QUIET)
-def test_what_is_allowed_or_torchs_own_is_not_told(opened, source):
-    assert opened(source).tried == []
+def test_what_is_allowed_or_torchs_own_is_not_told(called, source):
+    assert called(source).attempts() == []
 
 
 ATTEMPTS = {
@@ -38,29 +39,30 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_attempts_are_told(opened, attempt):
-    problem = opened(
+def test_attempts_are_told(called, attempt):
+    problem = called(
         "import os, socket, subprocess\nfrom pathlib import Path\n"
         f"try:\n    for _ in range(2): {attempt}\nexcept BaseException: pass\n"
     )
-    assert problem.tried == [f"While it was loaded, problem.py tried to {ATTEMPTS[attempt]}."]
+    told = [f"While it was loaded, problem.py tried to {ATTEMPTS[attempt]}."]
+    assert sentences_on(problem.attempts()) == told
 
 
-def test_only_so_many_are_told(opened):
+def test_only_so_many_are_told(called):
     source = "for i in range(2000):\n    try: open(f'f{i}', 'w')\n    except OSError: pass\n"
-    assert len(opened(source).tried) == 5
+    assert len(called(source).attempts()) == 5
 
 
-def test_what_is_tried_later_is_another_matter(opened):
-    problem = opened("def f(): open('/etc/passwd')")
+def test_what_is_tried_later_is_another_matter(called):
+    problem = called("def f(): open('/etc/passwd')")
     with pytest.raises(PermissionError):
         problem.f()
-    assert problem.tried == []
+    assert problem.attempts() == []
 
 
 @pytest.mark.parametrize(
     "packed", [None, [["read"]], [["dance", "x"]], [["read", "x"]] * 6, [["read", "x" * 101]]]
 )
 def test_what_is_no_attempt_is_refused(packed):
-    with pytest.raises(ProtocolError):
-        sentences_on(read_response(json.dumps({"tried": packed}).encode()).tried)
+    with pytest.raises((BadRecord, ProtocolError)):
+        sentences_on(LoadReport.read(json.dumps({"attempts": packed}).encode()).attempts)

@@ -57,9 +57,9 @@ FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 
 @pytest.mark.slow
-def test_code_may_ask_for_deterministic_algorithms(opened: Any) -> None:
+def test_code_may_ask_for_deterministic_algorithms(called: Any) -> None:
     """A line that many files begin with; it loads the compiler's settings."""
-    problem = opened(
+    problem = called(
         """
         import torch
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -73,9 +73,9 @@ def test_code_may_ask_for_deterministic_algorithms(opened: Any) -> None:
     assert enabled
 
 
-def test_a_worker_has_it_where_it_is_wanted(opened: Any) -> None:
+def test_a_worker_has_it_where_it_is_wanted(called: Any) -> None:
     """It could not load it, as functions that are forbidden here are in it."""
-    problem = opened(
+    problem = called(
         """
         import torch
         def trained(x):
@@ -95,15 +95,15 @@ def test_a_worker_has_it_where_it_is_wanted(opened: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forbidden", [(), FORBIDDEN], ids=["nothing", "attention"])
-def test_and_not_where_it_is_not(opened: Any, forbidden: tuple[str, ...]) -> None:
+def test_and_not_where_it_is_not(called: Any, forbidden: tuple[str, ...]) -> None:
     source = "import sys as s\ndef has(): return 'torch._dyn' + 'amo' in s.modules"
-    assert not opened(source, forbidden).has()
-    assert opened(f"# {WANT[0]}\n{source}", forbidden).has()
+    assert not called(source, forbidden).has()
+    assert called(f"# {WANT[0]}\n{source}", forbidden).has()
 
 
-def test_a_function_is_carried_over_to_a_batch_without_it(opened: Any) -> None:
+def test_a_function_is_carried_over_to_a_batch_without_it(called: Any) -> None:
     """As right solutions do; it would take each run seconds."""
-    problem = opened(
+    problem = called(
         """
         import torch
         def alone(row):
@@ -169,17 +169,17 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_what_loads_more_of_torch_is_no_forbidden_call(opened: Any, name: str) -> None:
+def test_what_loads_more_of_torch_is_no_forbidden_call(called: Any, name: str) -> None:
     """What torch loads for it knows how to derive or count what is forbidden, and calls nothing."""
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
-    torch.testing.assert_close(opened(source, NORMS).f(x), in_process(source, x))
+    torch.testing.assert_close(called(source, NORMS).f(x), in_process(source, x))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_and_a_forbidden_call_in_it_is_seen(opened: Any, name: str) -> None:
+def test_and_a_forbidden_call_in_it_is_seen(called: Any, name: str) -> None:
     source, x = transformed(name, NORM), torch.ones(4, 3)
     with pytest.raises(ForbiddenCall, match="^layer_norm$"):
-        opened(source, NORMS).f(x)
+        called(source, NORMS).f(x)
     with pytest.raises(ForbiddenCall, match="^layer_norm$"):
         in_process(source, x)

@@ -57,8 +57,8 @@ def test_without_a_rule_it_is_a_road(road, given):
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_no_road_leads_to_a_gradient(opened, road, given):
-    problem = opened(HEAD + ROADS[road], FORBIDDEN)
+def test_no_road_leads_to_a_gradient(called, road, given):
+    problem = called(HEAD + ROADS[road], FORBIDDEN)
     with pytest.raises(Exception) as raised:  # noqa: PT011  (or the name is missing)
         problem.softmax_backward(*given)
     is_missing = isinstance(raised.value, NameError)  # what made it was left out
@@ -184,11 +184,11 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
-def test_backward_passes_of_other_functions_are_gone(opened, source):
+def test_backward_passes_of_other_functions_are_gone(called, source):
     given, source = torch.randn(4, 1, 1, 4, 4), "import torch\n" + textwrap.dedent(source)
     with pytest.raises(ForbiddenCall, match="^autograd$"):
-        opened(source, FORBIDDEN).f(*given)
-    opened(source).f(*given)
+        called(source, FORBIDDEN).f(*given)
+    called(source).f(*given)
 
 
 RIGHT = {
@@ -265,7 +265,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("end", RIGHT.values(), ids=RIGHT)
-def test_right_files_work_without_autograd(opened, end, given):
+def test_right_files_work_without_autograd(called, end, given):
     start = """
 import torch
 from torch import nn
@@ -275,6 +275,6 @@ def softmax_backward(weights: torch.Tensor, grad: torch.Tensor):
     back -= weights * back.sum(-1, keepdim=True)
     return back
 """
-    problem = opened(start + textwrap.dedent(end), FORBIDDEN)
+    problem = called(start + textwrap.dedent(end), FORBIDDEN)
     assert torch.allclose(problem.softmax_backward(*given), right(*given))
     assert problem.called is None

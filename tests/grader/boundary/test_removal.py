@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 
 from grader.boundary.failures import WorkerFailure
-from grader.code.forbidden import ForbiddenCall
 from grader.errors import CannotLoad
+from tests.grader.boundary.conftest import CalledFile
 
 
-def test_forbidden_calls_are_reported_even_when_swallowed(opened):
+def test_forbidden_calls_are_reported_even_when_swallowed(called):
     source = """
         import torch
         def f(x):
@@ -20,11 +19,10 @@ def test_forbidden_calls_are_reported_even_when_swallowed(opened):
             except Exception:
                 return x
         """
-    problem = opened(source, ("softmax",))
-    with pytest.raises(ForbiddenCall, match="^softmax$"):
-        problem.f(torch.ones(2))
+    problem = called(source, ("softmax",))
+    assert torch.equal(problem.f(torch.ones(2)), torch.ones(2))
     assert problem.called == "softmax"
-    assert torch.equal(opened(source).f(torch.zeros(2)), torch.full((2,), 0.5))
+    assert torch.equal(called(source).f(torch.zeros(2)), torch.full((2,), 0.5))
 
 
 LYING = """
@@ -34,21 +32,13 @@ import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import _disable_current_modes
 
-(worker,) = [found for found in gc.get_objects() if type(found).__name__ == "Worker"]
-Worker = type(worker)
-serving = Worker._load.__globals__
-modules = [serving["remove"].__globals__]
+gc.unfreeze()
+functions = [found for found in gc.get_objects() if type(found).__name__ == "function"]
+(close_roads,) = [found for found in functions if found.__name__ == "close_roads"]
+modules = [close_roads.__globals__]
 modules += [modules[0]["refuse"].__globals__]
 
 warnings.simplefilter("error")
-RESPOND = Worker.respond
-
-def lie(self, request):
-    told, tensors = RESPOND(self, request)
-    told.called = None
-    return told, tensors
-
-Worker.respond = lie
 for module in modules:
     for name in list(module):
         if not name.startswith("__"):
@@ -86,26 +76,18 @@ def f(x):
 """
 
 
-def test_without_a_guard_there_is_still_nothing_to_call(opened, compiler):
+def test_without_a_guard_there_is_still_nothing_to_call(called, compiler):
     """Worker and hooks are in the student's hands here, and all that is forbidden is gone."""
-    problem = opened(LYING, ("softmax", "log_softmax", "scaled_dot_product_attention"))
+    problem = called(LYING, ("softmax", "log_softmax", "scaled_dot_product_attention"))
     assert problem.ways_that_answer() == []
-    x = torch.randn(2, 3, requires_grad=True)
-    problem.f(x).sum().backward()
-    everything = set(opened(LYING).ways_that_answer())
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(problem.f(x), x.softmax(-1))
+    everything = set(called(LYING).ways_that_answer())
     assert everything >= {"torch", "kernel", "vmap", "mkldnn", "attention", "many heads"}
 
 
-def test_a_forbidden_call_in_a_call_of_torchs_own_layer(opened):
-    problem = opened("from torch import nn\ndef f(): return nn.Softmax(-1)", ("softmax",))
-    layer = problem.f()
-    assert isinstance(layer, nn.Softmax)
-    with pytest.raises(ForbiddenCall):
-        layer(torch.ones(2))
-
-
-def test_at_import_a_file_may_compare_itself_with_torch(opened):
-    problem = opened(
+def test_at_import_a_file_may_compare_itself_with_torch(called):
+    problem = called(
         """
         import torch
         def f(x): return x.exp() / x.exp().sum()
@@ -126,8 +108,8 @@ def broken():
 """
 
 
-def test_a_star_import_brings_all_that_is_left(opened):
-    problem = opened(
+def test_a_star_import_brings_all_that_is_left(called):
+    problem = called(
         EXPORTED
         + """
 from torch import *
@@ -161,15 +143,13 @@ KEYS = (
 
 @pytest.fixture(scope="module")
 def names_of_roads(sandbox):
-    problem = sandbox.open(OTHER_ROADS.encode())
-    yield problem.names()
-    problem.close()
+    return CalledFile(sandbox, OTHER_ROADS).names()
 
 
-def is_open(opened, forbidden, way, key="CPU"):
+def is_open(called, forbidden, way, key="CPU"):
     """Return whether a way to a forbidden function gives an answer, in a worker of its own."""
     try:
-        return opened(OTHER_ROADS, forbidden).goes(way, key)
+        return called(OTHER_ROADS, forbidden).goes(way, key)
     except WorkerFailure:
         return False  # it ended its own process
 
@@ -185,15 +165,15 @@ def compiler(request, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
-def test_other_roads_to_what_is_forbidden_are_closed(opened, forbidden, compiler, names_of_roads):
+def test_other_roads_to_what_is_forbidden_are_closed(called, forbidden, compiler, names_of_roads):
     ways = [way for way in names_of_roads if way.startswith(KINDS[forbidden])]
     assert len(ways) >= (7 if forbidden is BLOCK else 8)
-    assert [way for way in ways if is_open(opened, forbidden, way)] == []
+    assert [way for way in ways if is_open(called, forbidden, way)] == []
 
 
 @pytest.mark.slow
-def test_they_are_roads_where_nothing_is_forbidden(opened):
-    problem = opened(OTHER_ROADS)
+def test_they_are_roads_where_nothing_is_forbidden(called):
+    problem = called(OTHER_ROADS)
     key = "CompositeImplicitAutograd"
     found = {way for way in problem.names() if problem.goes(way, key)}
     assert found >= {
@@ -209,15 +189,15 @@ def test_they_are_roads_where_nothing_is_forbidden(opened):
 @pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.slow
-def test_who_chooses_the_dispatch_key_finds_nothing(opened, forbidden, key, names_of_roads):
+def test_who_chooses_the_dispatch_key_finds_nothing(called, forbidden, key, names_of_roads):
     road = f"{KINDS[forbidden]}: redispatched"
     ways = [way for way in names_of_roads if way.startswith(road)]
     assert len(ways) >= 2
-    assert [way for way in ways if is_open(opened, forbidden, way, key)] == []
+    assert [way for way in ways if is_open(called, forbidden, way, key)] == []
 
 
-def test_what_a_loading_file_can_not_compare_is_left_out(opened):
-    problem = opened(
+def test_what_a_loading_file_can_not_compare_is_left_out(called):
+    problem = called(
         """
         from __future__ import annotations
         import torch
@@ -235,6 +215,6 @@ def test_what_a_loading_file_can_not_compare_is_left_out(opened):
     assert problem.called is None
 
 
-def test_another_missing_name_is_still_an_error(opened):
+def test_another_missing_name_is_still_an_error(called):
     with pytest.raises(CannotLoad, match="typo"):
-        opened("import torch\nx = torch.softmax(torch.ones(1), 0)\ntypo + 1", ("softmax",)).f()
+        called("import torch\nx = torch.softmax(torch.ones(1), 0)\ntypo + 1", ("softmax",)).f()

@@ -184,8 +184,8 @@ MORE = {
 
 
 @pytest.mark.parametrize("name", MORE)
-def test_more_attacks_on_a_real_worker(opened, name):
-    problem = opened(f"def f():\n    {MORE[name]}\n    return 'succeeded'")
+def test_more_attacks_on_a_real_worker(called, name):
+    problem = called(f"def f():\n    {MORE[name]}\n    return 'succeeded'")
     with pytest.raises((OSError, ImportError)):
         problem.f()
 
@@ -205,31 +205,31 @@ def is_read_at(path, read):
     return os.stat(path).st_atime_ns != 10**18
 
 
-def test_what_a_worker_reads_leaves_no_trace(opened):
+def test_what_a_worker_reads_leaves_no_trace(called):
     """Or a file could be told by one worker, bit by bit, what another one was asked."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
         pytest.skip("mounts can't be changed here, or note no reading anyway")
-    problem = opened("def read(path):\n    with open(path, 'rb') as file: return len(file.read())")
+    problem = called("def read(path):\n    with open(path, 'rb') as file: return len(file.read())")
     assert not is_read_at(path, problem.read)
 
 
-def test_torch_works_without_threads(opened):
+def test_torch_works_without_threads(called):
     """Right code may ask for some, and gets on with one."""
-    problem = opened(
+    problem = called(
         """
         import threading, torch
         torch.set_num_threads(4)
         def thread(): threading.Thread(target=print).start()
-        def several(x):
+        def several():
+            x = torch.randn(300, 300, requires_grad=True)
             torch.set_num_threads(2)
             torch.set_num_interop_threads(2)
-            return (x.mm(x).exp().sum(0) + torch.nn.functional.conv1d(x[None], x[None])).sum()
+            (x.mm(x).exp().sum(0) + torch.nn.functional.conv1d(x[None], x[None])).sum().backward()
+            return x.grad
         """
     )
-    x = torch.randn(300, 300, requires_grad=True)
-    problem.several(x).backward()
-    assert x.grad.shape == (300, 300)
+    assert problem.several().shape == (300, 300)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         problem.thread()
 
@@ -244,9 +244,9 @@ def gives_large_pages():
 
 
 @pytest.mark.skipif(not gives_large_pages(), reason="there are none")
-def test_large_tensors_lie_in_large_pages(opened):
+def test_large_tensors_lie_in_large_pages(called):
     """The system would provide small ones one by one, each time in each worker."""
-    problem = opened(
+    problem = called(
         """
         import resource, torch
         def pages(size):
@@ -284,8 +284,7 @@ def test_what_a_worker_runs_loads_nothing_of_the_trusted_side():
 def test_a_worker_holds_nothing_of_the_course(sandbox, monkeypatch):
     """A word that this process knows is found nowhere in a worker."""
     monkeypatch.setenv("COURSE_CANARY", "canary-" + "7" * 12)
-    problem = sandbox.open(
-        b"""
+    source = b"""
 import gc, os, sys
 def look(word):
     words = (word, word[::-1])
@@ -300,16 +299,18 @@ def open_files():
         except OSError: pass
     return found
 """
-    )
-    # The worker gets the word backwards twice removed, so that it isn't there by being asked for.
-    found, hits, environment, argv, original, folder = problem.look("unlikely")
+    order = json.dumps([("look", "unlikely"), ("open_files",)]).encode()
+    recorder = sandbox.record(None, order, source, (), sandbox.budget())
+    answers = [json.loads(recorder.receive()[0]) for _ in range(2)]
+    recorder.close()
+    found, hits, environment, argv, original, folder = answers[0]
     assert not [m for m in found if m.startswith("grader") and not of_a_worker(m)]
     assert not [m for m in found if m.split(".")[0] in ("pytest", "_pytest")]
     assert hits == 0
     assert environment == {}
     assert (argv, original) == (["-c"], ["-I", "-c"])
     assert folder == "/"
-    assert problem.open_files() == [0, 1, 2, 3]
+    assert answers[1] == [0, 1, 2, 3]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")

@@ -13,9 +13,10 @@ from grader.boundary.failures import WorkerFailure
 from grader.boundary.recorder import SubmissionBudget
 from grader.result import Status
 from tests.busy import busy_core
+from tests.grader.boundary.conftest import CalledFile
 from tests.lent import lent_boundary
 
-SLOW = b"""
+SLOW = """
 import time
 
 def softmax(x):
@@ -34,7 +35,7 @@ def test_slow_but_right_code_is_not_ended_on_a_busy_machine(origin):
         boundary.stay_on(core)
         try:
             budget = boundary.budget()
-            problem = boundary.open(SLOW, budget=budget)
+            problem = CalledFile(boundary, SLOW, budget=budget)
             before = budget.left
             assert torch.equal(problem.softmax(x), x.softmax(-1))
             assert before - budget.left < 1
@@ -42,7 +43,7 @@ def test_slow_but_right_code_is_not_ended_on_a_busy_machine(origin):
             os.sched_setaffinity(0, cores)
 
 
-SLEEPS = b"""
+SLEEPS = """
 import threading, time
 def f(): time.sleep(1000)
 def g(): threading.Semaphore(0).acquire()
@@ -62,7 +63,7 @@ def test_sleeping_is_charged_without_a_sandbox():
 
 def sleeps_at_its_own_cost(boundary):
     budget = SubmissionBudget(0.5, 100)
-    problem = boundary.open(SLEEPS, budget=budget)
+    problem = CalledFile(boundary, SLEEPS, budget=budget)
     for function in (problem.f, problem.g):
         before = budget.left
         with pytest.raises(WorkerFailure, match="did not come to an end") as caught:
@@ -76,15 +77,16 @@ def test_threads_that_compute_are_charged_and_their_number_is_not():
     """Where there are threads: a call is charged for its longest one."""
     with Boundary("process", call_seconds=60) as boundary:
         budget = SubmissionBudget(20, 100)
-        problem = boundary.open(
-            b"import threading, time\n"
-            b"def spin(seconds):\n"
-            b"    start = time.thread_time()\n"
-            b"    while time.thread_time() < start + seconds: pass\n"
-            b"def f():\n"
-            b"    threads = [threading.Thread(target=spin, args=(0.4,)) for _ in range(3)]\n"
-            b"    for t in threads: t.start()\n"
-            b"    for t in threads: t.join()\n",
+        problem = CalledFile(
+            boundary,
+            "import threading, time\n"
+            "def spin(seconds):\n"
+            "    start = time.thread_time()\n"
+            "    while time.thread_time() < start + seconds: pass\n"
+            "def f():\n"
+            "    threads = [threading.Thread(target=spin, args=(0.4,)) for _ in range(3)]\n"
+            "    for t in threads: t.start()\n"
+            "    for t in threads: t.join()\n",
             budget=budget,
         )
         before = budget.left
