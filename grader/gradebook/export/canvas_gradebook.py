@@ -18,8 +18,6 @@ from grader.gradebook.export.sheet import (
     SheetPerson,
     chosen_column,
     identity_in,
-    most_points,
-    needed,
     title_and_id,
 )
 from grader.gradebook.export.table import Row, Table
@@ -34,9 +32,9 @@ _TEST_STUDENTS = {"Student, Test", "Test Student"}
 
 
 def _sheet(table: Table, order: Order) -> Sheet:
-    id_column = needed(table, order.file.name, "ID")
+    id_column = table.needed("ID")
     if table.column("Student", "LastName") is None:
-        needed(table, order.file.name, "Student")
+        table.needed("Student")
     possible = next((row for row in table.rows if _says(row, 0, _POINTS_POSSIBLE)), None)
     candidates = [
         n
@@ -49,10 +47,10 @@ def _sheet(table: Table, order: Order) -> Sheet:
         raise UsageError(f"Canvas takes {quoted(order.new_column)} for a column of its own.")
     column = chosen_column(table, order, candidates)
     cell = possible.value(column) if possible and not order.new_column else ""
-    most = most_points(order.file.name, possible, "Points Possible", cell) if possible else None
+    most = table.points(possible, "Points Possible", cell) if possible else None
     sheet = Sheet(table, column, [], worth=possible)
     if most is None and not order.new_column:
-        sheet.told.append(f"{order.file.name} doesn't say how many points the marks are out of.")
+        sheet.told.append(f"{table.name} doesn't say how many points the marks are out of.")
     for row in table.rows:
         if row is possible or row.is_empty:
             continue
@@ -62,9 +60,7 @@ def _sheet(table: Table, order: Order) -> Sheet:
         elif name:
             sheet.told.append(f"Line {row.line} has no ID, so it was left alone: {name}.")
     if not sheet.people:
-        raise UsageError(
-            f"{order.file.name} has no row with an ID; is it Canvas's whole gradebook?"
-        )
+        raise UsageError(f"{table.name} has no row with an ID; is it Canvas's whole gradebook?")
     return sheet
 
 

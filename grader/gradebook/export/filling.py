@@ -68,14 +68,14 @@ def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Fil
         most = written(marks.most, comma=work.comma)
         sheet.table.fill(sheet.worth, sheet.column, most)
     namesakes = "" if order.by_name else platform.namesakes
-    zeros = _lost_zeros(sheet, owners, order.file.name)
+    zeros = _lost_zeros(sheet, owners)
     if not work.found:
-        raise UsageError(" ".join([work.nobody_known(order.file.name, namesakes), *zeros]))
-    told = [*work.sentences(order.file.name, namesakes), *zeros, *sheet.told, *marks.told]
+        raise UsageError(" ".join([work.nobody_known(namesakes), *zeros]))
+    told = [*work.sentences(namesakes), *zeros, *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
 
 
-def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]], file: str) -> list[str]:
+def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a question about numbers whose leading zeros a spreadsheet has dropped."""
     whole: dict[str, list[str]] = {}
     for key in owners:
@@ -85,7 +85,9 @@ def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]], file: str) ->
     if not lost:
         return []
     meant = some([f"{full} by {key}" for full, key in lost], _SUCH_AS)
-    return [f"Did you mean {meant}? {file} lacks leading zeros: save that column as text."]
+    return [
+        f"Did you mean {meant}? {sheet.table.name} lacks leading zeros: save that column as text."
+    ]
 
 
 def _sum_over_groups(person: SheetPerson, names: Sequence[str], marks: Marks) -> Mark | None:
@@ -100,13 +102,13 @@ def _require_scale(sheet: Sheet, marks: Marks, order: Order) -> None:
     most = {person.most for person in sheet.people if person.most is not None}
     other = sorted(m for m in most if m != marks.most)
     if order.scale and (not most or 0 in most):
-        raise UsageError(f"{order.file.name} doesn't say how many points there are to scale to.")
+        raise UsageError(f"{sheet.table.name} doesn't say how many points there are to scale to.")
     if other and not order.scale:
         differ = any(mark.max != marks.most for mark in marks.of.values())
         worth = f"{'up to ' if differ else ''}{shown(marks.most)}"
         raise UsageError(
             f"{marks.what} is worth {worth} points here, but {shown(other[0])} in "
-            f"{order.file.name}. Change it there, or use --scale to convert the marks."
+            f"{sheet.table.name}. Change it there, or use --scale to convert the marks."
         )
 
 
@@ -150,10 +152,8 @@ class _Filling:
         for key, found in twice.items():
             lines = " and ".join(str(person.row.line) for person in found)
             who = found[0].name if order.by_name else key
-            self.refused.append(
-                f"{order.file.name} has {quoted(who)} in lines {lines}, so these were left as they "
-                "were."
-            )
+            there = f"{self.sheet.table.name} has {quoted(who)} in lines {lines}"
+            self.refused.append(f"{there}, so these were left as they were.")
             self.found.update(owners.get(key, ()))
         return [p for p in self.sheet.people if not twice.keys() & set(p.keys)]
 
@@ -193,14 +193,13 @@ class _Filling:
             why = f"in the results this id is that of {who}"
         self.refused.append(f"Not filled in for {whose(person)}: {why}.")
 
-    def sentences(self, file: str, namesakes: str) -> list[str]:
+    def sentences(self, namesakes: str) -> list[str]:
         """Return what is said of what was done.
 
         Args:
-            file: what the platform's file is called.
             namesakes: what to say of one who is in the file and, by another id, in the results.
         """
-        column = self.sheet.table.columns[self.sheet.column]
+        file, column = self.sheet.table.name, self.sheet.table.columns[self.sheet.column]
         same = f"; {self.same} stood there already" if self.same else ""
         told = [f"{counted(self.new, 'mark')} filled in under {quoted(column)}{same}."]
         told += [f"changed: {text}." for text in self.changed]
@@ -217,12 +216,13 @@ class _Filling:
         told += self._namesakes(missing, namesakes)[:1]
         return told
 
-    def nobody_known(self, file: str, namesakes: str) -> str:
+    def nobody_known(self, namesakes: str) -> str:
         """Return what is said if no row of the file is anybody's here; as for `sentences`."""
         results = [*self.marks.results.values()]
         there = some([whose(person) for person in self.sheet.people], _SUCH_AS) or "nobody"
         here = some([called(result) for result in results], _SUCH_AS)
         ways = self._namesakes(results, namesakes)[:1]
+        file = self.sheet.table.name
         said = f"Nothing was filled in: nobody in {file} is known by that name or id here."
         return " ".join([said, f"There: {there}. Here: {here}.", *ways])
 

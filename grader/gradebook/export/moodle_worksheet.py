@@ -17,8 +17,6 @@ from grader.gradebook.export.sheet import (
     SheetFormat,
     SheetPerson,
     identity_in,
-    most_points,
-    needed,
 )
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.roster import squeezed
@@ -47,14 +45,12 @@ _NAMELESS = "participant"
 
 def _sheet(table: Table, order: Order) -> Sheet:
     try:
-        identifier = needed(table, order.file.name, "Identifier")
-        column = needed(table, order.file.name, "Grade")
+        identifier = table.needed("Identifier")
+        column = table.needed("Grade")
     except UsageError as error:
         raise UsageError(f"{error} {IN_OTHER_LANGUAGES}") from None
     if table.column("Scale") is not None and table.column("Maximum grade") is None:
-        raise UsageError(
-            f"{order.file.name} is graded by a scale of words, which points don't fit."
-        )
+        raise UsageError(f"{table.name} is graded by a scale of words, which points don't fit.")
     if order.column or order.new_column:
         raise UsageError("Moodle's worksheet is of one assignment, whose marks stand in 'Grade'.")
     numbers = [n for n in [table.column("Maximum grade")] if n is not None]
@@ -72,7 +68,7 @@ def _person(table: Table, row: Row, id: str, order: Order) -> SheetPerson:
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
     keys = [squeezed(name)] if order.by_name else [id, _said(table, row, "Email address").lower()]
     locked = _LOCKED if is_locked else ""
-    worth = most_points(order.file.name, row, "Maximum grade", most)
+    worth = table.points(row, "Maximum grade", most)
     return SheetPerson(row, tuple(filter(None, keys)), name, id, worth, locked)
 
 

@@ -12,7 +12,6 @@ from grader.gradebook.export.sheet import (
     SheetPerson,
     chosen_column,
     identity_in,
-    needed,
 )
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.roster import first_name_first
@@ -21,7 +20,7 @@ from grader.text import from_cell, quoted
 
 
 def _gradescope(table: Table, order: Order) -> Sheet:
-    email = needed(table, order.file.name, "Email", "Email Address")
+    email = table.needed("Email", "Email Address")
     ids = [email, *(n for n in [table.column("SID", "Student ID")] if n is not None)]
     names = [table.column(name) for name in ("Name", "First Name", "Last Name")]
     column = _any_column(table, order)
@@ -37,7 +36,7 @@ def _plain(table: Table, order: Order) -> Sheet:
     if not order.id_column:
         names = ", ".join(map(quoted, table.columns))
         raise UsageError(f"By which column are people known? Say it with --id-column: {names}.")
-    id_column = needed(table, order.file.name, order.id_column)
+    id_column = table.needed(order.id_column)
     column = _any_column(table, order)
     if column == id_column:
         raise UsageError("Marks can't go into the column by which people are known.")

@@ -9,7 +9,6 @@ from pathlib import Path
 from grader.errors import UsageError
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.folder import GradebookFolder
-from grader.gradebook.lines import WrongNumber, read_points
 from grader.result import SubmissionResult
 from grader.text import parse_number, quoted
 
@@ -132,18 +131,6 @@ def identity_in(result: SubmissionResult, platform: str) -> list[str]:
     return [id] if kind == platform and id else []
 
 
-def needed(table: Table, file: str, *names: str) -> int:
-    """Return where a column of one of these names is.
-
-    Raises:
-        UsageError: there is none.
-    """
-    found = table.column(*names)
-    if found is None:
-        raise UsageError(f"{file} has no column {names[0]!r}. {_has(table.columns)}")
-    return found
-
-
 def chosen_column(table: Table, order: Order, candidates: Sequence[int]) -> int:
     """Return the column that is to be filled in: the one that was chosen, a new one, or the only.
 
@@ -167,16 +154,16 @@ def chosen_column(table: Table, order: Order, candidates: Sequence[int]) -> int:
     names = ", ".join(quoted(columns[n]) for n in found or candidates)
     if not names:
         raise UsageError(
-            f"{order.file.name} has no column for a mark. Say what to call a new one: --new-column."
+            f"{table.name} has no column for a mark. Say what to call a new one: --new-column."
         )
-    asked = f"{order.file.name} has no such column." if wanted and not found else "Which column?"
+    asked = f"{table.name} has no such column." if wanted and not found else "Which column?"
     raise UsageError(f"{asked} There are: {names}. Say which with --column.")
 
 
 def _new_column(table: Table, order: Order) -> int:
     name = order.new_column.strip()
     if not name or name in table.columns:
-        raise UsageError(f"{order.file.name} has a column {quoted(name)} already; use --column.")
+        raise UsageError(f"{table.name} has a column {quoted(name)} already; use --column.")
     if name.startswith(("=", "+", "-", "@")) or not name.isprintable():
         raise UsageError(
             f"A spreadsheet would run a column called {quoted(name)}; choose another name."
@@ -189,26 +176,3 @@ def title_and_id(column: str) -> tuple[str, str]:
     title, bracket, id = column.rpartition(" (")
     is_id = bracket and id.endswith(")") and id[:-1].isascii() and id[:-1].isdecimal()
     return (title, id[:-1]) if is_id else (column, "")
-
-
-def _has(columns: Iterable[str]) -> str:
-    names = ", ".join(quoted(name) for name in columns if name)
-    return f"It has: {names}." if names else "Its first line is empty."
-
-
-def most_points(file: str, row: Row, name: str, cell: str) -> float | None:
-    """Return how many points marks are out of, as a cell says; None if it is empty.
-
-    Args:
-        file: what the platform's file is called.
-        row: where the cell is.
-        name: what the number is called there.
-        cell: what it says.
-
-    Raises:
-        UsageError: it says something else.
-    """
-    try:
-        return read_points(name, cell) if cell else None
-    except WrongNumber as error:
-        raise UsageError(f"{file}, line {row.line}: {error}.") from None

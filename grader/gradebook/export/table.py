@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from grader.errors import UsageError
 from grader.files import csv_rows, decoded_csv, separator_in
+from grader.gradebook.lines import WrongNumber, read_points
+from grader.text import quoted
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Table:
     """The file: its header and the rows below it.
 
     Attributes:
+        name: what the file is called, for sentences.
         encoding: of the file.
         separator: what stands between cells.
         ending: what ends a line.
@@ -48,6 +51,7 @@ class Table:
         rows: the others.
     """
 
+    name: str
     encoding: str
     separator: str
     ending: str
@@ -63,6 +67,30 @@ class Table:
         """Return where the first column of one of these names is; small and large are alike."""
         wanted = {name.lower() for name in names}
         return next((n for n, name in enumerate(self.columns) if name.lower() in wanted), None)
+
+    def needed(self, *names: str) -> int:
+        """Return where a column of one of these names is.
+
+        Raises:
+            UsageError: there is none.
+        """
+        found = self.column(*names)
+        if found is None:
+            there = ", ".join(quoted(name) for name in self.columns if name)
+            has = f"It has: {there}." if there else "Its first line is empty."
+            raise UsageError(f"{self.name} has no column {names[0]!r}. {has}")
+        return found
+
+    def points(self, row: Row, what: str, cell: str) -> float | None:
+        """Return how many points marks are out of, as a cell of a row says; None if it is empty.
+
+        Raises:
+            UsageError: it says something else; `what` is what the number is called there.
+        """
+        try:
+            return read_points(what, cell) if cell else None
+        except WrongNumber as error:
+            raise UsageError(f"{self.name}, line {row.line}: {error}.") from None
 
     def fill(self, row: Row, column: int, text: str) -> None:
         """Put a text into a cell."""
@@ -106,4 +134,4 @@ def read_table(data: bytes, name: str) -> Table:
         raise UsageError(f"{name} is empty.")
     first = io.StringIO(text, newline="").readline()
     ending = first[len(first.rstrip("\r\n")) :] or "\n"
-    return Table(encoding, separator, ending, rows[0], rows[1:])
+    return Table(name, encoding, separator, ending, rows[0], rows[1:])
