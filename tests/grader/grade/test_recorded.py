@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from grader.boundary.starting import TemplateProcess
 from grader.code.quiet import quiet
 from grader.course import Course, own_course
 from grader.diagnose.answers import answer_of, same
+from grader.diagnose.edits import mistakes_of
 from grader.diagnose.fingerprints import Fault, Fingerprints, Text
 from grader.diagnose.probe import Answers, ask_where
 from grader.grade import recorded, replay_run
@@ -27,6 +28,7 @@ from grader.result import ProblemResult, Status
 from grader.run.judging import has_checks
 from grader.run.local_files import LocalFiles
 from grader.run.orders import files_of_half
+from grader.run.probing import known_only
 from grader.run.session import Session
 from grader.run.suite import Suite
 from tests.lent import lent_boundary, lent_prefork_server
@@ -454,20 +456,32 @@ def test_each_reference_passes_in_workers(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", CONVERTED)
-def test_each_reference_answers_the_probe_in_workers_as_at_home(
-    origin: TemplateProcess, course: Course, course_suite: Suite, number: str
+def test_files_answer_the_probe_in_workers_as_at_home(
+    origin: TemplateProcess, course: Course, course_suite: Suite, number: str, tmp_path: Path
 ) -> None:
     (problem,) = course.select([number])
     tests = course_suite.tests_of(problem)
-    files = LocalFiles(course.solution)
+    assert tests.probe is not None
+    sources = [course.solution(problem).read_bytes()]
+    sources += [each.source.encode() for each in mistakes_of(course, problem)[::40]]
     with lent_boundary(origin, call_seconds=60) as boundary:
         records = RecordedTests([t for t in course_suite.tests if t.problem == problem], boundary)
-        source = course.solution(problem).read_bytes()
-        found = Recording(records, Session(files), source, boundary.budget()).ask(tests)
-    assert tests.probe is not None
-    with quiet():
-        right = ask_where(tests.probe, problem.entry, partial(files, problem), watch=True)
+        for number, source in enumerate(sources):
+            path = tmp_path / f"problem_{number}.py"
+            path.write_bytes(source)
+            files = LocalFiles(lambda _, path=path: path)
+            found = Recording(records, Session(files), source, boundary.budget()).ask(tests)
+            with quiet():
+                right = ask_where(tests.probe, problem.entry, partial(files, problem), watch=True)
+            assert_same(found, known_only(right, tests.fingerprints.reference))
+
+
+def assert_same(found: Mapping[str, Answers], right: Mapping[str, Answers]) -> None:
     assert found.keys() == right.keys()
     for part, answers in right.items():
-        for name, answer in (answers.main | answers.edges).items():
-            assert same((found[part].main | found[part].edges)[name], answer), (part, name)
+        for asked, expected in (
+            (found[part].main, answers.main),
+            (found[part].edges, answers.edges),
+        ):
+            assert asked.keys() == expected.keys(), part
+            assert [name for name in asked if not same(asked[name], expected[name])] == [], part
