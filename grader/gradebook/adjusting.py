@@ -21,9 +21,15 @@ from grader.gradebook.lines import EVERYBODY, BookLine
 from grader.gradebook.roster import Known, Matched
 from grader.gradebook.who_is_meant import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
-from grader.text import counted, quoted
+from grader.text import counted, quoted, some
 
 LineOfBook = TypeVar("LineOfBook", bound=BookLine)
+
+_TESTS_ALIKE = 0.5
+"""Names of tests are long, and a renamed one keeps some of its words."""
+
+_NAMED = 8
+"""So many tests are named where none is alike."""
 
 
 class ClassBook:
@@ -165,8 +171,10 @@ class ClassBook:
             return True
         if problems:
             names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
-            why = f"{problems[0].id} has no test {quoted(line.test)}"
-            self.wrong[line.corrected(why, line.test, nearly(line.test, names))] = None
+            near = nearly(line.test, names, _TESTS_ALIKE)
+            there = "" if near else f"; there are {some([*names], _NAMED)}"
+            why = f"{problems[0].id} has no test {quoted(line.test)}{there}"
+            self.wrong[line.corrected(why, line.test, near)] = None
         elif self._problems and not any(line.concerns(ProblemResult(p)) for p in self._problems):
             why = f"there is no problem {quoted(line.problem)}"
             near = nearly(line.problem, self._problems)

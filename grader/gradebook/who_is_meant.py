@@ -131,9 +131,9 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     return {*own, *matched.names(result.who)} - {""}
 
 
-def nearly(name: str, known: Iterable[str]) -> list[str]:
-    """Return the name that is closest to one, if any is close."""
-    return difflib.get_close_matches(name, [*known], n=1, cutoff=0.7)
+def nearly(name: str, known: Iterable[str], alike: float = 0.7) -> list[str]:
+    """Return the name that is closest to one, if it is as much alike."""
+    return difflib.get_close_matches(name, [*known], n=1, cutoff=alike)
 
 
 def _folded(name: str) -> str:

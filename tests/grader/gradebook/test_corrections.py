@@ -126,7 +126,11 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
         ("eve,03,,20,why", "nobody in these results is called 'eve'"),
         ("ada,04,,20,why", "'ada' has not been graded in '04'"),
         ("*,09,,20,why", "nobody has been graded in '09'"),
-        ("ada,03,other,2,why", "03-scaled-attention has no test 'other'"),
+        (
+            "ada,03,other,2,why",
+            "03-scaled-attention has no test 'other'; there are test_first, test_cases, "
+            "test_cases[a], test_cases[b]",
+        ),
         ("ada,03,test_case,2,why", "03-scaled-attention has no test 'test_case'"),
         ("bobb,03,,2,why", "nobody in these results is called 'bobb'"),
         ("Ольга,03,,2,why", "nobody in these results is called 'Ольга'"),
