@@ -85,7 +85,7 @@ title = "more of it"
 optional = true
 
 [students]
-shared = ["problems/*.py"]
+shared = ["problems/*.py", "problems/shared/*", "problems/shared/oracles/*"]
 problem = ["explore.py", "hints.md", "probe.py", "fingerprints.json", "pictures/*.png"]
 """
 
@@ -140,13 +140,14 @@ TESTS = '''
 import pytest
 import torch
 
-from grader.run.compare import check
+from grader.run.checks import check
+from shared import oracles
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("size", [1, 2])
 def test_doubles(problem, size):
     """double returns twice its argument"""
-    check(problem.double(torch.ones(size)), torch.full((size,), 2.0), "double(x)")
+    check(problem.double(torch.ones(size)), oracles.doubled(torch.ones(size)), "double(x)")
 
 
 # --- hidden tests ---
@@ -159,15 +160,6 @@ def test_hidden(problem, solution, rng):
     check(problem.double(x), solution.double(x), "double(x)")
 '''
 
-RECORDED_TESTS = TESTS.replace(
-    "grader.run.compare import check\n",
-    """grader.run.checks import check
-from shared import oracles
-""",
-)
-RECORDED_TESTS = RECORDED_TESTS.replace(
-    "torch.full((size,), 2.0)", "oracles.doubled(torch.ones(size))"
-)
 ORACLES = '''
 """Right answers."""
 
@@ -233,8 +225,11 @@ def course_suite() -> Suite:
 def write_small_course(root: Path) -> Course:
     """Write a course of one problem, 01-doubling, that takes no time."""
     folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
-    folder.mkdir(parents=True)
-    solutions.mkdir(parents=True)
+    oracles = root / "problems/shared/oracles"
+    for made in (folder, solutions, oracles):
+        made.mkdir(parents=True)
+    (oracles.parent / "__init__.py").touch()
+    (oracles / "__init__.py").write_text(ORACLES, encoding="utf-8")
     (root / "course.toml").write_text(MANIFEST + entry("01-doubling", "one"), encoding="utf-8")
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
@@ -243,17 +238,6 @@ def write_small_course(root: Path) -> Course:
     (solutions / "problem.py").write_text("def double(x):\n    return x + x\n")
     (solutions / "salt.txt").write_text("5a17" * 16 + "\n")
     return Course(root)
-
-
-def write_recorded_course(root: Path) -> Course:
-    """Write the small course with tests that can run in the process of the student's code."""
-    course = write_small_course(root)
-    oracles = root / "problems/shared/oracles"
-    oracles.mkdir(parents=True)
-    (oracles.parent / "__init__.py").touch()
-    (oracles / "__init__.py").write_text(ORACLES, encoding="utf-8")
-    (root / "problems/01-doubling/test_doubling.py").write_text(RECORDED_TESTS, encoding="utf-8")
-    return course
 
 
 def write_course_of_two_parts(root: Path) -> Course:
@@ -282,8 +266,8 @@ def new_course() -> Callable[[Path], Course]:
 
 @pytest.fixture(scope="session")
 def new_recorded_course() -> Callable[[Path], Course]:
-    """Write the small course, with tests of the other kind, into a folder of the test's choice."""
-    return write_recorded_course
+    """Write the small course into a folder of the test's choice."""
+    return write_small_course
 
 
 @pytest.fixture

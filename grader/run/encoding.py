@@ -2,7 +2,8 @@
 
 A message is a JSON text, followed by the numbers of its tensors. Values are None, bool, int, float,
 str, tensors, arrays, lists, tuples and dicts. Of anything else the name of its type is kept, and of
-a tensor without ordinary numbers (sparse, quantized, on the meta device) its dtype and shape.
+a tensor without ordinary numbers (sparse, quantized, on the meta device, without memory) its dtype
+and shape.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ class Encoder:
         if tensor.is_meta or tensor.layout is not torch.strided or name not in _TENSORS:
             return ["form", name, shape]
         if self._fits(math.prod(shape) * tensor.itemsize):
+            if not _is_in_memory(tensor):
+                return ["form", name, shape]
             numbers = tensor.detach().resolve_conj().resolve_neg().cpu()
             flat = numbers.clone(memory_format=torch.contiguous_format).reshape(-1)
             self.numbers.append(flat.view(torch.uint8).numpy().tobytes())
@@ -114,6 +117,13 @@ class Encoder:
         """Return a message with this content, in which `encode` returned the values."""
         text, numbers = msgspec.json.encode(content), b"".join(self.numbers)
         return _SIZES.pack(len(text), len(numbers)) + text + numbers
+
+
+def _is_in_memory(tensor: Tensor) -> bool:
+    """Return whether a tensor's storage has all its numbers; reading behind its end would crash."""
+    strided = zip(tensor.shape, tensor.stride(), strict=True)
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in strided)
+    return tensor.untyped_storage().nbytes() >= (last + 1) * tensor.itemsize
 
 
 # Decoding, on the trusted side

@@ -29,6 +29,7 @@ CALL_SECONDS = 2.0
 HANGING_SECONDS = 0.5
 """What a call of code that never ends may take, hundreds of times what a right answer does."""
 RIGHT = (FILES / "00_right.py").read_bytes()
+WRONG = b"def double(x): return 3 * x\n"
 CANARY = "canary-" + "7" * 12
 SOLUTION = "SOLUTION = True\n\n\ndef double(x):\n    return x + x\n"
 
@@ -120,7 +121,6 @@ class Attacked:
         boundary: one for all attacks, as in a class.
         call_seconds: its limit.
         problem: the one that is attacked.
-        by_records: whether its tests run in the process of the student's code.
     """
 
     def __init__(
@@ -129,14 +129,12 @@ class Attacked:
         boundary: Boundary,
         call_seconds: float = CALL_SECONDS,
         problem: str = "01-doubling",
-        *,
-        by_records: bool = False,
     ) -> None:
         self.course = course
         self.problem = problem
         self.boundary = boundary
         settings = Settings(call_seconds=call_seconds)
-        self._grader = Grader(course, settings, boundary, by_records=by_records)
+        self._grader = Grader(course, settings, boundary)
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
@@ -161,6 +159,13 @@ class Attacked:
         return below(os.getpid())
 
 
+def start_prefork_servers(attacked: Attacked) -> None:
+    """Grade right and wrong files, so that a server is there of each kind that later ones need."""
+    for kind in (b"", b"# may want torch.compile\n"):
+        assert attacked(kind + RIGHT).points == 4
+        assert attacked(kind + WRONG).points == 0
+
+
 @pytest.fixture(scope="session")
 def grade(
     tmp_path_factory: pytest.TempPathFactory,
@@ -175,8 +180,7 @@ def grade(
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with lent_boundary(origin, call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
         attacked = Attacked(course, boundary)
-        for kind in (b"", b"# may want torch.compile\n"):  # the prefork servers of both stay
-            assert attacked(kind + RIGHT).points == 4
+        start_prefork_servers(attacked)
         yield attacked
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
     os.environ.pop("COURSE_CANARY", None)
@@ -188,32 +192,8 @@ def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
     limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
     with lent_boundary(origin, **limits) as boundary:
         attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
-        assert attacked(RIGHT).points == 4  # its prefork servers stay, too
+        start_prefork_servers(attacked)
         yield attacked
-
-
-@pytest.fixture(scope="session")
-def recorded(
-    tmp_path_factory: pytest.TempPathFactory,
-    new_recorded_course: Callable[[Path], Course],
-    grade: Attacked,
-) -> Attacked:
-    """The same for tests that run in the process of the student's code."""
-    course = new_recorded_course(tmp_path_factory.mktemp("graded") / "recorded course")
-    attacked = Attacked(course, grade.boundary, by_records=True)
-    for kind in (b"", b"# may want torch.compile\n"):
-        assert attacked(kind + RIGHT).points == 4
-    return attacked
-
-
-@pytest.fixture(scope="session")
-def recorded_impatient(impatient: Attacked, recorded: Attacked) -> Attacked:
-    """The same for what never ends."""
-    attacked = Attacked(recorded.course, impatient.boundary, HANGING_SECONDS, by_records=True)
-    for kind in (b"", b"# may want torch.compile\n"):
-        assert attacked(kind + RIGHT).points == 4
-        assert impatient(kind + RIGHT).points == 4  # a diagnosis asks there
-    return attacked
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, str]]:

@@ -22,16 +22,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.boundary.boundary import Boundary
 from grader.boundary.failures import WorkerFailure
-from grader.boundary.frames import ProtocolError, within
-from grader.boundary.protocol.codec import ValueReader
-from grader.boundary.protocol.wire import Response, read_response, receive
 from grader.boundary.starting import BoundaryError
-from grader.code.forbidden import ForbiddenCall
 from grader.diagnose.answers import attempt
 from grader.errors import Mismatch
-from grader.run.compare import check
-from tests.processes import parent_of, wait_until_gone
+from grader.run.encoding import Decoder
+from tests.grader.attacks.conftest import RIGHT
+from tests.grader.boundary.asking import Asked
+from tests.processes import lives, parent_of, wait_until_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -81,10 +80,10 @@ TABLE: dict[str, tuple[str, float]] = {
     "18_answer_to_another": ("bad_output", 0),
     "18_two_answers": ("failed bad_output", 0),
     "19_the_parents_memory": ("error", 0),
-    "20_class_lies": ("bad_output", 0),
+    "20_class_lies": ("failed", 0),
     "20_equal_to_everything": ("failed", 0),
     "20_module_with_answers": ("failed", 0),
-    "20_object_raises": ("bad_output", 0),
+    "20_object_raises": ("failed", 0),
     "21_tensor_subclass": ("failed", 0),
     "22_array_subclass": ("failed", 0),
     "22_float_subclass": ("failed", 0),
@@ -97,26 +96,26 @@ TABLE: dict[str, tuple[str, float]] = {
     "25_zeroed_memory": ("failed", 0),
     "26_complex": ("failed", 0),
     "26_expanded": ("bad_output", 0),
-    "26_fake": ("bad_output", 0),
+    "26_fake": ("error", 0),
     "26_in_a_graph": ("passed", 4),
     "26_quantised": ("failed", 0),
-    "26_sparse": ("bad_output", 0),
+    "26_sparse": ("failed", 0),
     "26_without_data": ("failed", 0),
     "27_other_at_each_look": ("failed", 0),
     "28_colliding_keys": ("failed bad_output", 0),
     "28_endless_generator": ("failed", 0),
     "28_huge_dictionary": ("bad_output", 0),
     "28_huge_tensor": ("failed", 0),
-    "28_list_in_itself": ("bad_output", 0),
-    "28_nested_list": ("bad_output", 0),
+    "28_list_in_itself": ("error", 0),
+    "28_nested_list": ("error", 0),
     "28_object_in_itself": ("failed", 0),
     "28_one_tensor_very_often": ("bad_output", 0),
-    "28_very_many_objects": ("bad_output", 0),
+    "28_very_many_objects": ("failed", 0),
     "29_code_in_a_pickle": ("failed", 0),
-    "30_class_without_a_name": ("failed", 0),
+    "30_class_without_a_name": ("error", 0),
     "30_control_characters": ("error", 0),
     "30_exception_class_lies": ("error", 0),
-    "30_fields_without_names": ("bad_output", 0),
+    "30_fields_without_names": ("failed", 0),
     "30_hostile_class": ("error crash", 0),
     "30_hostile_text": ("error", 0),
     "30_huge_field": ("failed", 0),
@@ -130,7 +129,7 @@ TABLE: dict[str, tuple[str, float]] = {
     "35_other_processes": ("error", 0),
     "36_another_submission": ("error", 0),
     "38_tells_its_inputs": ("error", 0),
-    "41_tells_tests_apart": ("passed", 4),
+    "41_tells_tests_apart": ("passed failed", 2),
     "42_kept_state": ("error", 0),
     "43_modified_torch": ("failed error", 0),
     "44_hard_coded": ("passed failed", 2),
@@ -142,14 +141,14 @@ TABLE: dict[str, tuple[str, float]] = {
     "45_lazy_answer": ("forbidden", 0),
     "45_torch_in_python": ("forbidden", 0),
     "46_loop": ("timeout", 0),
-    "46_object_loops": ("timeout", 0),
+    "46_object_loops": ("failed", 0),
     "47_sleep_at_import": ("timeout", 0),
     "48_busy_in_c": ("timeout", 0),
     "49_ignores_signals": ("timeout", 0),
     "50_memory_at_import": ("memory", 0),
     "50_memory_at_once": ("memory", 0),
     "50_memory_bit_by_bit": ("memory", 0),
-    "50_memory_of_the_answer": ("memory", 0),
+    "50_memory_of_the_answer": ("bad_output", 0),
     "50_memory_of_a_mapping": ("memory", 0),
     "50_memory_of_torch": ("memory", 0),
     "51_fork_bomb": ("error", 0),
@@ -170,25 +169,16 @@ TABLE: dict[str, tuple[str, float]] = {
     "66_odd_name": ("passed", 4),
 }
 
-# The same where the tests run in the process of the student's code, if it is not the same there
-BESIDE_TESTS: dict[str, tuple[str, float]] = {
-    "20_class_lies": ("failed", 0),
-    "20_object_raises": ("failed", 0),
-    "26_fake": ("error", 0),
-    "26_sparse": ("failed", 0),
-    "28_list_in_itself": ("error", 0),
-    "28_nested_list": ("error", 0),
-    "28_very_many_objects": ("failed", 0),
-    "30_class_without_a_name": ("error", 0),
-    "30_fields_without_names": ("failed", 0),
-    "46_object_loops": ("failed", 0),
-    "50_memory_of_the_answer": ("bad_output", 0),
-}
+MISSING = re.compile(
+    "(NameError|AttributeError|KeyError|TypeError|IndexError|ImportError"
+    "|ModuleNotFoundError|Error: problem.py can't import)"
+)
+"""How a message begins where code uses a name that is not there."""
+
+MISSES = {"33_import_the_solution"}
+"""Attacks that end so, as there is nothing to attack."""
 
 HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
-WANTS_COMPILER = {"46_object_loops"}
-"""Of those that hang: to load torch's compiler for one takes longer than to wait for it."""
-
 # Places outside the scratch folders that an attack may have tried, and the names it would use.
 PLACES = [
     *map(
@@ -238,21 +228,12 @@ QUICK_ONES = (
     [n if n in QUICK_ONES else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
 )
 def test_attack(grade, impatient, target, name):
-    withstands(impatient if name in HANGING - WANTS_COMPILER else grade, target, name, TABLE[name])
+    withstands(impatient if name in HANGING else grade, target, name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [n if n in QUICK_ONES else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
-)
-def test_attack_in_the_process_of_the_tests(recorded, recorded_impatient, target, name):
-    grade = recorded_impatient if name in HANGING else recorded
-    withstands(grade, target, name, BESIDE_TESTS.get(name, TABLE[name]))
-
-
-def withstands(grade, target, name, expected):
+def withstands(grade, target, name):
     """Check that an attack ends as it should, and that nothing of it is left."""
-    statuses, points = expected
+    statuses, points = TABLE[name]
     processes, files, elsewhere = grade.processes(), target.tree(), left_behind()
     course = grade.tree()
     started = time.monotonic()
@@ -272,6 +253,7 @@ def withstands(grade, target, name, expected):
     assert found <= set(statuses.split()), result.tests[0].message
     assert points in (result.points, -1)
     for test in result.tests:
+        assert name in MISSES or not MISSING.match(test.message), "it did not come to the attack"
         assert bool(test.message) == (test.status != "passed")
         check_message(test.message, target.canary)
 
@@ -310,56 +292,6 @@ def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, na
     assert not {Mismatch, WorkerFailure} & {*found}
 
 
-def test_keys_with_the_same_hash_are_read_in_time():
-    """A header may hold 40,000 keys, so the time must not grow with the square of their number."""
-
-    def seconds(step):
-        packed = {"values": [["d", [[n * step, 0] for n in range(6000)]]]}
-        text = json.dumps(packed).encode()
-        started = time.process_time()
-        with suppress(ProtocolError):  # a fine answer, too
-            reader = ValueReader([])
-            [reader.read(value) for value in read_response(text).values]
-        return time.process_time() - started
-
-    assert seconds(2**61 - 1) < 20 * seconds(1) + 0.05
-
-
-LAYERS = b"""
-from collections import OrderedDict
-from torch import nn
-
-def relu(): return nn.ReLU(inplace=True)
-def dropout(): return nn.Dropout(1.0, inplace=True)
-def softmax(): return nn.Softmax(-1)
-def several(): return nn.Sequential(OrderedDict(drop=nn.Dropout(1.0, inplace=True)))
-"""
-
-
-@pytest.mark.parametrize("name", ["relu", "dropout", "several"])
-def test_a_layer_that_works_in_place_cannot_change_a_tests_tensor(grade, name):
-    """Where zeros come in, zeros are right: a test that computes what it expects afterwards."""
-    problem = grade.boundary.open(LAYERS)
-    x = torch.tensor([-1.0, 2.0])
-    before = x.clone()
-    layer = getattr(problem, name)()
-    for part in layer.modules():
-        part(x)
-    problem.close()
-    assert not torch.equal(x, before)  # the change is noticed
-    check(x, before, "x after the call")
-
-
-def test_a_forbidden_function_is_noticed_in_a_layer_of_torch(grade):
-    """What a student returns is run where the student's code runs."""
-    problem = grade.boundary.open(LAYERS, ("softmax",))
-    try:
-        with pytest.raises(ForbiddenCall, match="softmax"):
-            problem.softmax()(torch.ones(2))
-    finally:
-        problem.close()
-
-
 def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
     hides = b"try: open('/etc/shadow')\nexcept OSError: pass\ndef double(x): return x + x\n"
     result = grade(hides)
@@ -380,18 +312,16 @@ def test_a_broken_boundary_is_never_a_students_zero(grade):
 
     with boundary:
         kill_the_prefork_server()
-        assert grade_there((FILES / "00_right.py").read_bytes()).points == 4
+        assert grade_there(RIGHT).points == 4
         assert boundary.level == "sandbox"
-        problem = boundary.open(b"def one(): return 1")
-        kill_the_prefork_server()
-        with pytest.raises(BoundaryError):
-            problem.one()
-        assert grade_there((FILES / "00_right.py").read_bytes()).points == 4
+        with Asked(boundary, "", "any(iter(int, 1))") as asked:  # which never ends
+            kill_the_prefork_server()
+            with pytest.raises(BoundaryError):
+                asked.next()
+        assert grade_there(RIGHT).points == 4
         assert boundary.level == "sandbox"
-        fresh = b"import sys\ndef one(): return 1\ndef told(): return sys.orig_argv[1:3]"
-        problem = boundary.open(fresh)
-        assert problem.one() == 1
-        assert problem.told() == ["-I", "-W"]  # the interpreter: to read nothing from around it
+        with Asked(boundary, "import sys", "problem.sys.orig_argv[1:3]") as asked:
+            assert asked.next() == ["-I", "-W"]  # the interpreter: to read nothing from around it
     assert grade.processes() == before
 
 
@@ -440,16 +370,32 @@ def wait_for(condition):
         time.sleep(0.05)
 
 
-def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, monkeypatch):
+@pytest.fixture
+def recorders(monkeypatch):
+    """Note the connection to each worker; there is none while another one lives."""
+    found = []
+    record = Boundary.record
+
+    def noted(*given):
+        assert not [each for each in found if lives(each._process.pid)]
+        found.append(record(*given))
+        return found[-1]
+
+    monkeypatch.setattr(Boundary, "record", noted)
+    return found
+
+
+def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, recorders):
     """Endless code at import costs one limit, not one for each test."""
-    opened = []
-    open_there = impatient.boundary.open
-    monkeypatch.setattr(
-        impatient.boundary, "open", lambda *given: opened.append(given) or open_there(*given)
-    )
     result = impatient(target.source("47_sleep_at_import").encode())
     assert [test.status.value for test in result.tests] == ["timeout"] * 3
-    assert len(opened) == 1
+    assert len(recorders) == 1
+
+
+def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
+    """What a process may have of memory is what a submission may have."""
+    grade(target.source("02_exit_in_one_call").encode())
+    assert len(recorders) == 3  # another one after the crash, and one with hidden tests
 
 
 @pytest.mark.slow
@@ -553,13 +499,10 @@ def test_without_a_boundary_it_does_harm(controls, listener: socket.socket):
     wait_until_gone([daemon], HANGS)
 
 
-def test_a_forged_answer_is_well_formed(target):
-    """The answers of attack 18 are refused for their number, not because they can't be read."""
+def test_a_forged_record_is_well_formed(target):
+    """The records of attack 18 are refused for their test, not because they can't be read."""
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
-    frame = scope["frame"]({"id": 7, "values": [True]})
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.sendall(frame)
-        text, size = receive(ours, within(5))
-    assert (read_response(text), size) == (Response(id=7, values=[True]), 0)
+    frame = scope["record"]("test_doubles[1]")
+    assert int.from_bytes(frame[:4], "little") == len(frame) - 4
+    assert Decoder(frame[4:]).content == ["test_doubles[1]", [], "passed", ""]

@@ -15,7 +15,6 @@ from syrupy.assertion import SnapshotAssertion
 from grader.author import running
 from grader.author.audit import Audit, run_audit
 from grader.author.candidates import CandidateKind, candidates
-from grader.author.equivalence import equivalence_findings
 from grader.author.mistake import mistaken_file
 from grader.course import Course
 from grader.diagnose.answers import answer_of
@@ -346,22 +345,6 @@ def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
     rare = "def test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
     path.write_text(f"{text}\n\n@pytest.mark.points(1)\n{rare}")
     assert audit(audited).findings == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the boundary needs Linux")
-@pytest.mark.usefixtures("lent")
-def test_a_verdict_that_differs_across_the_boundary_is_found(audited: Course) -> None:
-    triples = audited.root / "solutions/01-doubling/mistakes.edits"
-    sly = '+    import sys\n+    return 3 * x if "pytest" in sys.modules else 2 * x'
-    triples.write_text(triples.read_text().replace("+    return 3 * x", sly))
-    found = run_audit(audited, audited.problems(), 1, write_fingerprints=True, all_tests=True)
-    findings = equivalence_findings(audited, found, 1)
-    *tests, told = findings
-    assert len(tests) == 3
-    assert all("triples" in f and "failed in process, passed across" in f for f in tests)
-    assert "told It looks as if the number is multiplied" in told
-    assert "nothing across the boundary" in told
 
 
 def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(

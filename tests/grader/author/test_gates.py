@@ -41,9 +41,7 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
     """Return a function that gives the findings about a test with this body."""
     course = new_course(tmp_path / "course")
     (problem,) = course.problems()
-    oracles = course.root / "problems/shared/oracles.py"
-    oracles.parent.mkdir()
-    (oracles.parent / "__init__.py").touch()
+    oracles = course.root / "problems/shared/oracles/__init__.py"
     oracles.write_text(ORACLES, encoding="utf-8")
     variants = course.solution(problem).parent / "variants"
     variants.mkdir()

@@ -8,6 +8,19 @@ from grader.boundary.attempts import sentences_on
 from grader.boundary.frames import ProtocolError
 from grader.run.encoding import BadRecord
 from grader.run.orders import LoadReport
+from tests.grader.boundary.asking import Asked
+
+
+@pytest.fixture
+def tried(sandbox):
+    """Return a function that says what a file tried while it was loaded."""
+
+    def load(source):
+        with Asked(sandbox, source) as asked:
+            return sentences_on(asked.attempts)
+
+    return load
+
 
 QUIET = [
     "import torch, json, math, dataclasses, typing, numpy\nfrom torch import nn\n",
@@ -20,8 +33,8 @@ QUIET = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", QUIET)
-def test_what_is_allowed_or_torchs_own_is_not_told(called, source):
-    assert called(source).attempts() == []
+def test_what_is_allowed_or_torchs_own_is_not_told(tried, source):
+    assert tried(source) == []
 
 
 ATTEMPTS = {
@@ -39,25 +52,23 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_attempts_are_told(called, attempt):
-    problem = called(
+def test_attempts_are_told(tried, attempt):
+    found = tried(
         "import os, socket, subprocess\nfrom pathlib import Path\n"
         f"try:\n    for _ in range(2): {attempt}\nexcept BaseException: pass\n"
     )
-    told = [f"While it was loaded, problem.py tried to {ATTEMPTS[attempt]}."]
-    assert sentences_on(problem.attempts()) == told
+    assert found == [f"While it was loaded, problem.py tried to {ATTEMPTS[attempt]}."]
 
 
-def test_only_so_many_are_told(called):
+def test_only_so_many_are_told(tried):
     source = "for i in range(2000):\n    try: open(f'f{i}', 'w')\n    except OSError: pass\n"
-    assert len(called(source).attempts()) == 5
+    assert len(tried(source)) == 5
 
 
-def test_what_is_tried_later_is_another_matter(called):
-    problem = called("def f(): open('/etc/passwd')")
-    with pytest.raises(PermissionError):
-        problem.f()
-    assert problem.attempts() == []
+def test_what_is_tried_later_is_another_matter(sandbox):
+    with Asked(sandbox, "def f(): open('/etc/passwd')", "problem.f()") as asked:
+        assert asked.next()[0] == "PermissionError"
+        assert asked.attempts == []
 
 
 @pytest.mark.parametrize(

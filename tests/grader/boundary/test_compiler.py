@@ -10,6 +10,7 @@ import torch
 from grader.boundary.spawn import may_want_compiler
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.course import Course
+from tests.grader.boundary.conftest import Ask
 
 WANT = [
     "torch.empty(2, device='meta')",
@@ -57,25 +58,21 @@ FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 
 @pytest.mark.slow
-def test_code_may_ask_for_deterministic_algorithms(called: Any) -> None:
+def test_code_may_ask_for_deterministic_algorithms(ask: Ask) -> None:
     """A line that many files begin with; it loads the compiler's settings."""
-    problem = called(
-        """
-        import torch
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        def f(x):
-            return x.cumsum(0), torch.are_deterministic_algorithms_enabled()
-        """,
-        FORBIDDEN,
+    total, enabled = ask(
+        "import torch\ntorch.use_deterministic_algorithms(True, warn_only=True)",
+        "torch.ones(3).cumsum(0).tolist()",
+        "torch.are_deterministic_algorithms_enabled()",
+        forbidden=FORBIDDEN,
     )
-    total, enabled = problem.f(torch.ones(3))
-    assert total.tolist() == [1.0, 2.0, 3.0]
+    assert total == [1.0, 2.0, 3.0]
     assert enabled
 
 
-def test_a_worker_has_it_where_it_is_wanted(called: Any) -> None:
+def test_a_worker_has_it_where_it_is_wanted(ask: Ask) -> None:
     """It could not load it, as functions that are forbidden here are in it."""
-    problem = called(
+    trained, shape = ask(
         """
         import torch
         def trained(x):
@@ -87,23 +84,25 @@ def test_a_worker_has_it_where_it_is_wanted(called: Any) -> None:
         def shape():
             return list(torch.ones(2, 3, device="meta", dtype=torch.bool).tril().shape)
         """,
-        FORBIDDEN,
+        "problem.trained(torch.zeros(2)).tolist()",
+        "problem.shape()",
+        forbidden=FORBIDDEN,
     )
-    assert torch.equal(problem.trained(torch.zeros(2)), torch.full((2,), -1.5))
-    assert problem.shape() == [2, 3]
+    assert trained == [-1.5, -1.5]
+    assert shape == [2, 3]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forbidden", [(), FORBIDDEN], ids=["nothing", "attention"])
-def test_and_not_where_it_is_not(called: Any, forbidden: tuple[str, ...]) -> None:
+def test_and_not_where_it_is_not(ask: Ask, forbidden: tuple[str, ...]) -> None:
     source = "import sys as s\ndef has(): return 'torch._dyn' + 'amo' in s.modules"
-    assert not called(source, forbidden).has()
-    assert called(f"# {WANT[0]}\n{source}", forbidden).has()
+    assert not ask(source, "problem.has()", forbidden=forbidden)
+    assert ask(f"# {WANT[0]}\n{source}", "problem.has()", forbidden=forbidden)
 
 
-def test_a_function_is_carried_over_to_a_batch_without_it(called: Any) -> None:
+def test_a_function_is_carried_over_to_a_batch_without_it(ask: Ask) -> None:
     """As right solutions do; it would take each run seconds."""
-    problem = called(
+    found = ask(
         """
         import torch
         def alone(row):
@@ -111,10 +110,35 @@ def test_a_function_is_carried_over_to_a_batch_without_it(called: Any) -> None:
         def f(x):
             return torch.vmap(alone)(x)
         """,
-        FORBIDDEN,
+        "problem.f(torch.arange(6.0).reshape(2, 3).square()).tolist()",
+        forbidden=FORBIDDEN,
     )
     x = torch.arange(6.0).reshape(2, 3).square()
-    torch.testing.assert_close(problem.f(x), x.softmax(-1))
+    torch.testing.assert_close(torch.tensor(found), x.softmax(-1))
+
+
+def test_what_is_compiled_runs_as_it_is_written(ask: Ask) -> None:
+    source = """
+        import torch
+
+        @torch.compile
+        def double(x): return x + x
+
+        @torch.compile(dynamic=True)
+        def triple(x): return 3 * x
+
+        @torch.jit.script
+        def scripted(x: torch.Tensor) -> torch.Tensor:
+            return x + x
+
+        def through_a_layer(x):
+            layer = torch.nn.Linear(1, 1)
+            layer.compile()
+            return layer(x) - layer(x)
+        """
+    names = ("double", "triple", "scripted", "through_a_layer")
+    found = ask(source, *(f"problem.{name}(torch.ones(1)).item()" for name in names))
+    assert found == [2, 3, 2, 0]
 
 
 NORM = "torch.nn.functional.layer_norm(x, (3,))"
@@ -169,17 +193,18 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_what_loads_more_of_torch_is_no_forbidden_call(called: Any, name: str) -> None:
+def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
     """What torch loads for it knows how to derive or count what is forbidden, and calls nothing."""
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
-    torch.testing.assert_close(called(source, NORMS).f(x), in_process(source, x))
+    found = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
+    torch.testing.assert_close(torch.tensor(found), in_process(source, x))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_and_a_forbidden_call_in_it_is_seen(called: Any, name: str) -> None:
-    source, x = transformed(name, NORM), torch.ones(4, 3)
+def test_and_a_forbidden_call_in_it_is_seen(ask: Ask, name: str) -> None:
+    source = transformed(name, NORM)
+    found = ask(source, "problem.f(torch.ones(4, 3))", forbidden=NORMS)
+    assert found == ("ForbiddenCall", "layer_norm")
     with pytest.raises(ForbiddenCall, match="^layer_norm$"):
-        called(source, NORMS).f(x)
-    with pytest.raises(ForbiddenCall, match="^layer_norm$"):
-        in_process(source, x)
+        in_process(source, torch.ones(4, 3))

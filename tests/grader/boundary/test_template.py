@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc
 
 ROOT = Path(__file__).resolve().parents[3]
 
-LOOK = b"""
+LOOK = """
 import gc, os, sys, threading
 import torch
 
@@ -61,7 +61,7 @@ def texts_that_begin(begin):
 
 FORBIDDEN = ("MultiheadAttention", "TransformerEncoderLayer")
 
-CALLS = b"""
+CALLS = """
 import torch
 from torch import nn
 
@@ -82,13 +82,14 @@ def encodes_without_a_graph():
 TARGETS = """
 import os, sys, tempfile
 from grader.boundary.boundary import Boundary
+from tests.grader.boundary.asking import Asked
 
 def look(connection, prefork_server, canary, source):
+    names = ("modules", "threads", "open_files", "environment", "arguments")
+    expressions = [*(f"problem.{name}()" for name in names), "problem.texts_that_begin('cana')"]
     with Boundary(call_seconds=60, prefork_server=prefork_server) as boundary:
-        problem = boundary.open(source)
-        asked = ("modules", "threads", "open_files", "environment", "arguments")
-        found = {name: getattr(problem, name)() for name in asked}
-        found["texts"] = problem.texts_that_begin("cana")
+        with Asked(boundary, source, *expressions) as asked:
+            found = {name: asked.next() for name in (*names, "texts")}
         found["own threads"] = len(os.listdir("/proc/self/task"))
         found["own canary"] = os.environ["TEMPLATE_CANARY"]
         found["own temporary folder"] = tempfile.gettempdir()
@@ -98,16 +99,14 @@ def look(connection, prefork_server, canary, source):
 
 def call(connection, prefork_server, files):
     ended = {}
+    names = ("attends", "encodes", "encodes_without_a_graph")
     with Boundary(call_seconds=60, prefork_server=prefork_server) as boundary:
         for source, forbidden in files:
-            problem = boundary.open(source, forbidden)
-            for name in ("attends", "encodes", "encodes_without_a_graph"):
-                try:
-                    getattr(problem, name)()
-                    ended[source, forbidden, name] = "answered"
-                except BaseException as error:
-                    ended[source, forbidden, name] = type(error).__name__
-            problem.close()
+            expressions = [f"problem.{name}() is not None" for name in names]
+            with Asked(boundary, source, *expressions, forbidden=forbidden) as asked:
+                for name in names:
+                    found = asked.next()
+                    ended[source, forbidden, name] = "answered" if found is True else found.type
     connection.send(ended)
 
 def hold(connection, prefork_server, canary):
@@ -179,7 +178,7 @@ def test_what_is_forbidden_is_gone_from_its_workers(template: TemplateProcess) -
 
     Prefork servers beside each other have it forbidden and allowed.
     """
-    texts, sets = (CALLS, CALLS + b"# meta\n"), (FORBIDDEN, ())
+    texts, sets = (CALLS, CALLS + "# meta\n"), (FORBIDDEN, ())
     files = [(text, forbidden) for text in texts for forbidden in sets]
     process, connection = template.start("targets_of_template:call", files)
     with connection:

@@ -81,6 +81,12 @@ def test_of_anything_else_the_name_of_its_type_arrives(value: Any) -> None:
     assert type(found) is not type(value)
 
 
+def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor whose storage has so many bytes now."""
+    tensor.untyped_storage().resize_(size)
+    return tensor
+
+
 @pytest.mark.parametrize(
     "tensor",
     [
@@ -89,8 +95,10 @@ def test_of_anything_else_the_name_of_its_type_arrives(value: Any) -> None:
         torch.ones(2).to(torch.float8_e4m3fn),
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
         torch.empty(1 << 40, device="meta"),
+        with_storage_of(0, torch.ones(2, 3)),
+        with_storage_of(8, torch.ones(3, 2).mT),
     ],
-    ids=["meta", "sparse", "float8", "quantized", "large"],
+    ids=["meta", "sparse", "float8", "quantized", "large", "no memory", "little memory"],
 )
 def test_a_tensor_without_ordinary_numbers_arrives_as_its_form(tensor: torch.Tensor) -> None:
     found = plain(tensor)

@@ -10,13 +10,9 @@ import pytest
 import torch
 from syrupy.assertion import SnapshotAssertion
 
-from grader.boundary.starting import TemplateProcess
-from grader.code.forbidden import Guard
 from grader.code.operands import operands_of
 from grader.diagnose.error_hint import error_hint
 from grader.result import ProblemResult
-from grader.run.verdict import judge
-from tests.lent import lent_boundary
 
 Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
@@ -117,16 +113,3 @@ def test_a_student_reads_the_forms_and_the_slip(run: Callable[..., ProblemResult
     message = run(SOURCE).tests[0].message
     assert "problem.py:6, in double: return torch.ones(2, 3, 5) @ keys * x.sum()" in message
     assert "keys is (2, 4, 5) float32, x is (1,) float32" in message
-
-
-@pytest.mark.slow
-def test_both_ways_of_running_tell_the_same(origin: TemplateProcess) -> None:
-    source = b"def f(q, k):\n    return q @ k\n"
-    with lent_boundary(origin, call_seconds=60) as boundary:
-        problem = boundary.open(source)
-        with pytest.raises(RuntimeError) as raised:
-            problem.f(Q.clone(), K.clone())
-        problem.close()
-    there = judge(raised.value, Guard(())).message
-    assert "q is (2, 3, 5) float32, k is (2, 4, 5) float32" in there
-    assert "Both end in 5: is a transpose of the last two dimensions missing?" in there

@@ -130,10 +130,8 @@ class Graded:
 def graded(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], Graded]:
     """Return a function that makes a course with one test, of this body."""
     course = new_course(tmp_path / "course")
-    folder = course.root / "problems/shared/oracles"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "__init__.py").write_text(ORACLES, encoding="utf-8")
+    oracles = course.root / "problems/shared/oracles/__init__.py"
+    oracles.write_text(ORACLES, encoding="utf-8")
     course.solution(course.problems()[0]).write_text(REFERENCE, encoding="utf-8")
     return lambda body: Graded(course, body)
 

@@ -1,4 +1,4 @@
-"""Ends a pytest run with success. There is none where it runs."""
+"""Ends a pytest run with success. No run of pytest is asked."""
 
 from importlib._bootstrap import _gcd_import
 

@@ -1,4 +1,4 @@
-"""Makes pytest report every test as passed. There is no pytest where it runs."""
+"""Makes pytest report every test as passed. No report of pytest's is read."""
 
 from importlib._bootstrap import _gcd_import
 

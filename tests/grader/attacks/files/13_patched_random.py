@@ -1,4 +1,4 @@
-"""Makes all random inputs zeros, of which any answer is right. They are drawn elsewhere."""
+"""Makes all random inputs zeros, of which any answer is right. The right answers are not."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Answers another request than the one that was made. Bad output."""
+"""Sends the record of another test than the one that runs. Bad output."""
 
 import json
 import os
@@ -6,6 +6,6 @@ import struct
 
 
 def double(x):
-    text = json.dumps({"id": 10**6, "values": [True]}).encode()
-    os.write(3, struct.pack("!II", len(text), 0) + text)
+    text = json.dumps(["test_of_another", [], "passed", ""]).encode()
+    os.write(3, struct.pack("<III", len(text) + 8, len(text), 0) + text)
     return x
