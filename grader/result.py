@@ -91,7 +91,7 @@ class TestResult:
         points: what was reached: `max` or 0.
         max: what the test is worth.
         message: what was called, what came back, what was expected; empty when passed.
-        diagnosis: the catalogued mistakes whose output this is; empty when none is known.
+        diagnosis: the catalogued mistakes that explain the failure; empty when none is known.
         seconds: the test's run time.
     """
 
@@ -193,7 +193,7 @@ class ProblemResult:
     Attributes:
         id: the problem's id, such as `01-some-name`.
         sha256: the hash of the student's file; empty when there is none.
-        tests: in the order of the test file.
+        tests: in the order of the test file; at home the failed one that says most is first.
         notes: sentences about the file itself, for example a name that was nearly right.
         diagnoses: what to tell the student about the known mistakes that the answers show. The
             first may be the message of the first test that fails, about a module's parts.

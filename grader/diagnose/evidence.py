@@ -51,6 +51,8 @@ class Evidence:
         parts: the functions and classes that it speaks of, and which side of them, as a probe has
             it: `"Model: loss"`. There are none when it speaks of one answer only.
         names: what the mistake is called in tables; several when they answer alike.
+        tests: ids of tests that are known to fail where one of these mistakes is made.
+        changes_numbers: whether it gives wrong numbers for ordinary inputs.
     """
 
     sentence: str
@@ -58,6 +60,8 @@ class Evidence:
     source: Source
     parts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    changes_numbers: bool = False
 
     @property
     def owners(self) -> set[str]:

@@ -15,12 +15,14 @@ function beside it. The rules, in the order in which they apply:
 - What main questions leave open, the edges tell: all of it, or nothing.
 - Of faults that answer alike two are told. More than that is no answer.
 - Where gradients alone are wrong, in a way that no fault has, just that is told.
+- A name must agree with the tests. A fault is not named if the test that catches it has passed, or
+  if its sentence begins with a function that is right.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from grader.diagnose.answers import Answer, alike, same
@@ -89,16 +91,39 @@ class _FoundPart:
         return tuple(text.when.rstrip(".") for text in self.texts)
 
 
-def diagnose(known: Fingerprints, answers: Mapping[str, Answers]) -> list[Evidence]:
+def diagnose(
+    known: Fingerprints, answers: Mapping[str, Answers], passed: Collection[str] = ()
+) -> list[Evidence]:
     """Return what explains what is wrong in `answers`, part by part; nothing where nothing is.
 
     Args:
         known: what the reference and the known faults answer.
         answers: what the student's code answered.
+        passed: ids of the tests that the code has passed.
     """
     wrong = deviations(answers, known.reference)
+    known = _consistent(known, {owner(part) for part in wrong}, passed)
     found = _found(answers, wrong, known)
     return _told(found, wrong, known) if found else _only_gradients(answers, wrong, known)
+
+
+def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -> Fingerprints:
+    """Return what is known without the faults that contradict what is right.
+
+    Args:
+        known: all that is known.
+        wrong: the functions and classes that answer wrongly.
+        passed: ids of the tests that passed. The test that catches a fault may be about a function
+            that the student's class does not use, so it counts only where all of these are wrong.
+    """
+    right = {owner(part) for part in known.reference} - wrong
+
+    def is_consistent(fault: Fault) -> bool:
+        about = known.texts[fault.name].when.partition(" ")[0]
+        owners = {owner(part) for part in fault.deviations}
+        return about not in right and not (fault.caught_by in passed and owners <= wrong)
+
+    return replace(known, faults=tuple(filter(is_consistent, known.faults)))
 
 
 def _found(
@@ -529,12 +554,15 @@ def _evidence(found: list[_FoundPart], untold: list[str], known: Fingerprints) -
     first, parts = found[0], list(dict.fromkeys(each.part for each in found))
     names = tuple(dict.fromkeys(name for each in found for name in each.names))
     is_callers = any(_calls(first.part, part, known) for part in untold)
+    faults = [fault for each in found for fault in each.group]
     return Evidence(
         _sentence(first.texts, parts, known, is_callers=is_callers),
         Certainty.ALL,
         Source.CATALOGUE,
         tuple(parts),
         names,
+        tuple(dict.fromkeys(fault.caught_by for fault in faults if fault.caught_by)),
+        any(each.group[0].deviations[each.part].main for each in found),
     )
 
 

@@ -7,7 +7,7 @@ is drawn once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -62,7 +62,7 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
         except CannotLoad:
             return
         known = tests.fingerprints
-        found = diagnose(known, answers)
+        found = diagnose(known, answers, _passing(result))
         result.unknown = unnamed(known, answers, found)
     if not found and _keeps_something(code, session.ran[result.id], result):
         found = [KEPT]
@@ -70,11 +70,88 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     told = ranked([*_seen_first(result, shown), *found])
     result.diagnoses = [each.sentence for each in told]
     result.mistakes = [list(each.names) for each in told]
-    names = tuple(name for each in found for name in each.names)
-    result.tests = [
-        replace(test, diagnosis=names) if test.status in DIAGNOSED else test
-        for test in _drawn_once(result.tests, shown, told)
+    sides = {part.partition(": ")[2] for part in tests.fingerprints.reference}
+    of_file = _with_names(result.tests, shown, found, sides)
+    if not session.hidden and not result.ended_alike:  # at home, where one of them is shown
+        of_file = _telling_first(of_file, shown)
+    result.tests = [*_drawn_once(of_file, shown, told)]
+
+
+def _passing(result: ProblemResult) -> set[str]:
+    return {test.id for test in result.tests if test.status is Status.PASSED}
+
+
+def _with_names(
+    tests: Sequence[TestResult],
+    shown: Mapping[str, Shown],
+    found: Sequence[Evidence],
+    sides: Collection[str] = (),
+) -> list[TestResult]:
+    """Return the tests, each failed one with the names of the mistakes that explain it.
+
+    A mistake of which no test is known explains the failures of its function that have no name.
+
+    Args:
+        tests: all tests.
+        shown: what wrong answers show, by the test's id.
+        found: the mistakes.
+        sides: the sides of classes that the probe knows, such as "loss".
+    """
+    failed = [test for test in tests if test.status in DIAGNOSED]
+    by = {test.id: _explaining(found, test, shown.get(test.id), sides) for test in failed}
+    explaining = {id(each) for of_test in by.values() for each in of_test}
+    for each in found:
+        if id(each) not in explaining:
+            of_it = (t for t in failed if not by[t.id] and _is_about(each, t))
+            by |= {test.id: [each] for test in of_it}
+    return [
+        replace(test, diagnosis=tuple(name for each in by.get(test.id, ()) for name in each.names))
+        for test in tests
     ]
+
+
+def _explaining(
+    found: Iterable[Evidence], test: TestResult, shown: Shown | None, sides: Collection[str]
+) -> list[Evidence]:
+    """Return the mistakes that a test is known to catch; else those that change its numbers."""
+    known = [each for each in found if test.name in {id.partition("[")[0] for id in each.tests}]
+    return known or [each for each in found if shown and _changes(each, shown, sides)]
+
+
+def _changes(each: Evidence, shown: Shown, sides: Collection[str]) -> bool:
+    """Tell whether wrong numbers are of a mistake's function, or of its side of a class."""
+    if not each.changes_numbers or not _called(shown, [each]):
+        return False
+    side = re.match(r"the (\w+) of ", shown.call)  # as in "the loss of GPT(...)"
+    own = {part.partition(": ")[2] for part in each.parts}
+    return side is None or side[1] not in sides or not own.isdisjoint({side[1], ""})
+
+
+def _is_about(each: Evidence, test: TestResult) -> bool:
+    """Tell whether a test names a function or class of a mistake, or the mistake has none."""
+    words = re.findall(r"\w+", f"{test.title} {test.message}")
+    return not each.owners or not each.owners.isdisjoint(words)
+
+
+def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
+    """Return the tests, the failed one that says most and its other cases first.
+
+    That is one with a name; of these an exception with the forms of tensors, or an answer that is
+    known to the last number, as by a factor. What a test has seen of a module's parts stays first.
+    """
+
+    def order(test: TestResult) -> tuple[bool, bool]:
+        evidence = shown[test.id].evidence if test.id in shown else ()
+        is_exception = test.status is Status.ERROR and "\n  " in test.message
+        is_certain = any(each.certainty is Certainty.ALL for each in evidence)
+        return not test.diagnosis, not (is_exception or is_certain)
+
+    failed = [test for test in tests if test.status in DIAGNOSED and test.is_judged]
+    if not failed or (failed[0].id in shown and _of_parts(shown[failed[0].id])):
+        return [*tests]
+    best = min(failed, key=order)
+    cases = [test for test in tests if test.name == best.name and test is not best]
+    return [best, *cases, *(test for test in tests if test.name != best.name)]
 
 
 def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
@@ -83,10 +160,12 @@ def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evide
     All who read names may read it, so it comes of a visible test.
     """
     first = next(test for test in result.tests if test.status in DIAGNOSED)
-    if first.hidden or first.id not in shown:
-        return []
-    of_parts = (Source.MISSING, Source.PARTS)
-    return [each for each in shown[first.id].evidence if each.source in of_parts]
+    return [] if first.hidden or first.id not in shown else _of_parts(shown[first.id])
+
+
+def _of_parts(shown: Shown) -> list[Evidence]:
+    """Return what a test has seen of the parts of a module."""
+    return [each for each in shown.evidence if each.source in (Source.MISSING, Source.PARTS)]
 
 
 def _drawn_once(
@@ -115,10 +194,15 @@ def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
     """Return what is told of the function or class that gave a wrong answer."""
     if not shown.call or not shown.is_finite:
         return ()
-    owners = {owner for each in told if each.names for owner in each.owners}
-    words = (word for word in re.findall(r"\w+", shown.call) if word in owners)
-    called = next(words, None)
-    return tuple(each.sentence for each in told if each.names and called in each.owners)
+    named = [each for each in told if each.changes_numbers]
+    called = _called(shown, named)
+    return tuple(each.sentence for each in named if called in each.owners)
+
+
+def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
+    """Return the function or class whose answer it is, if it is one of these mistakes' own."""
+    owners = {owner for each in evidence for owner in each.owners}
+    return next((word for word in re.findall(r"\w+", shown.call) if word in owners), None)
 
 
 def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:

@@ -46,19 +46,19 @@ class Reading:
 
 
 def named(result: ProblemResult) -> Reading:
-    """Return all that is known of the mistakes, each by its name."""
-    met = tuple(tuple(names) for names in result.mistakes if names)
-    return Reading(tuple(result.diagnoses), met=met)
+    """Return all that is known of the failure that is shown, each mistake by its name."""
+    told = _explaining(result)
+    return Reading(tuple(text for text, _ in told), met=tuple(names for _, names in told if names))
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
-    """Return what to read of the mistakes when those in `before` were seen in earlier runs.
+    """Return what to read of the failure that is shown when `before` was seen in earlier runs.
 
     A mistake that shows in fewer parts than before answers like others in fewer, and is the same.
     One question at a time: of several mistakes that are new, the first is asked about.
     """
     sentences, met, nudge, withheld = [], [], "", False
-    for sentence, mistake in _diagnoses(result):
+    for sentence, mistake in _explaining(result):
         if not mistake or any({*mistake} <= {*known} for known in before):
             sentences.append(sentence)
         elif not withheld:
@@ -68,6 +68,13 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
         met += [mistake] if mistake else []
     more = f"The name: uv run grader hint {result.id[:2]} --name" if withheld else ""
     return Reading(tuple(sentences), nudge, withheld, tuple(met), more)
+
+
+def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
+    """Return what explains the first test that fails, each sentence with its names."""
+    first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
+    names = set(first.diagnosis) if first else set()
+    return [(text, own) for text, own in _diagnoses(result) if not own or names & {*own}]
 
 
 def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:

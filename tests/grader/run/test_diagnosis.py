@@ -75,6 +75,27 @@ def test_a_fault_in_one_part_alone_is_named() -> None:
     assert only.sentence == "In g, it looks as if it is doubled. Look again."
 
 
+def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
+    found = known(doubled={"f": DOUBLED})
+    caught = replace(found, faults=(replace(found.faults[0], caught_by="test_f[1]"),))
+    answers = given(f=DOUBLED.main)
+    assert [each.tests for each in diagnose(caught, answers, {"test_g"})] == [("test_f[1]",)]
+    assert not diagnose(caught, answers, {"test_f[1]"})
+
+
+def test_a_test_of_another_function_speaks_against_no_fault() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    caught = replace(found, faults=(replace(found.faults[0], caught_by="test_f"),))
+    assert diagnose(caught, given(g=DOUBLED.main), {"test_f"})
+
+
+def test_a_sentence_about_a_right_function_is_not_told() -> None:
+    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    about_f = replace(found, texts={"doubled": Text("f is doubled")})
+    assert not diagnose(about_f, given(g=DOUBLED.main))
+    assert diagnose(about_f, given(DOUBLED.main, DOUBLED.main))
+
+
 def test_a_fault_in_both_parts_is_told_once() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))

@@ -16,6 +16,7 @@ from grader.run.mistakes_made import FITS
 from grader.run.session import Session
 from grader.run.suite import Suite
 from grader.student.report import trouble
+from grader.student.seen import reading
 
 COURSE = own_course()
 PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
@@ -111,6 +112,48 @@ def test_what_a_test_has_seen_of_the_parts_stands_above_any_name(
     others = report.partition(sentence)
     assert "looks as if" not in others[0]
     assert below in others[2]
+
+
+ASSERTED = (
+    """        if n_head < 1 or n_embd % n_head != 0:
+            raise ValueError(f"n_head must be at least 1 and divide n_embd={n_embd}, not {n_head}")
+""",
+    "        assert n_head >= 1 and n_embd % n_head == 0\n",
+)
+BY_N_EMBD = ("math.sqrt(q.shape[-1])", "math.sqrt(q.shape[-1] * q.shape[1])")
+LOSS_SUMMED = ("ignore_index=-100)", "ignore_index=-100, reduction='sum')")
+HEADS_MIXED = ("y.transpose(1, 2).flatten(2)", "y.reshape(x.shape)")
+AS_NUMBERS = (
+    "causal_mask(n_positions), persistent",
+    "torch.zeros(n_positions, n_positions).masked_fill(~causal_mask(n_positions), -math.inf), "
+    "persistent",
+)
+AS_BOOLS = ("self.mask[:T, :T])", "self.mask[:T, :T].bool())")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "edits", "failure", "question"),
+    [
+        ("05", [ASSERTED, BY_N_EMBD], "The scores behind these weights", "How many numbers"),
+        ("05", [ASSERTED], "It raised AssertionError", "Which error says"),
+        ("07", [LOSS_SUMMED, HEADS_MIXED], "the loss of GPT", "Should a longer text"),
+        ("04", [AS_NUMBERS, AS_BOOLS], "the buffer mask", "what does the task say that stands"),
+    ],
+)
+def test_a_question_is_about_the_failure_above_it(
+    number: str, edits: list[tuple[str, str]], failure: str, question: str, tmp_path: Path
+) -> None:
+    result = result_of(number, tmp_path, *edits)
+    read = reading(result, [])
+    assert question in read.nudge
+    assert failure in trouble(result, reading=read, width=1000)
+
+
+@pytest.mark.slow
+def test_a_name_does_not_contradict_what_passes(tmp_path: Path) -> None:
+    result = result_of("04", tmp_path, AS_NUMBERS, AS_BOOLS)
+    assert not any("causal_mask is True" in sentence for sentence in result.diagnoses)
 
 
 @pytest.mark.slow

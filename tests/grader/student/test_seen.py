@@ -6,6 +6,7 @@ import io
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,7 +23,7 @@ from grader.diagnose.probe import ask, load_probe
 from grader.result import ProblemResult, Status, TestResult
 from grader.run.mistakes_made import FITS
 from grader.student.report import problem_report
-from grader.student.seen import SEEN_FILE, SeenMistakes, named, reading
+from grader.student.seen import SEEN_FILE, Reading, SeenMistakes, named, reading
 from grader.student.watch import Key, Watch
 
 StudentPytest = Callable[..., Any]
@@ -60,7 +61,8 @@ def known(small_course: Course) -> Course:
 
 
 def result_of(*mistakes: tuple[str, str, str]) -> ProblemResult:
-    test = TestResult("test_one", "It doubles", False, 2, Status.FAILED, MESSAGE)
+    names = tuple(name for name, *_ in mistakes)
+    test = TestResult("test_one", "It doubles", False, 2, Status.FAILED, MESSAGE, names)
     told = [f"It looks as if {when}. {look}".strip() for _, when, look in mistakes]
     return ProblemResult(
         "01-doubling", "", [test], diagnoses=told, mistakes=[[name] for name, *_ in mistakes]
@@ -78,6 +80,15 @@ def test_of_two_new_mistakes_one_is_asked_about() -> None:
     assert second.sentences == ("It looks as if f adds. What does f add?",)
     assert (second.nudge, second.met) == ("What does g add?", (("a",), ("b",)))
     assert not reading(result_of(A, B), second.met).withheld
+
+
+def test_a_question_is_asked_only_of_the_failure_that_is_shown() -> None:
+    result = result_of(A, B)
+    result.tests[0] = replace(result.tests[0], diagnosis=("b",))
+    assert reading(result, []).nudge == "What does g add?"
+    assert named(result).sentences == ("It looks as if g adds. What does g add?",)
+    result.tests[0] = replace(result.tests[0], diagnosis=())
+    assert (reading(result, []), named(result)) == (Reading(), Reading())
 
 
 def test_what_answers_alike_has_its_questions_and_no_name() -> None:
