@@ -10,8 +10,11 @@ import numpy
 
 from grader.code.tensors import Array
 from grader.diagnose.diff_relations import close as _close
-from grader.diagnose.diff_relations import relations
+from grader.diagnose.diff_relations import relations, transformation
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
+
+_ROUNDED = 2e-3
+"""How near a difference of rounded numbers is, relative to the largest ones."""
 
 _MOST_TOLD = 2
 """How many sentences are told of one answer."""
@@ -25,6 +28,7 @@ def diff_hints(
     exactness: float = 0,
     *,
     is_double: bool = True,
+    start: Array | None = None,
 ) -> list[Evidence]:
     """Return how a wrong answer is related to the right one, ranked; empty when nothing stands out.
 
@@ -35,6 +39,7 @@ def diff_hints(
         sizes: sizes such as `{"d_k": 16}` in whose terms a factor is named.
         exactness: how far off the right answer itself may be, where it is known to a few digits.
         is_double: whether the answer came in float64.
+        start: what the rest of the answer is added to, as the x of a residual connection.
     """
     with numpy.errstate(all="ignore"):  # what isn't finite is looked at, too
         if _nearly(got, want, share=0.5 if is_double else 0.0):
@@ -42,7 +47,11 @@ def diff_hints(
             lost = "float64 was cut to float32" if cut else "digits were lost"
             sentence = f"It is nearly right, but not to the last digits: somewhere {lost}."
             return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
-        return ranked(_looks(got, want, wrong, sizes, exactness))[:_MOST_TOLD]
+        looks = [*_looks(got, want, wrong, sizes, exactness)]
+        if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
+            text = f"What is added to x is {added} times what it should be."
+            looks.insert(0, Evidence(text, Certainty.ALL, Source.NUMBERS))
+        return ranked(looks)[:_MOST_TOLD]
 
 
 def _looks(
@@ -50,10 +59,18 @@ def _looks(
 ) -> Iterator[Evidence]:
     """Yield what stands out, what is simplest to say first."""
     related = next(iter(relations(got, want)), None)
+    factor = _factor(got, want, sizes)
     looks = [
-        (_factor(got, want, sizes), Certainty.ALL, Source.NUMBERS),
+        (
+            f"Every entry is {factor} times what it should be." if factor else None,
+            Certainty.ALL,
+            Source.NUMBERS,
+        ),
+        (_one_number(got, want), Certainty.ALL, Source.RELATION),
         (_sharpness(got, want, sizes, exactness), Certainty.ALL, Source.NUMBERS),
         (related, Certainty.ALL, Source.RELATION),
+        (_elsewhere_in_rows(got, want), Certainty.ALL, Source.RELATION),
+        (_zero_rows(got, want, wrong), Certainty.SOME, Source.NUMBERS),
         (_not_finite(got, want), Certainty.SOME, Source.NUMBERS),
         (_row_sums(got, want, exactness), Certainty.SOME, Source.NUMBERS),
         (_other_order(got, want), Certainty.SOME, Source.RELATION),
@@ -72,7 +89,8 @@ def _not_finite(got: Array, want: Array) -> str | None:
     return None
 
 
-def _factor(got: Array, want: Array, sizes: Mapping[str, int]) -> str | None:
+def _factor(got: Array, want: Array, sizes: Mapping[str, int], near: float = 1e-5) -> str | None:
+    """Return the factor by which all entries differ, as it is named."""
     if want.size < 2:
         return None  # one number is always some factor times another
     scale = (got * want).sum() / (want * want).sum()
@@ -80,11 +98,53 @@ def _factor(got: Array, want: Array, sizes: Mapping[str, int]) -> str | None:
     if (
         not math.isfinite(factor)
         or abs(factor) < 1e-6
-        or f"{factor:.4g}" == "1"
-        or not _close(got, want * scale)
+        or abs(factor - 1) < 5 * near
+        or not numpy.allclose(got, want * scale, near, 1e-8 + near**2)
     ):
         return None
-    return f"Every entry is {_name_factor(factor, sizes)} times what it should be."
+    return name_factor(factor, sizes, max(near, 1e-4))
+
+
+def _one_number(got: Array, want: Array) -> str | None:
+    return number_hint(float(got.item()), float(want.item())) if want.size == 1 else None
+
+
+def number_hint(got: float, want: float) -> str:
+    """Return which function of the right number a wrong one is; empty when none is certain."""
+    if not got or not want or not math.isfinite(got):
+        return ""
+    if math.isclose(got, -want, rel_tol=1e-5):
+        return "It has the wrong sign."
+    for name, factor in _CONSTANTS.items():
+        if math.isclose(got, factor * want, rel_tol=1e-5):
+            return f"It is {name} = {factor:.4g} times what it should be."
+    name = transformation(numpy.array(got), numpy.array(want))
+    return f"It is {name} what it should be." if name else ""
+
+
+def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
+    """See whether each row has its numbers, infinite ones too, at other places."""
+    if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
+        return None
+    is_near = numpy.allclose(got, want)  # then what is wrong is smaller than this may leave open
+    if is_near or not numpy.allclose(numpy.sort(got), numpy.sort(want)):
+        return None
+    has_rows = want.ndim > 1
+    return (
+        "Each row that differs has its right numbers, at other places of the row."
+        if has_rows
+        else "All numbers are right, but at other places."
+    )
+
+
+def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
+    """See whether what is wrong is all zeros."""
+    if want.ndim < 2 or not wrong.any() or not want[wrong].any():
+        return None
+    rows = wrong.any(-1)
+    if got[rows].any() or not want[rows].any(-1).all():
+        return None
+    return "All rows are 0." if rows.all() else "Each row that differs is all zeros."
 
 
 def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: float) -> str | None:
@@ -104,7 +164,7 @@ def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: flo
     atol = 4 * exactness + 1e-8
     if not numpy.allclose(_weights(wanted * factor), got, rtol=1e-4, atol=atol):
         return None
-    name = _name_factor(factor, sizes, max(1e-4, 20 * exactness))
+    name = name_factor(factor, sizes, max(1e-4, 20 * exactness))
     powers = ", as with powers of 2 in place of powers of e" if name.startswith("ln 2") else ""
     return f"The scores behind these weights are {name} times what they should be{powers}."
 
@@ -119,7 +179,7 @@ _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
 """What powers of 2 in place of e make of scores, and the other way round."""
 
 
-def _name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:
+def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:
     """Return a factor by what it is made of; by its digits alone, unless that is certain."""
     of_one = {
         text: value

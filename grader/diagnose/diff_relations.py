@@ -44,6 +44,7 @@ def relations(got: Array, want: Array) -> list[str]:
         _rounded,
         _cut,
         _dropped,
+        _transformed,
     ]
     found = [sentence for look in looks for sentence in look(got, want)]
     return found if len(found) == 1 else []
@@ -208,11 +209,34 @@ def _dropped(got: Array, want: Array) -> Iterator[str]:
     """Tell whether some numbers are 0, and all others right or larger by one factor."""
     kept = (got != 0) & (want != 0)
     lost = (got == 0) & (want != 0)
-    if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST or numpy.array_equal(got[kept], want[kept]):
+    if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST:
         return
     factor = float(got[kept][0] / want[kept][0])
-    if math.isfinite(factor) and factor > 1 and close(got[kept], factor * want[kept]):
+    is_factor = math.isfinite(factor) and factor > 1 and f"{factor:.4g}" != "1"
+    if is_factor and close(got[kept], factor * want[kept]):
         yield (
             f"Some numbers are 0, and all others {factor:.4g} times what they should be, as "
             "dropout leaves them."
         )
+
+
+def _transformed(got: Array, want: Array) -> Iterator[str]:
+    """Tell whether each number is a function of the right one."""
+    if name := transformation(got, want):
+        yield f"Every entry is {name} what it should be."
+
+
+_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "exp of": numpy.exp,
+    "the logarithm of": numpy.log,
+    "the square of": numpy.square,
+    "the root of": numpy.sqrt,
+    "one divided by": numpy.reciprocal,
+}
+
+
+def transformation(got: Array, want: Array) -> str:
+    """Return the function of the right numbers that gives the wrong ones, such as "exp of"."""
+    with numpy.errstate(all="ignore"):
+        fits = [name for name, of in _FUNCTIONS.items() if close(of(want), got)]
+    return fits[0] if len(fits) == 1 else ""

@@ -78,12 +78,14 @@ class Shown:
         call: what was called, as a student would write it; empty when that doesn't matter.
         where: which of its rows are wrong, in a few words.
         is_finite: whether it has no NaN and no infinity.
+        factor: how many times the right number a single wrong one is; 0 where that isn't known.
     """
 
     evidence: tuple[Evidence, ...]
     call: str = ""
     where: str = ""
     is_finite: bool = True
+    factor: float = 0.0
 
 
 def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:

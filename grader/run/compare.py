@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from grader.code.tensors import Array, dtype_name, entries, is_array, is_float, parameters
-from grader.diagnose.diff_hint import diff_hints
+from grader.diagnose.diff_hint import diff_hints, number_hint
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch
 from grader.result import not_yet
@@ -56,6 +56,7 @@ def check(
     atol: float | None = None,
     sizes: Mapping[str, int] | None = None,
     all_digits: bool = False,
+    start: Tensor | None = None,
 ) -> None:
     """Compare what was returned with a tensor or array: type, dtype, shape, finiteness, values.
 
@@ -71,6 +72,7 @@ def check(
         all_digits: whether the dtype must be the expected one and float64 right to its last
             digits. That is for the tests of the rule about dtypes alone; all others bear a step in
             float32 on the way, and a result in a wider dtype such as float64 for float32.
+        start: what the rest of the answer is added to, as the x of a residual connection.
 
     Raises:
         Mismatch: with a message for the student.
@@ -87,10 +89,14 @@ def check(
     is_double = dtype_name(values) == "float64"
     found: tuple[Evidence, ...] = ()
     if floats:
-        found = tuple(diff_hints(got, want, wrong, sizes or {}, atol, is_double=is_double))
+        added_to = None if start is None else entries(start)
+        hints = diff_hints(got, want, wrong, sizes or {}, atol, is_double=is_double, start=added_to)
+        found = tuple(hints)
     lines = [_values_message(got, want, wrong), *(each.sentence for each in found)]
     is_finite = bool(numpy.isfinite(got).all())
-    raise Mismatch("\n".join([call, *lines]), Shown(found, call, _where(wrong), is_finite))
+    factor = _factor(float(got.item()), float(want.item())) if want.size == 1 else 0.0
+    shown = Shown(found, call, _where(wrong), is_finite, factor)
+    raise Mismatch("\n".join([call, *lines]), shown)
 
 
 def _tolerance(expected: Tensor | Array, all_digits: bool) -> tuple[float, float]:
@@ -155,7 +161,19 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
         _fail(call, f"It returned {kind(actual)}, but a Python float was expected.")
     if not low <= actual <= high:
         returned = f"{actual + 0.0:.4g}"  # 0 where it is -0
-        _fail(call, f"It returned {returned}, but the answer should be {meaning}.")
+        text = f"It returned {returned}, but the answer should be {meaning}."
+        right = (low + high) / 2
+        if not high - low < 1e-3 * abs(right):
+            _fail(call, text)
+        hint = number_hint(actual, right)
+        found = (Evidence(hint, Certainty.ALL, Source.RELATION),) if hint else ()
+        shown = Shown(found, call, "It differs", math.isfinite(actual), _factor(actual, right))
+        raise Mismatch("\n".join([call, text, *filter(None, [hint])]), shown)
+
+
+def _factor(got: float, want: float) -> float:
+    """Return how many times the right number a wrong one is; 0 where that says nothing."""
+    return got / want if want and math.isfinite(got / want) else 0.0
 
 
 _LEFT_GRAPH = (

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import isclose
 
 import torch
 
@@ -34,6 +35,8 @@ KEPT = Evidence(
 
 FITS = "That fits the mistake that is named."
 """What is said of a wrong answer that isn't drawn once more."""
+
+_FACTOR = " times what it should be"
 
 _ASKED_ALONE = 6
 """How many of the failed tests run by themselves."""
@@ -72,6 +75,7 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     result.mistakes = [list(each.names) for each in told]
     sides = {part.partition(": ")[2] for part in tests.fingerprints.reference}
     of_file = _with_names(result.tests, shown, found, sides)
+    of_file = _with_factors(of_file, shown)
     if not session.hidden and not result.ended_alike:  # at home, where one of them is shown
         of_file = _telling_first(of_file, shown)
     result.tests = [*_drawn_once(of_file, shown, told)]
@@ -133,6 +137,46 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
     return not each.owners or not each.owners.isdisjoint(words)
 
 
+def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
+    """Return the tests; where several numbers of a function are wrong, each says by which factor.
+
+    One number alone is always some factor times another. In several tests it is the same factor,
+    or each is a whole number or one part of it, as the sizes of inputs are.
+    """
+    factors: dict[str, dict[str, float]] = {}
+    for id, each in shown.items():
+        if each.factor and not any(one.certainty is Certainty.ALL for one in each.evidence):
+            factors.setdefault(each.call.partition("(")[0], {})[id] = each.factor
+    told = {id: text for of_one in factors.values() for id, text in _factors_told(of_one)}
+    return [
+        replace(test, message=f"{test.message}\n{told[test.id]}") if test.id in told else test
+        for test in tests
+    ]
+
+
+def _factors_told(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Yield for each test what to say of its factor and another test's."""
+    for id, factor in factors.items():
+        others = [each for other, each in factors.items() if other != id]
+        if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):
+            yield id, f"It is {_part(factor)}{_FACTOR}, and so it is in other tests."
+        elif others and all(map(_is_whole, factors.values())):
+            other = next(each for each in others if not isclose(each, factor, rel_tol=1e-3))
+            yield id, f"It is {_part(factor)}{_FACTOR}, and {_part(other)} times in another test."
+
+
+def _is_whole(factor: float) -> bool:
+    """Tell whether a factor is a number such as 3 or 1/3."""
+    larger = max(factor, 1 / factor)
+    return 0 < larger < 100 and isclose(larger, round(larger), rel_tol=1e-3)
+
+
+def _part(factor: float) -> str:
+    """Return a factor such as 0.7, 3 or 1/3."""
+    is_part = factor < 1 and _is_whole(factor)
+    return f"1/{1 / factor:.3g}" if is_part else f"{factor:.4g}"
+
+
 def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
     """Return the tests, the failed one that says most and its other cases first.
 
@@ -144,7 +188,8 @@ def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> l
         evidence = shown[test.id].evidence if test.id in shown else ()
         is_exception = test.status is Status.ERROR and "\n  " in test.message
         is_certain = any(each.certainty is Certainty.ALL for each in evidence)
-        return not test.diagnosis, not (is_exception or is_certain)
+        says_much = is_exception or is_certain or _FACTOR in test.message
+        return not test.diagnosis, not says_much
 
     failed = [test for test in tests if test.status in DIAGNOSED and test.is_judged]
     if not failed or (failed[0].id in shown and _of_parts(shown[failed[0].id])):

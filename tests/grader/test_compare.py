@@ -33,6 +33,7 @@ def changed(tensor: Tensor, place: object, value: object) -> Tensor:
 
 
 SCORES = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+ADDED = SCORES.cos()
 SQUARE = torch.tensor([[1.0, 0.5, 2.0], [0.0, 3.0, 1.0], [2.0, 2.0, 0.7]], dtype=torch.float64)
 BOX = torch.ones(2, 3, 4)
 MATRICES = torch.arange(12.0).reshape(2, 2, 3)
@@ -94,6 +95,17 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "wide rows": (WIDE + 0.25, WIDE, {}),
     "inside of a long row": (changed(LONG, 11, 0), LONG, {}),
     "at the end of a long row": (changed(LONG, 19, 0), LONG, {}),
+    "elsewhere in its row": (
+        torch.tensor([[0.0, 4, -math.inf], [2, 1, 5]]),
+        torch.tensor([[4.0, -math.inf, 0], [5, 2, 1]]), {}
+    ),
+    "rows of zeros": (changed(ROWS, 1, 0.0), 2 * ROWS - ROWS, {}),
+    "no row but zeros": (torch.zeros_like(ROWS), ROWS, {}),
+    "exp of a number": (torch.tensor(3.2).double().exp(), torch.tensor(3.2).double(), {}),
+    "log of each number": (ROWS.log(), ROWS, {}),
+    "bits for nats": (torch.tensor(3.2).double() / math.log(2), torch.tensor(3.2).double(), {}),
+    "the wrong sign": (torch.tensor(-3.2), torch.tensor(3.2), {}),
+    "half of what is added": (SCORES + 0.5 * ADDED, SCORES + ADDED, {"start": SCORES}),
     "a tensor for an array": (ROWS, ARRAY, {}),
     "array: sizes in another order": (ARRAY.T, ARRAY, {}),
     "array: dtype": (ARRAY.astype(numpy.float32), ARRAY, {}),
@@ -144,6 +156,12 @@ def test_a_number_of_numpy_is_told_as_that() -> None:
 def test_a_number_outside_its_bounds_is_wrong(wrong: float) -> None:
     with pytest.raises(Mismatch, match="about 1"):
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
+
+
+def test_a_number_that_is_a_function_of_the_right_one_is_told_as_that() -> None:
+    with pytest.raises(Mismatch, match="It is exp of what it should be") as caught:
+        check_number(math.exp(2.5), 2.4999, 2.5001, "f()", "2.5")
+    assert caught.value.shown.factor == pytest.approx(math.exp(2.5) / 2.5)
 
 
 def test_a_number_that_is_wrong_has_no_sign_where_it_is_0() -> None:

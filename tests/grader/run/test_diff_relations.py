@@ -73,6 +73,7 @@ UNRELATED = [
     (X[:1, :1] + 1e-4 * X + ADDED, X[:1, :1] + 1e-4 * X),
     (X[:, :1].mean(0, keepdim=True).expand_as(X), X),
     (WEIGHTS / (1 + 1e-6), WEIGHTS),
+    (X * (X > -0.3) * (1 + 1e-9), X),  # some are 0 and the others right but for rounding
 ]
 
 
