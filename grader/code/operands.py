@@ -1,4 +1,4 @@
-"""Which tensors a line of a student's code speaks of, and their forms: what an error is about."""
+"""What an error is about: the forms of a line's tensors, and the numbers given to the function."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ _LONGEST_FORM = 200
 _VALUES = (Tensor, numpy.ndarray)
 
 Operands = dict[str, str]
-"""The forms of tensors, such as "(2, 3, 5) float64", by the names that they have in a line."""
+"""The forms of tensors, such as "(2, 3, 5) float64", and numbers, by the names that they have."""
+
+_LARGEST = 1e9
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
-    """Return the tensors that a line names, at most four, in the order of the line.
+    """Return the tensors that a line names, at most four, then the numbers given to its function.
 
     Only names and attributes such as `self.mask` are looked up, among what the frame holds; nothing
     is called, so no code of the student's runs.
@@ -43,7 +45,24 @@ def operands_of(frame: FrameType, line: str) -> Operands:
                     found.setdefault(name, told)
         if len(found) == _MOST:
             break
-    return found
+    return found | _numbers(frame)
+
+
+def _numbers(frame: FrameType) -> Operands:
+    """Return the first arguments of a function that are Python numbers."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    values = ((name, frame.f_locals.get(name)) for name in names if len(name) <= _LONGEST_NAME)
+    numbers = [
+        (name, repr(value))
+        for name, value in values
+        if isinstance(value, int | float) and type(value) is not bool and _is_small(value)
+    ]
+    return dict(numbers[:_MOST])
+
+
+def _is_small(number: float) -> bool:
+    return type(number) in (int, float) and abs(number) < _LARGEST
 
 
 def form(tensor: Tensor | Array) -> str:

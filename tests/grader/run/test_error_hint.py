@@ -77,6 +77,13 @@ def test_the_forms_of_the_tensors_that_the_line_names() -> None:
     assert forms == {"q": "(2, 3, 5) float32", "k": "(2, 4, 5) float64"}
 
 
+def test_the_numbers_that_the_function_was_given() -> None:
+    def keep(logits: torch.Tensor, p: float, k: int = 3, is_sorted: bool = True) -> dict[str, str]:
+        return operands_of(sys._getframe(), "cut = logits.gather(-1, order)")
+
+    assert keep(K, 1.0) == {"logits": "(2, 4, 5) float32", "p": "1.0", "k": "3"}
+
+
 def test_a_modules_tensors_are_found_and_no_property_runs() -> None:
     class Module(torch.nn.Module):
         def __init__(self) -> None:
