@@ -397,7 +397,7 @@ def test_half_a_block(problem, rng, silent):
     weights, x = without(block_weights(rng, WIDTH), silent), rng.normal(2, 4, WIDTH)
     module = make(problem, "Block", weights, WIDTH, 2)
     call = f"{named('Block', WIDTH, 2)}(x), where weight and bias of {silent}.c_proj are 0"
-    check(module(x.clone()), oracles.block(x, weights, 2), call, **ROUGHLY)
+    check(module(x.clone()), oracles.block(x, weights, 2), call, **ROUGHLY, start=x)
 
 
 BLOCK_SIZES = [(2, 4, WIDTH, 2), (1, 1, WIDTH, 4), (3, 5, 50, 1), (3, 3, 51, 3)]
@@ -412,7 +412,7 @@ def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
     weights, x = block_weights(rng, n_embd, bias=bias), rng.normal(batch, seq_len, n_embd)
     module = make(problem, "Block", weights, n_embd, n_head)
     call = f"{named('Block', n_embd, n_head, bias=bias)}(x) with x of shape {tuple(x.shape)}"
-    check(module(x.clone()), oracles.block(x, weights, n_head), call, **ROUGHLY)
+    check(module(x.clone()), oracles.block(x, weights, n_head), call, **ROUGHLY, start=x)
 
 
 DROPPING_CALLS = 5

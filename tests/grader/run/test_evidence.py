@@ -157,6 +157,53 @@ def test_a_name_does_not_contradict_what_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_factor_of_several_single_numbers_is_told_first(tmp_path: Path) -> None:
+    edit = ("ignore_index=-100)\n        return", "ignore_index=-100) / len(idx)\n        return")
+    report = trouble(result_of("07", tmp_path, edit), width=1000)
+    assert "It is 1/2 times what it should be, and 1/4 times in another test." in report
+
+
+OUTPUT = "return self.resid_dropout(self.c_proj(merge_heads(weights @ v)))"
+BY_RATE = (
+    OUTPUT,
+    """p = self.resid_dropout.p if self.training else 0
+        return ((1 - p) / p if p else 1) * self.resid_dropout(self.c_proj(merge_heads(weights @ v)))
+""",
+)
+DIVIDED_BY_0 = (
+    OUTPUT,
+    """y = self.c_proj(merge_heads(weights @ v))
+        return self.resid_dropout(y / self.resid_dropout(torch.ones_like(y)))
+""",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "edit", "sentence"),
+    [
+        ("05", BY_RATE, "what is kept of the output is 4 or more"),
+        ("05", DIVIDED_BY_0, "of its entries are NaN or infinite"),
+        (
+            "06",
+            ("x + self.mlp(self.ln_2(x))", "x + 0.5 * self.mlp(self.ln_2(x))"),
+            "What is added to x is 0.5 times what it should be.",
+        ),
+        (
+            "10",
+            ("return total / count", "return math.exp(total / count)"),
+            "It is exp of what it should be.",
+        ),
+    ],
+)
+def test_what_the_numbers_say_is_told(
+    number: str, edit: tuple[str, str], sentence: str, tmp_path: Path
+) -> None:
+    result = result_of(number, tmp_path, edit)
+    assert any(sentence in test.message for test in result.tests)
+
+
+@pytest.mark.slow
 def test_one_mistake_is_drawn_once(tmp_path: Path) -> None:
     edit = ("q @ k.mT / math.sqrt(q.shape[-1])", "q @ k.mT / q.shape[-1]")
     result = result_of("03", tmp_path, edit)
