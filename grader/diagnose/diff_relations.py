@@ -77,7 +77,7 @@ def _swapped(got: Array, want: Array) -> Iterator[str]:
         else:
             yield (
                 f"The numbers are right, in the order that they have when dimensions {one} and "
-                f"{other} are swapped. view and reshape don't move numbers; transpose does."
+                f"{other} are swapped. Which step should swap them, and does it move numbers?"
             )
 
 

@@ -35,8 +35,7 @@ _KNOWN = (
     (
         "view size is not compatible",
         "After a transpose the numbers don't lie in memory in their new order, which view needs. "
-        "reshape copies them where it has to; so does contiguous() before view. Neither swaps "
-        "dimensions: does each stand where you want it?",
+        "What could copy them first? And does each dimension stand where you want it?",
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",

@@ -112,7 +112,7 @@ def check_named(found, expected, call, **near):
 
 @pytest.mark.points(0.75)
 def test_softmax_backward_in_numbers(problem):
-    """softmax_backward gives the numbers of the README: w (g - sum of g w)"""
+    """softmax_backward gives the numbers of the README's example"""
     weights = torch.tensor([[0.75, 0.25], [0.5, 0.5]])
     grad = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
     call = f"softmax_backward({weights.tolist()}, {grad.tolist()})"
@@ -277,7 +277,7 @@ def test_cost_of_attention_backward(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_cross_entropy_backward_in_numbers(problem):
-    """cross_entropy_backward gives the numbers of the README: probabilities less 1 at the target"""
+    """cross_entropy_backward gives the numbers of the README's example"""
     logits = torch.tensor([[math.log(2), math.log(6), math.log(2)], [0.0, 0.0, 0.0]])
     targets = torch.tensor([0, 2])
     call = f"cross_entropy_backward(tensor({logits.tolist()}), tensor({targets.tolist()}))"

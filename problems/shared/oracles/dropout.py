@@ -49,12 +49,11 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     weights = shown_weights(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
     # Entries first: only where they are dropped one by one can the weights be read off.
-    question = "Is resid_dropout applied, last of all?"
+    question = "Which layer should drop them, and where does it stand?"
     check_rate(entry_dropped, dropout, "the entries of the output", question)
     axes = ("batch", "position", "channel")
     check_independent(entry_dropped.flatten(2), dropout, axes, "the entries of the output")
     check_growth(entries, dropout, weights.max().item())
-    question = "Is attn_dropout applied, to the weights after the softmax?"
     visible = weight_dropped[:, weights > 0]
     check_rate(visible, dropout, "the attention weights", question)
     kept = torch.where(weight_dropped, 0, weights / (1 - dropout))[..., None]
@@ -141,7 +140,7 @@ def drops_entries(output, call, whole, rate, what, near):
     check_finite(output, call)
     dropped = output.abs() < 1e-9
     check_rate(
-        dropped, rate, what, f"Is there one dropout, last of all, with this rate? That was {call}."
+        dropped, rate, what, f"Which layer drops them, and where does it stand? That was {call}."
     )
     expected = torch.where(dropped, 0, whole / (1 - rate))
     grown = f"where what is kept of {what} should grow as much as is lost"
@@ -208,7 +207,7 @@ def check_rate(dropped, dropout, what, where):
     rate = dropped.double().mean().item()
     error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
     if abs(rate - (1 - dropout)) < 7 * error:
-        where = "The rate says how many are dropped, not how many are kept."
+        where = "Of what is the rate the share?"
     require(
         abs(rate - dropout) < 7 * error,
         f"In training with dropout={dropout}, {rate:.0%} of {what} were dropped. {where}",
