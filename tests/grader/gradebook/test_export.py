@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from grader.cli_instructor import app
@@ -172,7 +173,9 @@ def test_the_only_assignment_need_not_be_named_and_several_are_asked_for(
     exported("canvas", file, reports)
 
 
-def test_who_is_missing_on_either_side_is_named(tmp_path: Path, saved: Save) -> None:
+def test_who_is_missing_on_either_side_is_named(
+    tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
+) -> None:
     file = canvas_file(tmp_path, CLASS[:3])
     failed = handed_in(CLASS[2], 20)
     failed.problems[0].tests.append(TestResult("t", "t", True, 1, Status.INTERNAL))
@@ -180,44 +183,29 @@ def test_who_is_missing_on_either_side_is_named(tmp_path: Path, saved: Save) -> 
     stranger = result("eve", identity="eve")
     reports = saved(other, handed_in(CLASS[4], 20), failed, stranger)
     told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told == [
-        "0 marks filled in under 'Week 3 (123456)'.",
-        "In grades.csv, but without a mark: Lovelace, Ada (1001), Müller, Zoë (1002), "
-        "陳, 小明 (1003).",
-        "With a mark, but not in grades.csv: eve, Ольга Иванова (canvas:1005).",
-        "The grader failed, so there is no mark: 小明 陳 (canvas:1003).",
-        "Not graded in 03-scaled-attention: s-5 (canvas:1001).",
-        f"Written: {tmp_path / 'grades-filled.csv'}.",
-    ]
+    assert told[:-1] == snapshot
     assert (tmp_path / "grades-filled.csv").read_bytes() == file.read_bytes()
 
 
 def test_a_mark_that_changes_is_listed_and_what_is_locked_is_left_alone(
-    tmp_path: Path, saved: Save
+    tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
     marks = {1001: "18.00", 1002: "20.00", 1003: "EX", 1004: "N/A"}
     file = canvas_file(tmp_path, CLASS[:4], marks=marks)
     reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
     told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told[:4] == [
-        "1 mark filled in under 'Week 3 (123456)'; 1 stood there already.",
-        "changed: Lovelace, Ada (1001): 18.00 -> 20.",
-        "left alone: 陳, 小明 (1003), excused there; the mark is 20.",
-        "left alone: 陳, 小文 (1004), not assigned to this student there; the mark is 20.",
-    ]
+    assert told[:-1] == snapshot
     filled = filled_in(file)
     assert [filled[str(s.id)] for s in CLASS[:4]] == ["20", "20.00", "EX", "N/A"]
 
 
-def test_a_grade_that_moodle_has_locked_is_left_alone(tmp_path: Path, saved: Save) -> None:
+def test_a_grade_that_moodle_has_locked_is_left_alone(
+    tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
+) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1001: "18.00"}, locked=(1001, 1003))
     reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS[:3]))
     told = exported("moodle", file, reports)
-    assert told[:3] == [
-        "1 mark filled in under 'Grade'.",
-        "left alone: Ada Lovelace (1001), the grade can't be changed there; the mark is 20.",
-        "left alone: 小明 陳 (1003), the grade can't be changed there; the mark is 20.",
-    ]
+    assert told[:-1] == snapshot
     filled = filled_in(file)
     assert [*filled.values()] == ["18.00", "20", ""]
 
@@ -295,14 +283,13 @@ def test_ids_that_are_there_twice_are_named(tmp_path: Path, saved: Save) -> None
     assert "grades.csv has '1001' in lines 4 and 5, so these were left as they were." in told
 
 
-def test_a_number_of_moodle_with_another_name_is_not_trusted(tmp_path: Path, saved: Save) -> None:
+def test_a_number_of_moodle_with_another_name_is_not_trusted(
+    tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
+) -> None:
     group = result("blue", problem(ID, 20, 25), identity="moodle:1001", full_name="Blue Group")
     file = moodle_file(tmp_path, CLASS[:1])
     told = exported("moodle", file, saved(group))
-    assert told[1] == (
-        "Not filled in for Ada Lovelace (1001): in the results this id is that of "
-        "Blue Group (moodle:1001)."
-    )
+    assert told[:-1] == snapshot
 
 
 def test_moodles_names_may_be_asked_for_where_numbers_are_those_of_another_week(
