@@ -1,4 +1,4 @@
-"""What counts in the end: the marks that tests gave, with all that the book says about them."""
+"""Apply the book to the results of a class: corrections, points by hand, lateness."""
 
 from __future__ import annotations
 
@@ -26,29 +26,28 @@ from grader.text import counted, quoted, some
 LineOfBook = TypeVar("LineOfBook", bound=BookLine)
 
 _TESTS_ALIKE = 0.5
-"""Names of tests are long, and a renamed one keeps some of its words."""
+"""The similarity of a renamed test, which keeps some of its words."""
 
 _NAMED = 8
-"""So many tests are named where none is alike."""
+"""The number of tests to list if none is similar."""
 
 
 class ClassBook:
-    """A class, and all that the book says about it.
+    """The results of a class and the book.
 
     Args:
         results: of the whole class, as far as they are known.
-        book: where corrections, points by hand, the late policy and the roster may be.
-        also: by the name of a submission, what else its person is called.
-        problems: the ids of the course's problems, which can be graded later; if there are none,
-            any can.
+        book: the folder with corrections, points by hand, the late policy and the roster.
+        also: by the name of a submission, other names of the student.
+        problems: the ids of all problems of the course; empty if unknown.
 
     Attributes:
         results: with the real names of the roster.
-        wrong: sentences about lines that match nothing, or contradict each other.
-        open: sentences about what is still to come, or lacking.
+        wrong: messages about lines that match nothing or contradict each other.
+        open: messages about missing submissions or marks.
 
     Raises:
-        UsageError: one of the files can't be read or understood.
+        UsageError: a file can't be read, or is invalid.
     """
 
     def __init__(
@@ -72,10 +71,9 @@ class ClassBook:
         self._own_extensions = self._extended()
 
     def adjusted(self) -> list[SubmissionResult]:
-        """Return the results with what the book changes in them.
+        """Return the results with new adjustments.
 
-        Adjustments are made anew: what stood there goes, so that the same call changes nothing
-        more. What tests gave is as it was. The results that were given are left alone.
+        Old adjustments are dropped, so that a second call changes nothing.
         """
         found = []
         unclear: list[str] = []
@@ -93,13 +91,11 @@ class ClassBook:
         return found
 
     def is_late(self, result: SubmissionResult, problem: ProblemResult) -> bool:
-        """Return whether a problem was late, by the late policy where it can tell."""
+        """Return whether a problem was late, by the late policy or the platform's flag."""
         return self._policy.is_late(problem, self._extensions(result))
 
     def of_earlier_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a question about each correction for a student who has a new file since.
-
-        What is for everybody holds whatever somebody hands in.
+        """Return a question about each correction whose student submitted a new file.
 
         Args:
             before: the results of the last run, by submission.
@@ -128,7 +124,7 @@ class ClassBook:
         return replace(problem, adjustments=[*changes, *given_by_hand(by_hand, self.wrong)])
 
     def _is_unclear(self, result: SubmissionResult, problem: ProblemResult) -> bool:
-        """Tell whether it is unclear what lateness costs where it would cost something."""
+        """Return whether lateness would cost points, but its length is unknown."""
         lines = [line for line in self._of(self._corrections, result) if line.concerns(problem)]
         is_final = any(not line.test for line in lines)
         by_hand = total(each.points for each in problem.adjustments if each.max > 0)
@@ -144,11 +140,11 @@ class ClassBook:
     def _of(
         self, lines: Mapping[str, Sequence[LineOfBook]], result: SubmissionResult
     ) -> list[LineOfBook]:
-        """Return the lines about a submission, and those about everybody."""
+        """Return the lines for a submission, then the lines for the whole class."""
         return [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
 
     def _by_person(self, lines: Iterable[LineOfBook]) -> dict[str, list[LineOfBook]]:
-        """Return lines by the name of the submission that is meant; `*` stays as it is."""
+        """Return lines by the name of the submission; lines for the class under `*`."""
         found: dict[str, list[LineOfBook]] = defaultdict(list)
         for line in lines:
             try:
@@ -165,7 +161,7 @@ class ClassBook:
         return found
 
     def _is_of_something(self, line: BookLine, meant: Iterable[SubmissionResult]) -> bool:
-        """Tell whether a line is about something that somebody was graded in; say so if not."""
+        """Return whether a line applies to a graded problem or test; else add a message."""
         problems = [p for result in meant for p in result.problems if line.concerns(p)]
         if any(line.tests(problem) for problem in problems):
             return True
@@ -186,7 +182,7 @@ class ClassBook:
         return False
 
     def _extended(self) -> dict[str, Extensions]:
-        """Return extensions by the name of the submission that is meant."""
+        """Return the extensions by the name of the submission."""
         found: dict[str, Extensions] = {}
         for name, extensions in self._policy.extensions.items():
             if name == late_policy.ALL:
@@ -194,7 +190,7 @@ class ClassBook:
             try:
                 found[self._people.one(name).submission] = extensions
             except NotOne as error:
-                if error.is_awaited:  # the extension is there before the work is
+                if error.is_awaited:  # the submission may come later
                     continue
                 near = " or ".join(map(quoted, error.instead))
                 why = f"{error}{f', did you mean {near}' if near else ''}"
@@ -206,7 +202,7 @@ class ClassBook:
 def adjusted(
     results: Iterable[SubmissionResult], book: GradebookFolder, also: Aliases = NO_ALIASES
 ) -> tuple[list[SubmissionResult], list[str]]:
-    """Return results with what the book changes in them, and what it says that does nothing.
+    """Return results with adjustments, and messages about the book.
 
     Arguments and errors are those of `ClassBook`.
     """
@@ -221,10 +217,10 @@ def require_followed(
     also: Aliases = NO_ALIASES,
     problems: Collection[str] = (),
 ) -> None:
-    """Make sure that each line of the book can be followed; arguments are those of `ClassBook`.
+    """Check that each line of the book has an effect; arguments are those of `ClassBook`.
 
     Raises:
-        UsageError: lines can't be; the text says which, and what to write instead.
+        UsageError: some lines have none; the text contains lines to write instead.
     """
     made = ClassBook(results, book, also, problems)
     made.adjusted()
@@ -238,13 +234,13 @@ def lower_than_before(
     book: GradebookFolder,
     also: Aliases = NO_ALIASES,
 ) -> list[str]:
-    """Return each mark that is lower than an earlier one in time, and the line that keeps that.
+    """Return a message for each mark below an earlier one in time, and the line that keeps it.
 
     Args:
         results: of the whole class, adjusted.
         before: the results of the last run, by submission.
         book: the instructor's own files.
-        also: by the name of a submission, what else its person is called.
+        also: by the name of a submission, other names of the student.
 
     Raises:
         UsageError: a file of the book can't be read.
@@ -269,7 +265,7 @@ def lower_than_before(
 
 
 def match_roster(results: Iterable[SubmissionResult], book: GradebookFolder) -> Matched:
-    """Return a class beside the roster of its book.
+    """Match a class with the roster of its book.
 
     Raises:
         UsageError: the roster can't be read.
@@ -280,7 +276,7 @@ def match_roster(results: Iterable[SubmissionResult], book: GradebookFolder) -> 
 def _handed_in_anew(
     result: SubmissionResult, before: SubmissionResult | None
 ) -> list[ProblemResult]:
-    """Return the problems for which there was another file before, or none that could be read."""
+    """Return the problems with a new readable file."""
     old = {problem.id: problem.sha256 for problem in before.problems} if before else {}
     return [p for p in result.problems if p.sha256 and old.get(p.id, p.sha256) != p.sha256]
 
@@ -288,7 +284,7 @@ def _handed_in_anew(
 def _lacking(
     results: Iterable[SubmissionResult], by_hand: Mapping[str, Sequence[ByHand]]
 ) -> list[str]:
-    """Return who has no points by hand for a criterion by which others have some."""
+    """Return a message for each criterion with points for some students only."""
     of_problem: dict[str, list[tuple[str, Sequence[ByHand]]]] = {}
     for result in results if by_hand else ():
         own = by_hand.get(result.submission, ())

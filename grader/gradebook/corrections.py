@@ -1,10 +1,10 @@
-"""Corrections that last: what an instructor writes into `corrections.csv`, read anew at every run.
+"""Corrections: `corrections.csv`, read at every run.
 
     submission,problem,test,mark,reason
     canvas:1004,03,,20,Regraded by hand: only the docstring was broken.
     *,04,test_gradients,leave out,The sentence of the task could be read in two ways.
 
-A line that matches nothing ends the run before it grades, with the line that would match.
+A line that matches nothing stops the run before grading.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Correction(BookLine):
     """One line of the file.
 
     Attributes:
-        mark: what it gives; None when it is left out, as if it had never been asked.
+        mark: the new mark; None for a test that is left out.
         reason: the sentence that student and instructor read.
     """
 
@@ -42,11 +42,11 @@ class Correction(BookLine):
     reason: str
 
     def change(self, earned: float, most: float) -> Adjustment:
-        """Return what it changes.
+        """Return the adjustment that the line makes.
 
         Args:
-            earned: what its tests, or the whole problem, gave so far.
-            most: what they are worth.
+            earned: the points of its tests, or of the whole problem, so far.
+            most: the maximum of these points.
         """
         if self.mark is None:
             return Adjustment(total([-earned]), f"Left out: {self.reason}", total([-most]))
@@ -60,16 +60,16 @@ def read_corrections(path: Path) -> list[Correction]:
     """Return the corrections in a file.
 
     Raises:
-        UsageError: the file can't be read, or lines in it can't be understood.
+        UsageError: the file can't be read, or some lines are invalid.
     """
     return read_lines(path, _NEEDED, _correction)
 
 
 def correction_line(path: Path, submission: str, problem: str, mark: float, reason: str) -> str:
-    """Return the line that gives a mark for a whole problem, as it would stand in a file.
+    """Return a line of a file that sets the mark of a whole problem.
 
     Args:
-        path: the file; if there is none, the line is for one with the usual columns.
+        path: the file, which sets the order of the columns; it need not exist.
         submission: an identity.
         problem: an id or its number.
         mark: the mark.
@@ -99,11 +99,11 @@ def _mark(text: str) -> float | None:
 
 @dataclass(frozen=True)
 class Followed:
-    """What corrections make of one problem of one submission.
+    """The effect of corrections on one problem of one submission.
 
     Attributes:
-        adjustments: what they change.
-        final: whether the mark of the whole problem was given; then nothing else changes it.
+        adjustments: the changes.
+        final: whether a line sets the mark of the whole problem; then nothing else changes it.
     """
 
     adjustments: Sequence[Adjustment] = ()
@@ -111,15 +111,15 @@ class Followed:
 
 
 def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str, None]) -> Followed:
-    """Return what corrections make of a problem.
+    """Return the effect of corrections on a problem.
 
-    A line for one student goes before a line for everybody that is about the same. Two of the same
-    kind that are about the same and differ contradict each other: neither counts.
+    A line for one student takes precedence over a line for the whole class. Two different lines of
+    one kind for the same tests contradict each other and have no effect.
 
     Args:
-        problem: as the tests gave it.
-        lines: those that are about this problem of this submission.
-        wrong: takes sentences about lines that do not count.
+        problem: the result of the tests.
+        lines: the corrections for this problem of this submission.
+        wrong: collects messages about lines without effect.
     """
     lines = list(lines)
     own = [line for line in lines if not line.for_everybody]
@@ -150,7 +150,7 @@ def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str,
 def _agreeing(
     problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
 ) -> list[Correction]:
-    """Return the lines that none contradicts; of several that say the same, the first."""
+    """Return the lines that no other line contradicts, each once."""
     found: list[Correction] = []
     for line in lines:
         alike = [other for other in lines if other != line and _alike(problem, line, other)]
@@ -164,7 +164,7 @@ def _agreeing(
 
 
 def _alike(problem: ProblemResult, one: Correction, other: Correction) -> bool:
-    """Tell whether two lines are about the same: the whole problem, or a test of both."""
+    """Return whether two lines apply to the whole problem, or to a common test."""
     if not (one.test and other.test):
         return one.test == other.test
     return any(test in other.tests(problem) for test in one.tests(problem))

@@ -1,11 +1,11 @@
-"""Points given by hand, `criteria.csv`: they stand beside those that the tests give.
+"""Points given by hand, `criteria.csv`, in addition to the points of the tests.
 
     submission,problem,criterion,points,max,comment
     canvas:1004,03,Style,4,5,Clear names; the mask is built twice.
     canvas:1005,03,Style,5,5,
 
-Each line gives one student some of the points of one criterion of a problem. Lateness takes nothing
-from them, and a correction of the problem's mark says nothing about them.
+Each line gives one student points for one criterion of a problem. Lateness and corrections do not
+change these points.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class ByHand(BookLine):
     """One line of the file.
 
     Attributes:
-        criterion: what they are for.
-        points: what is given.
-        max: out of how many.
-        comment: what the student reads beside it; may be empty.
+        criterion: the name of the criterion.
+        points: the points.
+        max: the maximum of the criterion.
+        comment: text for the student; may be empty.
     """
 
     file = FILE
@@ -42,7 +42,7 @@ class ByHand(BookLine):
     comment: str = ""
 
     def change(self) -> Adjustment:
-        """Return what it changes in a problem's marks."""
+        """Return the adjustment that the line makes."""
         reason = f"{self.criterion}. {self.comment}" if self.comment else self.criterion
         return Adjustment(self.points, reason, self.max)
 
@@ -51,8 +51,8 @@ def read_criteria(path: Path) -> list[ByHand]:
     """Return the points given by hand.
 
     Raises:
-        UsageError: the file can't be read, or lines in it can't be understood. One that can't gives
-            a criterion another maximum than a line before.
+        UsageError: the file can't be read, or some lines are invalid: for example, two lines give
+            different maxima for one criterion.
     """
     worth: dict[tuple[str, str], ByHand] = {}
 
@@ -69,11 +69,11 @@ def read_criteria(path: Path) -> list[ByHand]:
 
 
 def given_by_hand(found: Iterable[ByHand], wrong: dict[str, None]) -> list[Adjustment]:
-    """Return what points given by hand change in one problem of one submission.
+    """Return the adjustments of one problem of one submission.
 
     Args:
-        found: the lines about it.
-        wrong: takes sentences about lines that do not count.
+        found: the lines for it.
+        wrong: collects messages about lines without effect.
     """
     of: dict[str, list[ByHand]] = {}
     for each in found:
@@ -90,10 +90,10 @@ def given_by_hand(found: Iterable[ByHand], wrong: dict[str, None]) -> list[Adjus
 
 
 def lacking(lines_by_person: Sequence[tuple[str, Sequence[ByHand]]], problem: str) -> list[str]:
-    """Return a sentence for each criterion of a problem that somebody has no points for yet.
+    """Return a message for each criterion of a problem that is incomplete.
 
     Args:
-        lines_by_person: for everybody who was graded in it, the name and the lines about it.
+        lines_by_person: the graded students, each with the name and the lines.
         problem: its id.
     """
     criteria = {

@@ -1,7 +1,6 @@
-"""The book: the folder of an instructor's own files, apart from all that the grader makes.
+"""The book: the folder with the instructor's own files.
 
-It is kept in git beside the course, and the folder of reports can be lost: the next run makes it
-anew.
+It is kept in version control. The folder of reports can be deleted; the next run creates it again.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ from grader.gradebook.roster import Roster, read_roster
 NAMES = "names.csv"
 
 FOLDER = "book"
-"""What the folder is called, beside that of the reports, where nothing else is said."""
+"""The default name of the folder, next to the reports."""
 
 FILES = (corrections.FILE, criteria.FILE, late_policy.FILE, NAMES, roster.FILE)
 _NEAR = 0.8
-"""So near names must be for one to be meant by the other, 1 if they are the same."""
+"""The similarity of two names above which one is a misspelling of the other."""
 
 
 class GradebookFolder:
     """The instructor's own files.
 
     Args:
-        folder: where they are; it need not be there.
+        folder: their folder; it need not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, name: str) -> Path:
-        """Return where a file is read from, whether or not it is there."""
+        """Return the path of a file, which need not exist."""
         return self.folder / name
 
     @cached_property
     def roster(self) -> Roster:
-        """Who is in the class.
+        """The students of the class.
 
         Raises:
             UsageError: the file can't be read.
@@ -50,13 +49,13 @@ class GradebookFolder:
         return read_roster(self.path(roster.FILE))
 
     def told(self) -> list[str]:
-        """Return a line on what was read from where, and on files that are not read."""
+        """Return messages about the files that are read and those that are not."""
         here = [name for name in FILES if (self.folder / name).exists()]
         told = [f"The book: {self.folder} ({', '.join(here)})."] if here else []
         return [*told, *self._misnamed(here)]
 
     def _misnamed(self, here: Collection[str]) -> Iterator[str]:
-        """Yield a line for each file that nothing reads, by a name near that of one that isn't."""
+        """Yield a message for each file with nearly the name of a missing file."""
         missing = [name for name in FILES if name not in here]
         for path in sorted(self.folder.glob("*")):
             meant = get_close_matches(path.name.lower(), missing, n=1, cutoff=_NEAR)
@@ -65,14 +64,14 @@ class GradebookFolder:
 
 
 def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[GradebookFolder, list[str]]:
-    """Return the book of a folder of reports, and what to say of where it was read from.
+    """Return the book for a folder of reports, and messages about its files.
 
     Args:
-        folder: where it is said to be; None for beside the reports.
+        folder: the folder that the user chose; None for the default next to the reports.
         reports: the folder of reports.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the folder does not exist.
     """
     if folder is not None and not folder.is_dir():
         raise UsageError(
@@ -96,6 +95,6 @@ def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[Gradebook
 
 
 def _short(path: Path) -> Path:
-    """Return a path as it is written from where one is."""
+    """Return a path relative to the current folder, if it is inside."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,7 +1,7 @@
-"""Lists that an instructor writes: CSV files, of which each line says one thing.
+"""CSV files of the book: reading, and messages about single lines.
 
-A comma or a semicolon stands between the cells, as spreadsheets have it. Empty lines and those that
-begin with `#` say nothing.
+Cells are separated by commas, semicolons or tabs. Empty lines and lines that begin with `#` are
+skipped.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _LONGEST = 40
 
 
 class WrongNumber(ValueError):  # noqa: N818  (a sentence for the instructor)
-    """A cell has no number that can be meant."""
+    """A cell does not contain a valid number."""
 
 
 @dataclass(frozen=True)
 class BookLine:
-    """One line of a file about somebody's marks.
+    """One line of a file about marks.
 
     Attributes:
-        line: its number, by which it is named.
-        submission: whose marks.
+        line: its number.
+        submission: the name or identity of the student.
         problem: an id, or its number.
-        test: a test of it; empty for all of it.
-        text: the line as it was written.
+        test: a test of the problem; empty for the whole problem.
+        text: the line as written.
     """
 
     file: ClassVar[str]
@@ -49,28 +49,28 @@ class BookLine:
 
     @property
     def for_everybody(self) -> bool:
-        """Whether it is about the whole class."""
+        """Whether it applies to the whole class."""
         return self.submission == EVERYBODY
 
     def tests(self, problem: ProblemResult) -> list[TestResult]:
-        """Return the tests of a problem that it is about; none when it names no test of it."""
+        """Return the tests of a problem that the line applies to."""
         return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def concerns(self, problem: ProblemResult) -> bool:
-        """Tell whether it is about a problem."""
+        """Return whether the line applies to a problem."""
         return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
 
     def not_followed(self, why: str) -> str:
-        """Return the sentence about a line that does not count."""
+        """Return the message for a line that has no effect."""
         return f"{_place(self.file, self.line)}, does not count: {why}."
 
     def corrected(self, why: str, wrong: str = "", right: Sequence[str] = ()) -> str:
-        """Return the sentence about a line that does not count, and the line that would.
+        """Return the message for a line that has no effect, with a line that would have one.
 
         Args:
             why: the reason, without a full stop.
-            wrong: the text in the line that is not known.
-            right: what may be meant by it.
+            wrong: the unknown text in the line.
+            right: candidates to replace it.
         """
         lines = [self.text.replace(wrong, each, 1) for each in right] or [f"# {self.text}"]
         way = "Write instead" if right else "Change the line, or skip it"
@@ -78,7 +78,7 @@ class BookLine:
 
 
 def number_of(problem: str) -> str:
-    """Return the number of a problem, of which an id or the number is given."""
+    """Return the number of a problem from its id or number."""
     return problem.partition("-")[0].zfill(2)
 
 
@@ -88,16 +88,15 @@ LineOfFile = TypeVar("LineOfFile", bound=BookLine)
 def read_lines(
     path: Path, needed: Sequence[str], understood: Callable[[int, dict[str, str]], LineOfFile]
 ) -> list[LineOfFile]:
-    """Return what the lines of a file say.
+    """Return the lines of a file; none if the file does not exist.
 
     Args:
-        path: the file; if there is none, nothing is said.
-        needed: columns that have to be there; no cell of them is empty.
-        understood: returns what a line says, by its number and its cells by column. It raises a
-            ValueError whose text says why the line does not count.
+        path: the file.
+        needed: columns that must exist and must not be empty.
+        understood: converts a line number and its cells by column. A ValueError rejects the line.
 
     Raises:
-        UsageError: the file can't be read, or lines in it can't be understood.
+        UsageError: the file can't be read, or some lines are invalid.
     """
     if not path.exists():
         return []
@@ -128,10 +127,10 @@ def read_points(name: str, text: str, also: str = "") -> float:
     Args:
         name: the column.
         text: the cell.
-        also: what else the cell may say.
+        also: another valid content of the cell.
 
     Raises:
-        WrongNumber: it has none.
+        WrongNumber: the cell contains no valid number.
     """
     found = parse_points(text)
     if found is None:

@@ -1,9 +1,8 @@
-"""The roster, `roster.csv`: who is in the class, as a platform exports it or as a plain list.
+"""The roster, `roster.csv`: the students of the class, as a platform's export or a plain list.
 
-It says real names and sections, and who has handed in nothing. A row is somebody's whose platform's
-id it gives; else whose login, e-mail or number; else whose name. Nobody is guessed: a name that two
-people have, in the roster or in the class, is no one's, and a platform's id that differs speaks
-against any name.
+It supplies real names and sections, and shows who has no submission. Entries are matched with
+submissions by the id of the platform, then by login, e-mail or number, then by name. An ambiguous
+name matches nothing, and entries with different ids of one platform never match.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ _KEYS = (*_NUMBERS, *_LOGINS, *_MAIL)
 _KNOWN = {*_NAME, *_FIRST, *_LAST, *_SECTION, *_KEYS}
 _OF_CANVAS = {"id", "section"}
 _OF_AN_ASSIGNMENT = {"identifier", "full name", "grade"}
-"""Columns of Moodle's worksheet, whose identifiers are others in each assignment."""
+"""Columns of Moodle's worksheet. Its identifiers differ in each assignment."""
 
 _STAFF = {"teacher", "instructor", "hta", "ta", "teaching assistant"}
-"""What a column `role` says of somebody who is no student, as in the roster of Classroom 50."""
+"""Values of the column `role` for staff, as in the roster of Classroom 50."""
 
 _NO_STUDENTS = {"points possible", "student, test", "test student"}
 
 
 class Known(NamedTuple):
-    """Somebody whose work the grader has.
+    """The author of a submission.
 
     Attributes:
-        identity: who it is, the same in every run.
-        name: the real name, as far as the platform says it.
-        members: whose work it is, as the platform knows them.
+        identity: the same in every run.
+        name: the real name, if the platform supplies it.
+        members: the authors, as the platform identifies them.
     """
 
     identity: str
@@ -56,21 +55,21 @@ class Known(NamedTuple):
 
     @property
     def platform(self) -> str:
-        """Which platform the identity is of; empty for a folder's."""
+        """The platform of the identity; empty for a folder."""
         return self.identity.partition(":")[0] if ":" in self.identity else ""
 
 
 @dataclass(frozen=True)
 class RosterEntry:
-    """Somebody on the roster.
+    """A student on the roster.
 
     Attributes:
-        name: the real name; empty where the roster says none.
-        section: what part of the class it is in; may be empty.
-        id: the identity that a platform gives; empty where none is said.
+        name: the real name; may be empty.
+        section: the part of the class; may be empty.
+        id: the identity on a platform; may be empty.
         keys: logins, e-mails, numbers.
-        spellings: of the name.
-        groups: of Moodle, as they are compared.
+        spellings: normal forms of the name.
+        groups: normal forms of the groups on Moodle.
     """
 
     name: str
@@ -82,28 +81,28 @@ class RosterEntry:
 
     @property
     def member(self) -> str:
-        """What a platform's file knows this person by as the member of a group."""
+        """The key that identifies this student as the member of a group."""
         return next((key for key in sorted(self.keys) if "@" in key), self.shown)
 
     @property
     def names(self) -> list[str]:
-        """What an instructor may call this person."""
+        """The names that an instructor may use."""
         return [name for name in (self.name, self.id, *sorted(self.keys)) if name]
 
     @property
     def shown(self) -> str:
-        """What reports call this person."""
+        """The name in reports."""
         return self.name or self.id or min(self.keys)
 
 
 @dataclass(frozen=True)
 class Matched:
-    """A class beside its roster.
+    """A class and its roster.
 
     Attributes:
         of: the entries of each identity; several for a group.
-        absent: who is on the roster, and has handed in nothing.
-        unclear: who is on the roster, and may be one of several, or one of several may be.
+        absent: entries without a submission.
+        unclear: entries with several candidates.
         strangers: identities that are not on the roster.
     """
 
@@ -113,35 +112,35 @@ class Matched:
     strangers: Sequence[str] = ()
 
     def name(self, identity: str) -> str:
-        """Return the real name of one person; empty for a group, or where it isn't known."""
+        """Return the real name of a student; empty for a group or an unknown student."""
         entries = self.of.get(identity, ())
         return entries[0].name if len(entries) == 1 else ""
 
     def names(self, identity: str) -> list[str]:
-        """Return what an instructor may call somebody, or one of a group."""
+        """Return the names of a student, or of the members of a group."""
         return [name for entry in self.of.get(identity, ()) for name in entry.names]
 
     def section(self, identity: str) -> str:
-        """Return the section that somebody is in; of a group all of them."""
+        """Return the section of a student, or all sections of a group."""
         sections = [part for each in self.of.get(identity, ()) for part in each.section.split(", ")]
         return ", ".join(dict.fromkeys(filter(None, sections)))
 
 
 class Roster:
-    """Who is in the class."""
+    """The students of the class."""
 
     def __init__(self, entries: Sequence[RosterEntry] = ()) -> None:
         self.entries = entries
 
     def has_one(self, name: str) -> bool:
-        """Return whether exactly one person is called so."""
+        """Return whether exactly one student has this name."""
         return sum(squeezed(name) in entry.spellings for entry in self.entries) == 1
 
     def group(self, name: str) -> list[RosterEntry]:
-        """Return the members of a group; nobody if it is also the name of a person.
+        """Return the members of a group; none if a student has the same name.
 
         Args:
-            name: what the group is called.
+            name: the name of the group.
         """
         key = squeezed(name)
         if any(key in entry.spellings for entry in self.entries):
@@ -149,10 +148,10 @@ class Roster:
         return [entry for entry in self.entries if key in entry.groups]
 
     def match(self, known: Iterable[Known]) -> Matched:
-        """Return whose entries are whose.
+        """Match the entries with the authors of submissions.
 
         Args:
-            known: all whose work the grader has.
+            known: all authors.
         """
         known = list({each.identity: each for each in known}.values())
         found: defaultdict[str, list[RosterEntry]] = defaultdict(list)
@@ -181,7 +180,7 @@ _Pairs = dict[RosterEntry, list[Known]]
 
 
 def _pairs(entries: Iterable[RosterEntry], known: Iterable[Known], round: object) -> _Pairs:
-    """Return for each entry who has a key in common with it, by one kind of keys."""
+    """Return the authors that share a key with each entry."""
     assert callable(round)
     by_key: defaultdict[str, dict[str, Known]] = defaultdict(dict)
     for each in known:
@@ -195,7 +194,7 @@ def _pairs(entries: Iterable[RosterEntry], known: Iterable[Known], round: object
 
 
 def _may_be(entry: RosterEntry, known: Known, found: Mapping[str, Sequence[RosterEntry]]) -> bool:
-    """Tell whether somebody is still free to be an entry's, and the platform's ids don't differ."""
+    """Return whether an author is free and has no other id on the same platform."""
     of_same_platform = entry.id.partition(":")[0] == known.platform != ""
     if of_same_platform and entry.id != known.identity:
         return False
@@ -203,7 +202,7 @@ def _may_be(entry: RosterEntry, known: Known, found: Mapping[str, Sequence[Roste
 
 
 def _is_alone(entry: RosterEntry, known: Known, pairs: _Pairs) -> bool:
-    """Tell whether nobody else on the roster may be this one; a group has many."""
+    """Return whether no other entry matches this author; a group has several."""
     rivals = [other for other, whose in pairs.items() if known in whose and other is not entry]
     return len(known.members) > 1 or not rivals
 
@@ -214,11 +213,11 @@ def _by_id(each: RosterEntry | Known) -> list[str]:
 
 
 def keys_of(each: RosterEntry | Known) -> list[str]:
-    """Return the logins, e-mails and numbers of somebody, in small letters."""
+    """Return logins, e-mails and numbers in lower case."""
     if isinstance(each, RosterEntry):
         return [*each.keys]
     own, members = each.identity.partition(":")[2] or each.identity, each.members
-    if each.platform == "moodle":  # which numbers people anew in each assignment
+    if each.platform == "moodle":  # its numbers differ in each assignment
         own, members = "", [key for key in members if "@" in key]
     return [_key(key) for key in (own, *members) if key]
 
@@ -235,13 +234,13 @@ def _key(text: str) -> str:
 
 
 def squeezed(name: str) -> str:
-    """Return the letters, marks and digits of a name, by which its spellings are compared."""
+    """Return the letters, marks and digits of a name, to compare spellings."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
 
 
 def first_name_first(name: str) -> str:
-    """Return a name as people say it, if it is written as it is sorted: `Lovelace, Ada`."""
+    """Return `Ada Lovelace` for `Lovelace, Ada`."""
     last, comma, first = name.partition(", ")
     return name if not comma or ", " in first else f"{first} {last}"
 
@@ -250,10 +249,10 @@ def first_name_first(name: str) -> str:
 
 
 def read_roster(path: Path) -> Roster:
-    """Return who is in the class; nobody if there is no such file.
+    """Return the roster; an empty one if the file does not exist.
 
     Raises:
-        UsageError: it can't be read, or has no column that says who somebody is.
+        UsageError: the file can't be read, or has no known column.
     """
     if not path.exists():
         return Roster()
@@ -268,7 +267,7 @@ def read_roster(path: Path) -> Roster:
 
 
 def _of_bare_names(path: Path, rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    """Return the columns of a list without a first line that names them: it is of names alone."""
+    """Return the columns of a list of names without a header."""
     if any(len([cell for cell in cells if cell.strip()]) > 1 for _, cells in rows):
         raise UsageError(
             f"{path} doesn't say in its first line what its columns are. Call them such as "
@@ -278,7 +277,7 @@ def _of_bare_names(path: Path, rows: Sequence[tuple[int, list[str]]]) -> list[st
 
 
 def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
-    """Return the person that a line is about; None for a line that is about nobody."""
+    """Return the student of a line; None for staff, test students and empty lines."""
     said: dict[str, str] = {}
     for column, cell in zip(columns, cells, strict=False):
         text = person_name(cell)
@@ -297,7 +296,7 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
 
 
 def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Return a name as people say it, and its spellings: `Lovelace, Ada` is sorted by."""
+    """Return a name, first name first, and its spellings."""
     whole, first, last = (_first(said, columns) for columns in (_NAME, _FIRST, _LAST))
     if not whole:
         whole = f"{first} {last}".strip()
@@ -309,7 +308,7 @@ def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
 
 
 def _ids(said: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Return the identity that a platform gives, if that is known, and the other keys."""
+    """Return the identity on a platform, if known, and the other keys."""
     keys = {column: said[column] for column in _KEYS if said.get(column)}
     if said.keys() >= _OF_AN_ASSIGNMENT:
         keys.pop("identifier", None)

@@ -1,7 +1,6 @@
-"""Whom a name means: by identity, by the name of the submission, or by the real name.
+"""Find the submission for a name, an identity, or a login or e-mail on the roster.
 
-What the roster says of somebody is a name too, and so is what the platform knows a member of a
-group by. Capitals make no difference where nobody is called exactly so.
+Upper and lower case are equal unless one of two names matches exactly.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from grader.result import SubmissionResult, readable_names
 from grader.text import quoted
 
 Aliases = Mapping[str, Sequence[str]]
-"""By the name of a submission, what else its person is called."""
+"""Other names of the student, by the name of a submission."""
 
 NO_ALIASES: Aliases = {}
 
@@ -24,11 +23,11 @@ _ByName = defaultdict[str, dict[str, SubmissionResult]]
 
 
 class NotOne(Exception):  # noqa: N818  (a sentence for the instructor)
-    """A name does not mean exactly one of the class.
+    """A name matches no submission, or several.
 
     Attributes:
-        instead: what may be meant: the closest name, or the identities of all who are called so.
-        is_awaited: whether it is the name of one on the roster who has handed in nothing.
+        instead: the closest name, or the identities of all matches.
+        is_awaited: whether it is a student on the roster without a submission.
     """
 
     def __init__(self, why: str, instead: Sequence[str] = (), *, is_awaited: bool = False) -> None:
@@ -38,12 +37,12 @@ class NotOne(Exception):  # noqa: N818  (a sentence for the instructor)
 
 
 class People:
-    """The submissions of a class by what an instructor may call them.
+    """The submissions of a class by name.
 
     Args:
         results: of the whole class.
-        matched: the class beside its roster.
-        also: by the name of a submission, what else its person is called.
+        matched: the roster entries of the class.
+        also: by the name of a submission, other names of the student.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class People:
         self._by_name: _ByName = defaultdict(dict)
         self._by_small: _ByName = defaultdict(dict)
         self._others: defaultdict[str, list[RosterEntry]] = defaultdict(list)
-        """Those on the roster of whom it isn't known that something here is theirs."""
+        """Students on the roster without a known submission."""
         for entry in [*matched.absent, *matched.unclear]:
             for name in {*map(_small, entry.names)}:
                 self._others[name].append(entry)
@@ -76,23 +75,23 @@ class People:
                 self._by_small[_small(name)][result.submission] = result
 
     def meant(self, name: str) -> list[SubmissionResult]:
-        """Return who is meant: one, or nobody, or several whose names are alike.
+        """Return the submissions that a name matches.
 
         Args:
-            name: an identity, a submission's name or a real name. Only a platform's id means one
-                person whatever others are called.
+            name: an identity, the name of a submission or a real name. The id of a platform matches
+                one submission, even if another student has this name.
         """
         exact = self._by_name.get(_folded(name), {})
         found = dict(exact or self._by_small.get(_small(name), {}))
         if name in self._by_identity:
             one = self._by_identity[name]
-            if ":" in name:  # a platform's own id, and nobody is called so
+            if ":" in name:  # the id of a platform, which is no name
                 return [one]
             found[one.submission] = one
         return list(found.values())
 
     def own_names(self, submission: str) -> list[str]:
-        """Return all names of one, without those of others on the roster of whom nothing is here.
+        """Return the names of a submission that no other student on the roster has.
 
         Args:
             submission: the name of the submission.
@@ -103,10 +102,10 @@ class People:
         return self._others.get(_small(name), [])
 
     def one(self, name: str) -> SubmissionResult:
-        """Return whose submission is meant.
+        """Return the submission that a name matches.
 
         Raises:
-            NotOne: nobody's, or that of several.
+            NotOne: it matches none, or several.
         """
         found = self.meant(name)
         others = [] if name in self._by_identity else self._others_called(name)
@@ -123,7 +122,7 @@ class People:
 
 
 def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
-    """Return all that somebody may be called, and what the members of a group may be."""
+    """Return all names of a student, or of the members of a group."""
     known = Known(result.who, result.full_name, result.members)
     members = result.full_name.split(" + ") if len(result.members) > 1 else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
@@ -132,12 +131,12 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
 
 
 def nearly(name: str, known: Iterable[str], alike: float = 0.7) -> list[str]:
-    """Return the name that is closest to one, if it is as much alike."""
+    """Return the closest name, if the similarity is at least `alike`."""
     return difflib.get_close_matches(name, [*known], n=1, cutoff=alike)
 
 
 def _folded(name: str) -> str:
-    """Return a name in the one of its spellings by which names are compared."""
+    """Return a name in normal form: first name first, single spaces."""
     return first_name_first(" ".join(unicodedata.normalize("NFC", name).split()))
 
 

@@ -1,4 +1,4 @@
-"""What the terminal shows of a class."""
+"""The terminal's view of a class."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NAMED_AT_MOST = 5
 
 
 def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
-    """Return the class: a row for each submission, with its points in the problems that count.
+    """Return a table with a row for each submission and the points of the required problems.
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems that count.
+        problems: the ids of the required problems.
     """
     table = _table(problems, "total")
     for name, result in _named(results):
@@ -38,7 +38,7 @@ def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) ->
 def optional_table(
     results: Iterable[SubmissionResult], part: str, problems: Sequence[str]
 ) -> Table:
-    """Return a row for each submission that went on to an optional part, with its points there.
+    """Return a table with a row for each submission in an optional part.
 
     Args:
         results: of the whole class.
@@ -65,17 +65,14 @@ def _table(problems: Sequence[str], total: str) -> Table:
 
 
 def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionResult]]:
-    """Return the results in the order of people's names, which stand before them."""
+    """Return names and results, sorted by name."""
     results = list(results)
     names = people(results)
     return [(escape(str(names[result.submission])), result) for result in by_name(results)]
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return what an instructor should look at: what many share, then a line for each other one.
-
-    A line before them says so if students' code wasn't kept in a sandbox.
-    """
+    """Return the remarks on a class, line by line, after a warning if there was no sandbox."""
     results = list(results)
     names, found = people(results), class_remarks(results)
     lines = [_shared(each) for each in found.shared]
@@ -90,17 +87,16 @@ def _shared(remark: SharedRemark) -> str:
 
 @dataclass(kw_only=True)
 class RunSummary:
-    """What is to be said of a run beside its results.
+    """The messages of a run.
 
     Attributes:
-        graded: how many submissions were graded, wholly or in part.
-        news: what is new since the last run.
-        outdated: the problems whose kept marks rest on something that has changed since, and on
-            what.
-        damaged: names whose files in the folder of results are no results, and why.
-        lost: those of these names that were not graded again.
-        told: sentences about whose files are whose.
-        absent: who is on the roster and has handed in nothing.
+        graded: the number of graded submissions.
+        news: changes since the last run.
+        outdated: problems with outdated marks, and the changed dependencies.
+        damaged: damaged result files, and why.
+        lost: those of them that were not graded again.
+        told: messages about names.
+        absent: students on the roster without a submission.
     """
 
     graded: int
@@ -113,7 +109,7 @@ class RunSummary:
 
 
 def about_run(run: RunSummary) -> list[str]:
-    """Return what is to be said of a run beside its results, line by line."""
+    """Return the messages of a run, line by line."""
     news = run.news
     told = [*run.told, *(f"changed: {change}" for change in news.changes)]
     if news.new and not news.is_first:
@@ -139,6 +135,6 @@ def about_run(run: RunSummary) -> list[str]:
 
 
 def about_book(run: RunSummary) -> list[str]:
-    """Return what to look at in the instructor's own files, as a block that stands last."""
+    """Return the messages about the book as the last block."""
     lines = run.news.about_book
     return ["", "Check in the book:", *(f"- {line(text)}" for text in lines)] if lines else []

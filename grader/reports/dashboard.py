@@ -1,4 +1,4 @@
-"""The class at a glance: what it did not understand, who made which mistake, and every mark."""
+"""The class page: what to explain, a grid of students and problems, mistakes and tests."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BINS = 10
 
 @dataclass
 class TestRow:
-    """How the class did in one test; only those count whose code was there and ran.
+    """The results of the class in one test. Only students with running code count.
 
     Attributes:
         problem: the problem's id.
         title: the test's sentence.
-        hidden: whether students can't see the test.
-        tried: how many tried the problem with code that runs, and could be judged.
-        failed: those who tried and didn't pass all cases.
+        hidden: whether the test is hidden from students.
+        tried: the number of students with running, judged code.
+        failed: those of them who failed a case.
     """
 
     __test__ = False
@@ -43,21 +43,21 @@ class TestRow:
 
     @property
     def share(self) -> float:
-        """The share of those who passed."""
+        """The share of students who passed."""
         return 1 - len(self.failed) / self.tried if self.tried else 0.0
 
 
 @dataclass
 class ProblemRow:
-    """How the class did in one problem.
+    """The results of the class in one problem.
 
     Attributes:
         id: the problem's id.
-        max: the most that anybody could reach.
-        points: of everybody.
-        shares: of everybody, of what they could reach; not all may have points by hand yet.
-        full: how many have all points that they could reach.
-        untried: who tried nothing.
+        max: the highest maximum, as points by hand may be incomplete.
+        points: of all submissions.
+        shares: the points of all submissions, divided by their maxima.
+        full: the number of submissions with all points.
+        untried: students without an attempt.
     """
 
     id: str
@@ -69,27 +69,27 @@ class ProblemRow:
 
     @property
     def tried(self) -> int:
-        """How many tried it."""
+        """The number of students with an attempt."""
         return len(self.points) - len(self.untried)
 
     @property
     def mean(self) -> float:
-        """The mean of all submissions' points."""
+        """The mean of the points."""
         return mean(self.points) if self.points else 0.0
 
     @property
     def share(self) -> float:
-        """The mean of all submissions' shares."""
+        """The mean of the shares."""
         return mean(self.shares) if self.shares else 0.0
 
 
 class Cell(NamedTuple):
-    """What the grid shows of one student and problem.
+    """One student and problem in the grid.
 
     Attributes:
-        text: the points, or why there are none.
-        shade: the share of the points as a step from 0 to 5; empty where nothing was graded.
-        title: the same in words.
+        text: the points, or the reason for none.
+        shade: the share of the points in steps from 0 to 5; empty if nothing was graded.
+        title: a longer text.
     """
 
     text: str = ""
@@ -102,9 +102,9 @@ class NamelessMistake(NamedTuple):
 
     Attributes:
         problem: the problem's id.
-        owners: the functions and classes in which it shows.
-        failed: the titles of the tests that it always fails.
-        submissions: the names of the submissions that have it.
+        owners: the functions and classes with wrong answers.
+        failed: the titles of the tests that always fail.
+        submissions: the names of the submissions.
     """
 
     problem: str
@@ -115,14 +115,14 @@ class NamelessMistake(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """What is known of a class beside its results.
+    """Facts about a class besides its results.
 
     Attributes:
         title: of the course.
         date: of the run.
-        news: what is new since the last run.
-        sections: of everybody, by the name of the submission.
-        absent: who is on the roster and has handed in nothing.
+        news: changes since the last run.
+        sections: by the name of the submission.
+        absent: students on the roster without a submission.
         nameless: the mistakes without a name.
     """
 
@@ -141,14 +141,14 @@ def dashboard(
     optional: Mapping[str, Sequence[str]] | None = None,
     facts: ClassFacts | None = None,
 ) -> str:
-    """Return the page's text.
+    """Return the text of the page.
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems that count.
-        identical: who handed in the same files.
-        optional: of each optional part that is to be shown, the ids of its problems.
-        facts: what is known of the class beside its results.
+        problems: the ids of the required problems.
+        identical: groups of identical files.
+        optional: the ids of the problems of each optional part to show.
+        facts: facts about the class besides its results.
     """
     facts = facts or ClassFacts()
     results, who, optional = by_name(results), people(results), optional or {}
@@ -189,7 +189,7 @@ def dashboard(
 def _numbers(
     results: Sequence[SubmissionResult], valid: Sequence[SubmissionResult]
 ) -> dict[str, object]:
-    """Return what is said in numbers of all submissions, and of those that have marks."""
+    """Return counts and means over all submissions and over those with marks."""
     marked = [result for result in valid if result.counted]
     points, most = [result.points for result in marked], max((r.max for r in marked), default=0)
     return {
@@ -205,7 +205,7 @@ def _numbers(
 
 
 def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
-    """Return, for each optional part that was tried, how many tried it and their mean points."""
+    """Return the number of students and the mean points of each optional part."""
     points: dict[str, list[float]] = {}
     for result in valid:
         for id, part in result.optional.items():
@@ -216,13 +216,13 @@ def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
 def _rank(
     made: MistakeRow, problems: Sequence[str], tried: Mapping[str, int]
 ) -> tuple[bool, float, int]:
-    """Return the place of a mistake: required problems first, then by the share of who tried."""
+    """Return the sort key of a mistake: required problems first, then the largest share."""
     share = len(made.people) / (tried.get(made.problem) or 1)
     return made.problem not in problems, -share, -len(made.people)
 
 
 def _cells(result: SubmissionResult, problems: Sequence[str]) -> Iterator[Cell]:
-    """Yield what the grid shows of a submission."""
+    """Yield the cells of a submission."""
     found = {problem.id: problem for problem in result.problems}
     yield from (_cell(found[id]) if id in found else Cell() for id in problems)
 
@@ -256,7 +256,7 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
 
 
 def _ran(problem: ProblemResult) -> bool:
-    """Check whether the code was there and ran: if not, all tests end alike and mean nothing."""
+    """Return whether the code ran: otherwise all tests end alike and mean nothing."""
     return not problem.untouched and (problem.passed or not problem.ended_alike)
 
 
@@ -277,7 +277,7 @@ def _problems(
 
 
 def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
-    """Give everybody's share of all that counts; what is not graded yet is what others had."""
+    """Yield the share of the required points; missing problems count with the highest maximum."""
     worth: dict[str, float] = {}
     for problem in (p for result in results for p in result.counted):
         worth[problem.id] = max(worth.get(problem.id, 0.0), problem.max)
@@ -287,7 +287,7 @@ def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
 
 
 def _distribution(shares: Iterable[float]) -> list[tuple[str, int]]:
-    """Return how many submissions reached 0-10 %, 10-20 % and so on; all points are in the last."""
+    """Return the number of submissions with 0-10 %, 10-20 % and so on."""
     counts = Counter(min(int(share * _BINS), _BINS - 1) for share in shares)
     width = 100 // _BINS
     return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]

@@ -1,4 +1,4 @@
-"""What reports call people: by their real names, and never two of them the same."""
+"""The names of students in reports: real names, and unique."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from grader.result import SubmissionResult, readable_names
 
 @dataclass(frozen=True)
 class Person:
-    """A student or group as the reports show them.
+    """A student or group in reports.
 
     Attributes:
-        name: what they are called, in one line, like nobody else in the class.
-        submission: the name of their files among the results.
+        name: the unique name, in one line.
+        submission: the name of the submission.
     """
 
     name: str
@@ -26,13 +26,13 @@ class Person:
 
 
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
-    """Return who everybody is, by submission."""
+    """Return the students by submission."""
     names = readable_names(results)
     return {submission: Person(name, submission) for submission, name in names.items()}
 
 
 def by_name(results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
-    """Return the results in the order of people's names."""
+    """Return the results, sorted by name."""
     results = list(results)
     names = readable_names(results)
     return sorted(results, key=lambda r: (names[r.submission].casefold(), r.submission))

@@ -1,4 +1,4 @@
-"""What one student may read of a graded submission: as data and as a page."""
+"""The feedback for one student: as data and as a page."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _NO_FILE = "your file could not be read"
 
 @dataclass(frozen=True)
 class FeedbackLine:
-    """What is said of one test.
+    """The outcome of one test.
 
     Attributes:
         title: the test's sentence.
-        outcome: how it ended, in words that are fixed.
-        passed: whether all of its cases passed.
-        points: what its cases gave.
-        max: what they are worth.
-        message: of the first case that didn't pass; empty when there is none, or it is not shown.
-        mistake: the sentence about the known mistake that it shows; empty when none is known.
+        outcome: the outcome in fixed words.
+        passed: whether all cases passed.
+        points: the points of all cases.
+        max: their maximum.
+        message: of the first failed case; empty if there is none, or it is not shown.
+        mistake: the sentence of the known mistake; empty if there is none.
     """
 
     title: str
@@ -53,18 +53,18 @@ class FeedbackLine:
 
 @dataclass(frozen=True)
 class Section:
-    """What is said of one problem.
+    """The feedback for one problem.
 
     Attributes:
         id: the problem's id.
-        points: what was reached.
-        max: what it is worth.
-        sentences: about the file, known mistakes, and what changed the marks after the tests.
+        points: the points.
+        max: the maximum.
+        sentences: about the file, known mistakes and adjustments.
         visible: a line for each visible test.
-        hidden: a line for each hidden test, as far as the policy shows them.
-        hidden_points: what the hidden tests gave.
-        hidden_max: what they are worth; 0 when there are none.
-        absent: whether no file of it was handed in.
+        hidden: a line for each hidden test that the policy shows.
+        hidden_points: the points of the hidden tests.
+        hidden_max: their maximum; 0 if there are none.
+        absent: whether there is no file.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Section:
 
     @property
     def failures(self) -> list[list[FeedbackLine]]:
-        """The visible tests that were not passed, together where they fail in the same way."""
+        """The failed visible tests, grouped by mistake or message."""
         groups: dict[str, list[FeedbackLine]] = {}
         for line in self.visible:
             if not line.passed:
@@ -88,17 +88,17 @@ class Section:
 
     @property
     def unshown(self) -> list[str]:
-        """The sentences that do not stand with a failure."""
+        """The sentences that no failure contains."""
         told = {line.mistake for line in self.visible}
         return [sentence for sentence in self.sentences if sentence not in told]
 
 
 def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
-    """Return what a student may read, problem by problem.
+    """Return the feedback, problem by problem.
 
     Args:
-        result: everything that is known.
-        policy: what to show of hidden tests.
+        result: the result.
+        policy: how much to show of hidden tests.
     """
     return [_section(problem, policy) for problem in result.problems]
 
@@ -146,17 +146,17 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
 
 
 def _mistake(test: TestResult, problem: ProblemResult) -> str:
-    """Return the sentence about the known mistake that a test shows; empty if none is known."""
+    """Return the sentence of the known mistake in a test; empty if there is none."""
     told = zip(problem.mistakes, problem.diagnoses, strict=False)
     return next((text for names, text in told if {*names} & {*test.diagnosis}), "")
 
 
 def feedback_page(result: SubmissionResult, policy: Policy, date: str = "") -> str:
-    """Return the HTML page that the student may read.
+    """Return the HTML page for the student.
 
     Args:
-        result: everything that is known.
-        policy: what to show of hidden tests.
+        result: the result.
+        policy: how much to show of hidden tests.
         date: of the run.
     """
     found = sections(result, policy)

@@ -28,27 +28,18 @@ def write_gradebook(
 ) -> None:
     """Write `submission,identity,status,<one column per problem>,total,max`, sorted by name.
 
-    `submission` is the name that people read, and `identity` says exactly whose row it is. The byte
-    order mark at the beginning is for spreadsheets.
+    `submission` is the readable name. The byte order mark at the beginning is for spreadsheets. The
+    cell of a problem that was not graded is empty.
 
-    Each optional part follows that is to be shown: `<one column per problem>`, `part_two_total` and
-    `part_two_max` for the part `two`. The cell of a problem that was not graded is empty. The
-    columns `name`, `member` and `late` follow for a learning platform's download, and where a name
-    is more than its file can say. A group has a row for each member.
-
-    Where tests that students wrote were judged, `break_<problem>`, `break_total` and `break_max`
-    say what they earned; no other total changes by that. `break_open` names the problems where
-    somebody has to look at that first, if there are any.
-
-    Where the roster has sections, a column `section` says who is in which.
-
-    Where marks were changed after the tests had given them, a last column `adjustments` says how.
+    Each optional part adds a column for each problem, and `part_two_total` and `part_two_max` for
+    the part `two`. The columns `name`, `member` and `late` follow for a platform's download, with a
+    row for each member of a group. The columns `section` and `adjustments` follow if there are any.
 
     Args:
         results: of the whole class.
-        problems: the ids of the problems that count, which name the columns.
+        problems: the ids of the required problems.
         path: the file to write, whole or not at all.
-        optional: of each optional part that is to be shown, the ids of its problems.
+        optional: the ids of the problems of each optional part to show.
         sections: by the name of the submission.
     """
     results, optional, sections = by_name(results), optional or {}, sections or {}
@@ -83,7 +74,7 @@ def _whose(result: SubmissionResult, member: str) -> GradebookRow:
 def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
     row = {"status": result.status}
     if result.status == Status.INTERNAL:
-        return row  # the grader's own fault is nobody's zero
+        return row  # a fault of the grader is no zero
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
     if result.counted:
@@ -93,7 +84,7 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
 
 
 def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> GradebookRow:
-    """Return the cells of optional parts, which are empty for whoever left them out."""
+    """Return the cells of optional parts; empty for skipped parts."""
     row: GradebookRow = {}
     if result.status == Status.INTERNAL:
         return row
@@ -107,7 +98,7 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
 
 
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
-    """Return the rows of a gradebook by identity; none when there is no such file."""
+    """Return the rows of a gradebook by identity; none if it can't be read."""
     try:
         (_, columns), *rows = read_rows(path, comments=False)
         found = [dict(zip(columns, cells, strict=False)) for _, cells in rows]
@@ -118,15 +109,15 @@ def read_gradebook(path: Path) -> dict[str, GradebookRow]:
 
 @dataclass(frozen=True)
 class Change:
-    """A mark that is not what the previous gradebook said.
+    """A mark that differs from the previous gradebook.
 
     Attributes:
-        name: what the student is called.
-        submission: the name of the submission; empty if no result has the mark any more.
+        name: the student.
+        submission: the name of the submission; empty if there is no result any more.
         problem: the problem's id.
         before: the points in the previous gradebook.
-        now: the points that count; `_GONE` where there are none any more.
-        reason: why the problem was graded again, or what changed the mark afterwards.
+        now: the points; `_GONE` if there are none any more.
+        reason: why the problem was graded again, or adjusted.
     """
 
     name: str
@@ -137,7 +128,7 @@ class Change:
     reason: str
 
     def __str__(self) -> str:
-        """Return it as a line."""
+        """Return a line of text."""
         return f"{self.name}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
@@ -153,19 +144,19 @@ def marks_gone(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return the marks of the previous gradebook that no result has any more.
+    """Return the marks of the previous gradebook without a result.
 
     Args:
         previous: its rows, by identity.
-        results: of the class as it is now.
-        pending: marks that are still to come, each by its row and its column.
-        joined: for identities that are part of another's row now, what that one is called.
+        results: the results of the class.
+        pending: marks still to come, each by row and column.
+        joined: by identity, the name of the row that contains this student now.
     """
     whys = {cell(who): f"joined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
     for result in results:
         who = cell(result.who)
-        if result.status == Status.INTERNAL:  # which is told, and graded again
+        if result.status == Status.INTERNAL:  # graded again by the next run
             faults.add(who)
         there |= {(who, problem.id) for problem in result.problems}
     return [
@@ -184,16 +175,14 @@ def changes(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return the marks that are not those of the previous gradebook, and why.
-
-    Those that no result has any more come last.
+    """Return the marks that differ from the previous gradebook; marks without a result come last.
 
     Args:
-        previous: the rows of the previous gradebook.
-        results: of the class as it is now.
-        known: the results of before, by submission, as far as they can be read.
-        pending: marks that are still to come, each by its row and its column.
-        joined: for identities that are part of another's row now, what that one is called.
+        previous: the rows of the previous gradebook, by identity.
+        results: the results of the class.
+        known: the previous results, by submission.
+        pending: marks still to come, each by row and column.
+        joined: by identity, the name of the row that contains this student now.
     """
     found = []
     results = by_name(results)
@@ -212,11 +201,11 @@ def changes(
 
 
 def _why_changed(now: ProblemResult, before: ProblemResult | None) -> str:
-    """Return why a problem's mark is not what it was.
+    """Return why a mark changed.
 
     Args:
-        now: the problem as it counts.
-        before: as the run before left it; None when that isn't known.
+        now: the new result.
+        before: the previous result; None if unknown.
     """
     if before is None or now.tests != before.tests:
         reasons = [now.reason, *(a.reason for a in now.adjustments)]

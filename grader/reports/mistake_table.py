@@ -1,4 +1,4 @@
-"""The known mistakes that a class made, and who made which."""
+"""The known mistakes of a class."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grader.result import ProblemResult, SubmissionResult
 
 @dataclass
 class MistakeRow:
-    """A known mistake and who made it.
+    """A known mistake and the students who made it.
 
     Attributes:
         problem: the problem's id.
         names: its names in the catalogue.
-        text: what its students read.
-        people: who made it.
+        text: the sentence for the students.
+        people: the students.
     """
 
     problem: str
@@ -28,12 +28,12 @@ class MistakeRow:
 
     @property
     def anchor(self) -> str:
-        """The name by which pages link to it."""
+        """The anchor for links to it."""
         return re.sub(r"[^a-z0-9]+", "-", f"{self.problem} {self.names}".lower())
 
 
 def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
-    """Return the mistakes that were made, the most frequent first."""
+    """Return the mistakes of a class, the most frequent first."""
     results = by_name(results)
     who = people(results)
     rows: dict[tuple[str, str], MistakeRow] = {}
@@ -46,9 +46,6 @@ def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
 
 
 def mistakes_named(problem: ProblemResult) -> list[tuple[str, str]]:
-    """Return the mistakes that a problem's answers show: their names, and what to say of them.
-
-    What a test has seen of a module's parts has no name; that test says it.
-    """
+    """Return names and sentences of the named mistakes in a problem."""
     told = zip(problem.mistakes, problem.diagnoses, strict=False)
     return [(" or ".join(names), text) for names, text in told if names]

@@ -1,4 +1,4 @@
-"""What is new since the last run: what the terminal says of it, and how the class page opens."""
+"""Changes since the last run, for the terminal and the class page."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from grader.reports.gradebook_csv import Change
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """What is new since the last run.
+    """Changes since the last run.
 
     Attributes:
-        is_first: whether no run before it came to its end.
-        changes: the marks that are not those of the gradebook before.
-        new: who was not in the gradebook before.
-        missing: who is known, and not in what says that it is the whole class: their rows are as
-            they were.
-        of_one_problem: whether only one problem was handed in.
-        about_book: what does nothing in the instructor's own files, and why, and what is lacking.
+        is_first: whether this is the first complete run.
+        changes: the marks that differ from the previous gradebook.
+        new: students who were not in the previous gradebook.
+        missing: known students who are missing in a download of the whole class.
+        of_one_problem: whether only one problem was submitted.
+        about_book: messages about the instructor's own files.
     """
 
     is_first: bool = True
@@ -32,7 +31,7 @@ class News:
 
     @property
     def missing_line(self) -> str:
-        """What is said of who is missing; empty when nobody is."""
+        """The message about missing students; empty if there are none."""
         if not self.missing:
             return ""
         what = "Handed in nothing for this problem" if self.of_one_problem else "Missing now"

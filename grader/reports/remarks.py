@@ -1,4 +1,4 @@
-"""What an instructor should know of a submission; what many share is said once."""
+"""Remarks for the instructor. A remark on many submissions is made once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
 SHARE = 0.1
-"""What so many share, and such a share of the class, is said once."""
+"""A remark on so many, and on such a share of the class, is made once."""
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -35,7 +35,7 @@ class Remark:
 
     Attributes:
         text: the sentence.
-        lacking: the number of the problem that was not handed in, if it says why there is no file.
+        lacking: the number of the missing problem, if the sentence explains a missing file.
     """
 
     text: str
@@ -47,8 +47,8 @@ class SharedRemark:
     """A remark on many submissions.
 
     Attributes:
-        text: how many they are, and what is to be said of each.
-        people: whose they are; empty when it is the whole class.
+        text: their number and the sentence.
+        people: the students; empty for the whole class.
     """
 
     text: str
@@ -57,11 +57,11 @@ class SharedRemark:
 
 @dataclass(frozen=True)
 class ClassRemarks:
-    """What is to be said of a class.
+    """All remarks on a class.
 
     Attributes:
-        shared: what is said once of many.
-        own: for each submission what is said of it alone; empty when all is usual.
+        shared: remarks on many submissions.
+        own: the remaining remarks on each submission; may be empty.
     """
 
     shared: list[SharedRemark]
@@ -69,7 +69,7 @@ class ClassRemarks:
 
 
 def class_remarks(results: Sequence[SubmissionResult]) -> ClassRemarks:
-    """Return what an instructor should know of a class."""
+    """Return all remarks on a class."""
     names = people(results)
     found = {result.submission: remarks_on(result) for result in by_name(results)}
     of: defaultdict[Remark, list[Person]] = defaultdict(list)
@@ -92,7 +92,7 @@ def _shared(remark: Remark, who: list[Person], all: int) -> SharedRemark:
 
 
 def remarks_on(result: SubmissionResult) -> list[Remark]:
-    """Return what an instructor should know of a submission; nothing when all is usual."""
+    """Return the remarks on a submission."""
     untouched = result.status == "not_attempted" and result.counted
     told = [Remark("not attempted.")] if untouched else []
     told += [Remark(note) for note in result.notes]
@@ -120,7 +120,7 @@ def _standing_out(problem: ProblemResult) -> list[str]:
 
 
 def _in_a_line(message: str) -> str:
-    """Return a message's first line; of bytes that are no text, what is to do is in another."""
+    """Return the first line of a message, or the advice for a file with another encoding."""
     first = message.splitlines()[0]
     file, said, why = first.partition(" can't be read as Python: ")
     return f"{file} is not UTF-8 text; save it as UTF-8." if said and _BYTES.search(why) else first

@@ -1,4 +1,4 @@
-"""A page about one student for the instructor alone: all that tests said, beside the code."""
+"""The instructor's page for one student: failures, hidden tests included, and the code."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _OTHERS = 12
 
 @dataclass(frozen=True)
 class TestView:
-    """A test that was not passed, or all of a problem that ended alike.
+    """A failed test, or all tests of a problem that ended alike.
 
     Attributes:
-        test: the first of its cases that failed.
-        failed: the cases that failed, in order.
-        count: how many cases there are.
-        points: what they gave.
-        max: what they are worth.
-        place: where in the code to look.
+        test: the first case that failed.
+        failed: all cases that failed, in order.
+        count: the number of cases.
+        points: the points of all cases.
+        max: their maximum.
+        place: the relevant line of the code.
     """
 
     __test__ = False
@@ -42,12 +42,12 @@ class TestView:
 
 @dataclass(frozen=True)
 class MistakeView:
-    """A known mistake that the answers show.
+    """A known mistake in a submission.
 
     Attributes:
-        row: the mistake and who in the class made it.
-        others: who else made it, as many as are named.
-        more: how many others there are.
+        row: the mistake and all students who made it.
+        others: some of the other students.
+        more: the number of students who are not listed.
     """
 
     row: MistakeRow
@@ -57,12 +57,12 @@ class MistakeView:
 
 @dataclass(frozen=True)
 class FailureView:
-    """A test that was not passed, and the others that fail by the same mistake.
+    """A failed test, and other tests that fail by the same mistake.
 
     Attributes:
-        mistake: the known mistake; None if none is known.
+        mistake: the known mistake, or None.
         first: the test.
-        more: the others.
+        more: the other tests.
     """
 
     mistake: MistakeView | None
@@ -75,16 +75,16 @@ class ProblemView:
     """One problem of one student.
 
     Attributes:
-        result: what was found.
-        changes: what changed the marks after the tests.
-        mistakes: the known mistakes that no single test shows.
-        alike: whether all tests ended alike; then `failed` has one entry for all.
-        failed: the tests that were not passed, one for each mistake.
-        passed: the titles of those that were.
-        source: the file; None when it isn't kept.
-        same: who else handed in the same file, as many as are named.
-        same_more: how many others did.
-        own: which file of the course's it is; empty if it is none.
+        result: the result.
+        changes: adjustments of the marks.
+        mistakes: known mistakes without a matching test.
+        alike: whether all tests ended alike; then `failed` has one entry.
+        failed: failed tests, one for each mistake.
+        passed: the titles of the passed tests.
+        source: the file; None if it is not kept.
+        same: some other students with the same file.
+        same_more: the number of students who are not listed.
+        own: the identical file of the course; may be empty.
     """
 
     result: ProblemResult
@@ -105,12 +105,12 @@ def student_pages(
     identical: Sequence[Identical] = (),
     date: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each submission and the text of the page about it, in the order of names.
+    """Yield the name of each submission and the text of its page, sorted by name.
 
     Args:
         results: of the whole class.
-        sources: the files as they were graded.
-        identical: who handed in the same files.
+        sources: the graded files.
+        identical: groups of identical files.
         date: of the run.
     """
     results, who = by_name(results), people(results)
@@ -141,12 +141,12 @@ def student_pages(
 
 @dataclass(frozen=True)
 class _Class:
-    """What a page needs to know of the others.
+    """Data about the whole class.
 
     Attributes:
-        made: the mistakes that were made, by problem and names.
-        identical: who handed in the same, by problem and submission.
-        sources: the files as they were graded.
+        made: the mistakes by problem and names.
+        identical: identical files by problem and submission.
+        sources: the graded files.
     """
 
     made: Mapping[tuple[str, str], MistakeRow]
@@ -187,7 +187,7 @@ def _failed(tests: list[list[TestResult]], source: SourceView | None) -> Iterato
 
 
 def _by_mistake(failed: Iterable[TestView], made: Sequence[MistakeView]) -> list[FailureView]:
-    """Return tests that were not passed, with those together that one known mistake explains."""
+    """Group failed tests by the known mistake that explains them."""
     groups: dict[str, tuple[MistakeView | None, list[TestView]]] = {}
     for view in failed:
         shown = {*view.test.diagnosis}
@@ -202,6 +202,6 @@ def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:
 
 
 def _others(people: Sequence[Person], result: SubmissionResult) -> tuple[Sequence[Person], int]:
-    """Return the others among people, as many as are named, and how many more there are."""
+    """Return some of the other students, and the number of those who are not listed."""
     others = [person for person in people if person.submission != result.submission]
     return others[:_OTHERS], max(0, len(others) - _OTHERS)

@@ -1,8 +1,8 @@
-"""Canvas's gradebook, as *Export entire gradebook* gives it and *Import* takes it back.
+"""Canvas's gradebook: the file of *Export entire gradebook* and *Import*.
 
-Above the students there may be a row that says which assignments are posted by hand, and there is
-one with `Points Possible`, in which columns that can't be imported say `(read only)`. A student is
-known by `ID`. `EX` stands for excused, and `N/A` for who the assignment was not given to.
+Above the students there is a row with `Points Possible`, in which columns that can't be imported
+contain `(read only)`, and sometimes a row about manual posting. `ID` identifies a student. The
+marks `EX` and `N/A` are excused and not assigned.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _sheet(table: Table, order: Order) -> Sheet:
         and not (possible and _says(possible, n, _READ_ONLY))
     ]
     if _SCORES.search(order.new_column):
-        raise UsageError(f"Canvas takes {quoted(order.new_column)} for a column of its own.")
+        raise UsageError(f"Canvas reads {quoted(order.new_column)} as one of its own columns.")
     column = chosen_column(table, order, candidates)
     cell = possible.value(column) if possible and not order.new_column else ""
     most = table.points(possible, "Points Possible", cell) if possible else None

@@ -1,4 +1,4 @@
-"""The whole way: from the folder of reports into a platform's file, and feedback beside it."""
+"""Export marks into a platform's file, with feedback in an archive."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ PLATFORMS = {
 def export_from(
     order: Order, results: Sequence[SubmissionResult], unreadable: Sequence[str] = ()
 ) -> list[str]:
-    """Fill marks into a platform's file and return what is to be said of it.
+    """Fill marks into a platform's file and return messages.
 
     Args:
-        order: what to export.
-        results: of everybody that the folder of reports knows, as they are stored.
-        unreadable: names of submissions whose results can't be read.
+        order: the request.
+        results: all stored results.
+        unreadable: names of submissions with damaged results.
 
     Raises:
-        UsageError: file, marks, book and choice don't fit together; nothing is written.
-        CannotWrite: one of the files can't be written; neither is.
+        UsageError: file, marks, book and options do not fit; nothing is written.
+        CannotWrite: a file can't be written; no file is.
     """
     _require_sense(order, results)
     require_followed(results, order.book, order.also)
@@ -61,10 +61,10 @@ def export_from(
 
 
 def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
-    """Refuse what can't be done, before anything is read.
+    """Reject impossible requests before reading.
 
     Raises:
-        UsageError: the text says why.
+        UsageError: always with the reason.
     """
     if order.platform not in PLATFORMS:
         names = ", ".join(PLATFORMS)
@@ -104,7 +104,7 @@ def _packed(order: Order, filled: Filled) -> Pack | None:
 
 
 def _newer(before: Sequence[SubmissionResult], now: Sequence[SubmissionResult]) -> list[str]:
-    """Return a sentence if files of corrections or lateness have changed since the reports."""
+    """Return a message if the book changed since the last run."""
     names = [new.shown_name for old, new in zip(before, now, strict=True) if old != new]
     if not names:
         return []

@@ -1,8 +1,7 @@
-"""Feedback, packed in the form in which a platform hands it out to students.
+"""Pack feedback in the form that a platform distributes to students.
 
-Moodle takes a zip of folders that are called as in its download of submissions. Canvas takes one of
-files that are called as in its download: by two numbers in a name, the user's and the attachment's,
-it knows whose comment a file becomes, and students see it under the name that they had given.
+Moodle reads a zip of folders, named as in its download of submissions. Canvas reads a zip of files,
+named as in its download: it finds the student by the numbers of user and attachment.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _NOT_IN_A_NAME = set("\\/:*?\"'<>|&`")
 
 @dataclass
 class Pack:
-    """What is packed.
+    """The files of an archive.
 
     Attributes:
         files: by the name in the archive.
-        told: sentences about whose feedback isn't in it.
+        told: messages about students without feedback.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -45,7 +44,7 @@ class Pack:
 
 
 def for_moodle(rows: Rows, folder: Path) -> Pack:
-    """Return the pages of those who are in Moodle's worksheet.
+    """Return the pages of the students in Moodle's worksheet.
 
     Args:
         rows: of the worksheet.
@@ -61,7 +60,7 @@ def for_moodle(rows: Rows, folder: Path) -> Pack:
 
 
 def for_canvas(rows: Rows, folder: Path, download: Path) -> Pack:
-    """Return feedback under the names of the download; as text, or in a zip for whoever sent a zip.
+    """Return feedback under the names of the download: as text, or as a zip for a zip.
 
     Args:
         rows: of the gradebook.
@@ -106,13 +105,13 @@ def _zipped(files: dict[str, bytes]) -> bytes:
 
 
 def _folder_name(name: str) -> str:
-    """Return a name as Moodle puts it before a participant's number: it looks for `_` behind it."""
+    """Return a name for Moodle's folders, without `_`, which separates name and number."""
     kept = (c for c in name.replace("_", " ") if c.isprintable() and c not in _NOT_IN_A_NAME)
     return "".join(kept).strip(" .~") or "Participant"
 
 
 def _names_by_user(download: Path) -> dict[str, list[str]]:
-    """Return the names of files in Canvas's download by the user's number."""
+    """Return the file names in Canvas's download by the number of the user."""
     found: dict[str, list[str]] = {}
     for name in _names(download):
         if numbers := _numbers(name):
@@ -132,7 +131,7 @@ def _names(download: Path) -> list[str]:
 
 
 def _numbers(name: str) -> list[int]:
-    """Return the numbers of user and attachment: the first two in a name, as Canvas reads it."""
+    """Return the numbers of user and attachment, the first two in a file name."""
     found = [int(part) for part in name.split("_") if part.isascii() and part.isdecimal()]
     return found[:2] if len(found) > 1 and not name.startswith("._") else []
 

@@ -1,4 +1,4 @@
-"""Fills marks into a platform's file, and says what was done and what was not."""
+"""Fill marks into a platform's file and report changes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SUCH_AS = 3
 
 @dataclass
 class Filled:
-    """A file with marks in it.
+    """A file with marks.
 
     Attributes:
         content: its bytes.
-        rows: the rows of people, each with the name of the submission that is theirs.
-        told: what was filled in and changed, what was left alone, and who was not found.
+        rows: the rows of students, each with the name of the submission.
+        told: messages about changes, locked cells and missing students.
     """
 
     content: bytes
@@ -31,16 +31,16 @@ class Filled:
 
 
 def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Filled:
-    """Fill marks into a platform's file. Only cells of the marks' column change.
+    """Fill marks into a platform's file. Only cells of one column change.
 
     Args:
-        platform: knows by what a result finds its row.
+        platform: the format of the file.
         sheet: the file.
-        marks: what to fill in.
-        order: what the instructor chose.
+        marks: the marks.
+        order: the request.
 
     Raises:
-        UsageError: marks and file have different scales, or nobody in common.
+        UsageError: marks and file have different scales, or no common student.
     """
     _require_scale(sheet, marks, order)
     work = _Filling(sheet, marks, order.scale, sheet.writes_comma())
@@ -49,7 +49,7 @@ def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Fil
         names = [*dict.fromkeys(name for key in person.keys for name in owners.get(key, ()))]
         work.found.update(names)
         fitting = [n for n in names if platform.fits(person, marks.results[n])]
-        if len(fitting) > 1:  # somebody who worked alone first and in a group later
+        if len(fitting) > 1:  # a student who changed to a group
             fitting = [name for name in fitting if name in marks.of] or fitting
         if len(fitting) == 1:
             mark = marks.of.get(fitting[0])
@@ -76,7 +76,7 @@ def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Fil
 
 
 def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a question about numbers whose leading zeros a spreadsheet has dropped."""
+    """Return a question about numbers without their leading zeros."""
     whole: dict[str, list[str]] = {}
     for key in owners:
         whole.setdefault(key.lstrip("0"), []).append(key)
@@ -91,14 +91,14 @@ def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _sum_over_groups(person: SheetPerson, names: Sequence[str], marks: Marks) -> Mark | None:
-    """Return the sum of what somebody's groups reached; None where that is not certain."""
+    """Return the sum over the groups of a student; None if it is ambiguous."""
     members = [{m.lower() for m in marks.results[name].members} for name in names]
     is_member = any(all(key in group for group in members) for key in person.keys)
     return marks.together(names) if members and is_member else None
 
 
 def _require_scale(sheet: Sheet, marks: Marks, order: Order) -> None:
-    """Refuse marks that are out of something else than what the file says."""
+    """Reject marks with another maximum than the file."""
     most = {person.most for person in sheet.people if person.most is not None}
     other = sorted(m for m in most if m != marks.most)
     if order.scale and (not most or 0 in most):
@@ -113,7 +113,7 @@ def _require_scale(sheet: Sheet, marks: Marks, order: Order) -> None:
 
 
 def _by_key(platform: SheetFormat, marks: Marks, order: Order) -> dict[str, list[str]]:
-    """Return the submissions that are known by a key, for each key."""
+    """Return the names of submissions by key."""
     owners: dict[str, list[str]] = {}
     for name, result in marks.results.items():
         identities = [result.identity, *order.also.get(name, ())]
@@ -125,7 +125,7 @@ def _by_key(platform: SheetFormat, marks: Marks, order: Order) -> dict[str, list
 
 @dataclass
 class _Filling:
-    """What is being filled in, and what is to be said of it."""
+    """The state of an export, and its messages."""
 
     sheet: Sheet
     marks: Marks
@@ -143,7 +143,7 @@ class _Filling:
     misfits: str = ""
 
     def known_once(self, owners: Mapping[str, Sequence[str]], order: Order) -> list[SheetPerson]:
-        """Return the people who share no key with each other; those who do are named."""
+        """Return the students with unique keys; add messages for the others."""
         people: dict[str, list[SheetPerson]] = {}
         for person in self.sheet.people:
             for key in dict.fromkeys(person.keys):
@@ -158,7 +158,7 @@ class _Filling:
         return [p for p in self.sheet.people if not twice.keys() & set(p.keys)]
 
     def put(self, person: SheetPerson, mark: Mark) -> None:
-        """Put a mark into its cell, unless that says the same or is locked."""
+        """Write a mark into its cell, unless the cell is equal or locked."""
         points = self._points(person, mark)
         if points is None:
             return
@@ -186,7 +186,7 @@ class _Filling:
         return None
 
     def refuse(self, person: SheetPerson, names: Sequence[str]) -> None:
-        """Say that it isn't known whether a row is somebody's, or whose it is."""
+        """Add a message for a row with an ambiguous or another owner."""
         who = " or ".join(called(self.marks.results[name]) for name in names)
         why = f"it may be the mark of {who}"
         if len(names) == 1:
@@ -194,10 +194,10 @@ class _Filling:
         self.refused.append(f"Not filled in for {whose(person)}: {why}.")
 
     def sentences(self, namesakes: str) -> list[str]:
-        """Return what is said of what was done.
+        """Return all messages.
 
         Args:
-            namesakes: what to say of one who is in the file and, by another id, in the results.
+            namesakes: the message for a student with another id in the results.
         """
         file, column = self.sheet.table.name, self.sheet.table.columns[self.sheet.column]
         same = f"; {self.same} stood there already" if self.same else ""
@@ -217,7 +217,7 @@ class _Filling:
         return told
 
     def nobody_known(self, namesakes: str) -> str:
-        """Return what is said if no row of the file is anybody's here; as for `sentences`."""
+        """Return the message for a file without any known student."""
         results = [*self.marks.results.values()]
         there = some([whose(person) for person in self.sheet.people], _SUCH_AS) or "nobody"
         here = some([called(result) for result in results], _SUCH_AS)
@@ -236,6 +236,6 @@ class _Filling:
 
 
 def whose(person: SheetPerson) -> str:
-    """Return what a person is called in sentences: the name, and the platform's id."""
+    """Return the name of a student with the platform's id."""
     key = person.id or "".join(person.keys[:1])
     return f"{person.name} ({key})" if person.name and key else person.name or key

@@ -1,4 +1,4 @@
-"""The marks that go to a platform: of one problem, or of all together."""
+"""The marks to export: of one problem, or their sum."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 
 @dataclass(frozen=True)
 class Mark:
-    """What somebody reached, out of how many."""
+    """Points and their maximum."""
 
     points: float
     max: float
 
     def out_of(self, most: float) -> float:
-        """Return what it is on another scale, in hundredths."""
+        """Return the points on another scale, rounded to hundredths."""
         exact = Decimal(str(self.points)) * Decimal(str(most)) / Decimal(str(self.max))
         return float(exact.quantize(Decimal("0.01"), ROUND_HALF_UP))
 
@@ -28,12 +28,12 @@ class Marks:
     """The marks of a class.
 
     Attributes:
-        what: what they are marks of, such as `03-some-name`.
-        most: what it is worth.
+        what: their title, such as `03-some-name`.
+        most: the maximum.
         of: each mark by the name of the submission.
-        results: by the name of the submission, of everybody that the folder knows.
-        told: sentences about who has no mark, and about what is counted as 0.
-        worth: what each problem of a sum is worth; empty for a single problem.
+        results: all results by the name of the submission.
+        told: messages about missing marks and marks that count 0.
+        worth: the maximum of each problem of a sum; empty for a single problem.
     """
 
     what: str
@@ -44,9 +44,9 @@ class Marks:
     worth: dict[str, float] = field(default_factory=dict)
 
     def together(self, names: Iterable[str]) -> Mark | None:
-        """Return the sum of somebody who handed in under several names.
+        """Return the sum over several submissions of one student.
 
-        None where a problem was handed in under two of them, or a single one is asked for.
+        It is None if two of them contain the same problem, or the marks are of a single problem.
         """
         results = [self.results[name] for name in names]
         problems = [p for result in results for p in result.problems if p.id in self.worth]
@@ -56,14 +56,13 @@ class Marks:
 
 
 def marks_of(results: Iterable[SubmissionResult], problem: str, part: str = "") -> Marks:
-    """Return the marks of a problem, or the sum of all that counts, or of a part.
+    """Return the marks of a problem, or the sum of all required problems, or of a part.
 
     Args:
-        results: what counts, adjusted.
-        problem: an id; empty for the sum of all problems that the class was graded in, of which
-            one that somebody has not been graded in counts 0.
-        part: the id of the only part to sum; empty for all that counts. Who has tried nothing of
-            an optional part has no mark in it.
+        results: the adjusted results.
+        problem: an id; empty for the sum of all graded problems, where a missing one counts 0.
+        part: the id of the only part to sum; empty for all required parts. Students who skipped an
+            optional part have no mark in it.
     """
     results = sorted((r.without_skipped() for r in results), key=lambda r: r.submission)
     what = problem or (f"part_{part}_total" if part else "total")
@@ -116,12 +115,12 @@ def _tell(marks: Marks, results: list[SubmissionResult], what: str) -> None:
 
 
 def called(result: SubmissionResult) -> str:
-    """Return a person's name with the identity, if that says more."""
+    """Return the name of a student, and the identity if it differs."""
     name = result.shown_name
     return f"{name} ({result.identity})" if result.identity not in ("", name) else name
 
 
 def written(points: float, *, comma: bool) -> str:
-    """Return points as a cell says them, to the hundredth, with a point or a comma."""
+    """Return points as text, in hundredths, with a decimal point or comma."""
     text = shown(points)
     return text.replace(".", ",") if comma else text

@@ -1,8 +1,7 @@
-"""Moodle's grading worksheet, as *Download grading worksheet* gives it and *Upload* takes it back.
+"""Moodle's grading worksheet: the file of *Download grading worksheet* and *Upload*.
 
-A row is known by its `Identifier`, such as `Participant 123`. Moodle gives everybody another number
-in each assignment, so a number of one week says nothing about the next. It compares `Last modified
-(grade)` with what it knows, to see whether somebody graded in the meantime; that column stays.
+`Identifier`, such as `Participant 123`, identifies a student, by another number in each assignment.
+Moodle compares `Last modified (grade)` to detect other changes, so that column is kept.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _sheet(table: Table, order: Order) -> Sheet:
     if table.column("Scale") is not None and table.column("Maximum grade") is None:
         raise UsageError(f"{table.name} is graded by a scale of words, which points don't fit.")
     if order.column or order.new_column:
-        raise UsageError("Moodle's worksheet is of one assignment, whose marks stand in 'Grade'.")
+        raise UsageError("Moodle's worksheet has one column for marks, 'Grade'.")
     numbers = [n for n in [table.column("Maximum grade")] if n is not None]
     sheet = Sheet(table, column, [], numbers=numbers)
     for row in table.rows:
@@ -86,10 +85,10 @@ def _ids(result: SubmissionResult, order: Order) -> Iterable[str]:
 
 
 def _fits(person: SheetPerson, result: SubmissionResult) -> bool:
-    """Return whether a row may be a result's: in groups' folders numbers are those of groups.
+    """Return whether a row and a result belong together: a number can also be a group's.
 
-    A member is known by the e-mail address. Of others the names have to agree; in an assignment
-    that hides them they are hidden in both. A group's name may stand before a person's.
+    The e-mail address identifies a member. Otherwise the names must agree, unless the assignment
+    hides them. The name of a group may precede a student's.
     """
     if {member.lower() for member in result.members} & {*person.keys}:
         return True

@@ -1,4 +1,4 @@
-"""The text of a page of feedback, for platforms that show only text."""
+"""The text of a feedback page, for platforms that show only text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _UNSEEN = {"style", "script", "title", "nav"}
 
 
 def page_text(page: str) -> str:
-    """Return a page as text: a paragraph for each block, and messages indented.
+    """Return a page as text: a paragraph for each block, with indented messages.
 
     Args:
         page: the HTML page.
@@ -24,7 +24,7 @@ class _Reader(HTMLParser):
     """Collect the text of each block of a page.
 
     Attributes:
-        blocks: the texts so far; a message that was shown as it is keeps its lines.
+        blocks: the texts so far; preformatted messages keep their lines.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class _Reader(HTMLParser):
         self._text = ""
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Start a block, or skip what a reader does not see."""
+        """Start a block, or skip an invisible one."""
         if tag in _BLOCKS:
             self._end_block()
         if tag in _BLOCKS | _UNSEEN:

@@ -1,4 +1,4 @@
-"""What all platforms' files have in common: rows of people, and a column for their marks."""
+"""Common parts of all platforms' files: rows of students, and a column for marks."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from grader.text import parse_number, quoted
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to export, and to where.
+    """A request to export marks.
 
     Attributes:
-        platform: whose file it is.
-        file: the file as it was downloaded; it stays as it is unless `out` is the same.
+        platform: the platform.
+        file: the downloaded file; unchanged unless `out` is the same.
         folder: of the reports.
         book: the instructor's own files.
         out: the file to write.
-        problem: whose marks, by id; empty for the sum of all of a part.
-        part: of the sum.
-        column: the name or the id of the column to fill in; empty when there is no choice.
+        problem: the id of the problem; empty for a sum.
+        part: the part to sum; empty for all required parts.
+        column: the name or the id of the column; may be empty.
         new_column: the name of a column to add.
-        id_column: the column by which people are known, where the platform doesn't say which.
-        by_name: whether people are known by their full names rather than by the platform's ids.
-        scale: whether marks are put on the file's scale.
-        feedback: the archive to pack feedback into; None to pack none.
-        download: the download of submissions, by whose names Canvas knows feedback.
-        also: for the names of submissions, other identities of the same people.
-        names: for the same, what means these people, and nobody else on the roster.
+        id_column: the column that identifies students, for any CSV file.
+        by_name: whether to match full names instead of ids.
+        scale: whether to convert marks to the scale of the file.
+        feedback: the archive for feedback; None for no archive.
+        download: Canvas's download of submissions, for the names in the archive.
+        also: by the name of a submission, other identities of the student.
+        names: by the name of a submission, the names that identify only this student.
     """
 
     platform: str
@@ -56,16 +56,16 @@ class Order:
 
 @dataclass(frozen=True)
 class SheetPerson:
-    """A row of the file that is about somebody.
+    """A row for one student.
 
     Attributes:
         row: the row.
-        keys: by any of these it is known whose it is.
-        name: what the file calls the person.
-        id: the platform's own id, where the keys are something else.
-        most: what the mark is out of; None where the file doesn't say.
-        locked: why the mark there is left alone; empty if it isn't.
-        may_lack: whether nothing is said when there is no mark, as for a platform's test student.
+        keys: any of these identifies the student.
+        name: the name in the file.
+        id: the platform's id, if it is not a key.
+        most: the maximum of the mark; None if the file does not contain it.
+        locked: why the mark can't be changed; may be empty.
+        may_lack: whether a missing mark is normal, as for a test student.
     """
 
     row: Row
@@ -79,15 +79,15 @@ class SheetPerson:
 
 @dataclass
 class Sheet:
-    """A platform's file, understood.
+    """A platform's file.
 
     Attributes:
-        table: the file.
-        column: where marks stand.
-        people: the rows about people.
-        told: sentences about rows that can't be understood.
-        worth: the row that says how many points a new column is out of, if there is such a row.
-        numbers: columns in which one sees whether numbers have a point or a comma.
+        table: the table.
+        column: the column of the marks.
+        people: the rows of students.
+        told: messages about skipped rows.
+        worth: the row with the maximum of a new column, if there is one.
+        numbers: columns that show whether numbers have a decimal point or comma.
     """
 
     table: Table
@@ -98,7 +98,7 @@ class Sheet:
     numbers: list[int] = field(default_factory=list)
 
     def writes_comma(self) -> bool:
-        """Tell whether numbers in the file have a comma where others have a point."""
+        """Return whether numbers in the file have a decimal comma."""
         columns = [self.column, *self.numbers]
         cells = [row.value(column) for row in self.table.rows for column in columns]
         said = [cell for cell in cells if parse_number(cell) is not None]
@@ -107,15 +107,14 @@ class Sheet:
 
 @dataclass(frozen=True)
 class SheetFormat:
-    """How one platform's file is understood.
+    """The format of a platform's file.
 
     Attributes:
-        sheet: returns who is in a file, and where the marks stand.
-        ids: returns the keys by which a result finds its row.
-        fits: tells whether a row may be a result's, when they have a key in common.
-        namesakes: what to say of somebody's `name` and `number` in the file, without a mark, if the
-            mark of one who is called so, of that `identity`, is left over.
-        misfits: what to say if a row was left as it was because it does not fit.
+        sheet: reads a file.
+        ids: returns the keys of a result.
+        fits: checks whether a row and a result with a common key belong together.
+        namesakes: the message for a student with another id, with `name`, `number` and `identity`.
+        misfits: the message for rows that do not fit.
     """
 
     sheet: Callable[[Table, Order], Sheet]
@@ -126,21 +125,21 @@ class SheetFormat:
 
 
 def identity_in(result: SubmissionResult, platform: str) -> list[str]:
-    """Return a platform's own id of a submission; nothing for one of another platform."""
+    """Return the id of a submission on a platform; none for another platform."""
     kind, _, id = result.identity.partition(":")
     return [id] if kind == platform and id else []
 
 
 def chosen_column(table: Table, order: Order, candidates: Sequence[int]) -> int:
-    """Return the column that is to be filled in: the one that was chosen, a new one, or the only.
+    """Return the column to fill in: the chosen one, a new one, or the only candidate.
 
     Args:
-        table: the file.
-        order: what the instructor chose.
-        candidates: the columns that may be meant.
+        table: the table.
+        order: the request.
+        candidates: the columns for marks.
 
     Raises:
-        UsageError: it isn't known which one is meant.
+        UsageError: the column is ambiguous or missing.
     """
     columns = table.columns
     if order.new_column:
@@ -172,7 +171,7 @@ def _new_column(table: Table, order: Order) -> int:
 
 
 def title_and_id(column: str) -> tuple[str, str]:
-    """Return what `Name (123)` is made of; the id is empty where there is none."""
+    """Split `Name (123)` into name and id; the id may be empty."""
     title, bracket, id = column.rpartition(" (")
     is_id = bracket and id.endswith(")") and id[:-1].isascii() and id[:-1].isdecimal()
     return (title, id[:-1]) if is_id else (column, "")

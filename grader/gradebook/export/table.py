@@ -1,7 +1,6 @@
-"""A platform's CSV file, of which single cells are filled in.
+"""A platform's CSV file, in which single cells change.
 
-Encoding, separator and line endings stay as they were. What stands in a cell stays as well, in
-quotation marks where it needs them.
+Encoding, separator and line endings are kept.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ class Row:
     """One record of the file.
 
     Attributes:
-        line: where it begins.
-        cells: what stands in it.
+        line: the number of its first line.
+        cells: the cells.
     """
 
     line: int
     cells: list[str]
 
     def value(self, column: int) -> str:
-        """Return what a cell says, without blanks around it."""
+        """Return a cell without surrounding blanks."""
         return self.cells[column].strip() if column < len(self.cells) else ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing stands in it."""
+        """Whether all cells are empty."""
         return not any(map(str.strip, self.cells))
 
 
 @dataclass
 class Table:
-    """The file: its header and the rows below it.
+    """The header and the rows of the file.
 
     Attributes:
-        name: what the file is called, for sentences.
+        name: the name of the file, for messages.
         encoding: of the file.
-        separator: what stands between cells.
-        ending: what ends a line.
+        separator: between cells.
+        ending: of a line.
         header: the names of the columns.
-        rows: the others.
+        rows: all other rows.
     """
 
     name: str
@@ -60,16 +59,16 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, as they are read."""
+        """The names of the columns."""
         return [self.header.value(index) for index in range(len(self.header.cells))]
 
     def column(self, *names: str) -> int | None:
-        """Return where the first column of one of these names is; small and large are alike."""
+        """Return the first column with one of these names, in any case."""
         wanted = {name.lower() for name in names}
         return next((n for n, name in enumerate(self.columns) if name.lower() in wanted), None)
 
     def needed(self, *names: str) -> int:
-        """Return where a column of one of these names is.
+        """Return the first column with one of these names.
 
         Raises:
             UsageError: there is none.
@@ -82,10 +81,10 @@ class Table:
         return found
 
     def points(self, row: Row, what: str, cell: str) -> float | None:
-        """Return how many points marks are out of, as a cell of a row says; None if it is empty.
+        """Return the maximum in a cell of a row, which is called `what`; None if it is empty.
 
         Raises:
-            UsageError: it says something else; `what` is what the number is called there.
+            UsageError: the cell is no number.
         """
         try:
             return read_points(what, cell) if cell else None
@@ -93,12 +92,12 @@ class Table:
             raise UsageError(f"{self.name}, line {row.line}: {error}.") from None
 
     def fill(self, row: Row, column: int, text: str) -> None:
-        """Put a text into a cell."""
+        """Write a text into a cell."""
         row.cells += [""] * (column + 1 - len(row.cells))
         row.cells[column] = text
 
     def add_column(self, name: str) -> int:
-        """Add a column behind all others and return where it is."""
+        """Add a column at the end and return its index."""
         column = len(self.header.cells)
         for row in [self.header, *(row for row in self.rows if not row.is_empty)]:
             row.cells += [""] * (column + 1 - len(row.cells))
@@ -114,17 +113,17 @@ class Table:
 
 
 def read_table(data: bytes, name: str) -> Table:
-    """Return the table in a file.
+    """Read a CSV file.
 
     Args:
-        data: the file's bytes.
-        name: what it is called, for sentences.
+        data: the bytes.
+        name: the name of the file, for messages.
 
     Raises:
         UsageError: it is no CSV file.
     """
     try:
-        # A file in another encoding is filled in all the same: people are known by their ids.
+        # Ids identify students in a file of any encoding.
         text, encoding = decoded_csv(data, "surrogateescape")
         separator = separator_in(text)
         rows = [Row(line, cells) for line, cells in csv_rows(text, separator)]

@@ -555,7 +555,7 @@ def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Sav
         (["blackboard", "--problem", "03"], "is no platform known here"),
         (["canvas", "--problem", "05"], "Nobody in these reports has been graded in 05"),
         (["canvas", "--problem", "03", "--new-column", "=1"], "would run a column"),
-        (["canvas", "--problem", "03", "--new-column", "Final Score"], "column of its own"),
+        (["canvas", "--problem", "03", "--new-column", "Final Score"], "one of its own columns"),
         (["canvas", "--problem", "03", "--feedback", "f.zip"], "say --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
         (["moodle", "--problem", "03", "--feedback", "f", "--out", "f"], "can't both be f"),
