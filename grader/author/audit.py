@@ -21,6 +21,7 @@ from grader.author.candidates import CandidateKind, candidates
 from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
 from grader.author.gates import gate_findings
+from grader.author.probe_sizes import related_sizes
 from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
@@ -126,6 +127,7 @@ def run_audit(
         named = [diagnosed(outcome, known) for outcome in of_problem]
         found += findings(problem, named, known, fresh)
         found += _unknown_functions(course, problem)
+        found += related_sizes(course, problem)
         if not course.salt(problem).is_file():
             found.append(
                 f"{problem.id}: {course.salt(problem)} is missing, so student code can compute "

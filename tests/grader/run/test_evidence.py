@@ -151,9 +151,18 @@ def test_a_question_is_about_the_failure_above_it(
 
 
 @pytest.mark.slow
-def test_a_name_does_not_contradict_what_passes(tmp_path: Path) -> None:
-    result = result_of("04", tmp_path, AS_NUMBERS, AS_BOOLS)
-    assert not any("causal_mask is True" in sentence for sentence in result.diagnoses)
+@pytest.mark.parametrize(
+    ("number", "edits", "false"),
+    [
+        ("04", [AS_NUMBERS, AS_BOOLS], "causal_mask is True"),
+        ("09", [("numbers = 2 * n_layer", "numbers = 4 * n_layer")], "the square of seq_len"),
+    ],
+)
+def test_a_name_does_not_contradict_what_passes(
+    number: str, edits: list[tuple[str, str]], false: str, tmp_path: Path
+) -> None:
+    result = result_of(number, tmp_path, *edits)
+    assert not any(false in sentence for sentence in result.diagnoses)
 
 
 @pytest.mark.slow
