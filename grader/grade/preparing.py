@@ -95,7 +95,8 @@ class Prepared:
         same = same_people(results, self.people)
         rows = same.rows(results)
         try:
-            require_followed(rows, book, same.also, [*tests])
+            is_whole = self.is_whole or bool(self.absent)
+            require_followed(rows, book, same.also, [*tests], is_whole=is_whole)
         except UsageError as error:  # perhaps somebody's row is not known to be the same
             asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
             raise UsageError("\n".join([str(error), *asked])) from None

@@ -40,6 +40,7 @@ class ClassBook:
         book: the folder with corrections, points by hand, the late policy and the roster.
         also: by the name of a submission, other names of the student.
         problems: the ids of all problems of the course; empty if unknown.
+        is_whole: whether these are all results; otherwise an unknown student may be elsewhere.
 
     Attributes:
         results: with the real names of the roster.
@@ -56,6 +57,8 @@ class ClassBook:
         book: GradebookFolder,
         also: Aliases = NO_ALIASES,
         problems: Collection[str] = (),
+        *,
+        is_whole: bool = True,
     ) -> None:
         matched = match_roster(results := list(results), book)
         self.results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
@@ -64,6 +67,7 @@ class ClassBook:
         self._path = book.path(corrections.FILE)
         self._people = People(self.results, matched, also)
         self._problems = problems
+        self._is_whole = is_whole
         self._policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
         self._lines = read_corrections(self._path)
         self._corrections = self._by_person(self._lines)
@@ -150,7 +154,8 @@ class ClassBook:
             try:
                 meant = [] if line.for_everybody else [self._people.one(line.submission)]
             except NotOne as error:
-                if error.is_awaited:
+                is_known = self._is_whole or self._people.meant(line.submission)
+                if error.is_awaited or not is_known:
                     self.open[line.not_followed(str(error))] = None
                 else:
                     text = line.corrected(str(error), line.submission, error.instead)
@@ -216,13 +221,15 @@ def require_followed(
     book: GradebookFolder,
     also: Aliases = NO_ALIASES,
     problems: Collection[str] = (),
+    *,
+    is_whole: bool = True,
 ) -> None:
     """Check that each line of the book has an effect; arguments are those of `ClassBook`.
 
     Raises:
         UsageError: some lines have none; the text contains lines to write instead.
     """
-    made = ClassBook(results, book, also, problems)
+    made = ClassBook(results, book, also, problems, is_whole=is_whole)
     made.adjusted()
     if made.wrong:
         raise UsageError("\n".join(made.wrong))

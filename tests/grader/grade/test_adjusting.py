@@ -110,6 +110,14 @@ def test_a_correction_that_matches_nothing_ends_the_run_with_the_right_line(
     assert school.names() == []
 
 
+def test_one_submission_alone_says_nothing_about_corrections_of_others(school: Any) -> None:
+    correct(school, "bob,01,,3,why\nada,01,test_gone,2,why\n")
+    assert "test_gone" in school.command("--only", "ada", status=2)
+    correct(school, "bob,01,,3,why\n")
+    assert "line 2, does not count" in school.command("--only", "ada")
+    assert "line 2" not in school.command()
+
+
 def test_a_correction_may_be_there_before_the_work_of_one_on_the_roster(school: Any) -> None:
     school.write_book("roster.csv", "id,name\neve,Eve\n")
     correct(school, "Eve,01,,3,why\nbob,01,,3,why\n")
