@@ -264,12 +264,6 @@ def new_course() -> Callable[[Path], Course]:
     return write_small_course
 
 
-@pytest.fixture(scope="session")
-def new_recorded_course() -> Callable[[Path], Course]:
-    """Write the small course into a folder of the test's choice."""
-    return write_small_course
-
-
 @pytest.fixture
 def small_course(tmp_path: Path) -> Course:
     """A course of one problem that takes no time."""

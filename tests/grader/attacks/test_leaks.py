@@ -1,7 +1,7 @@
 """What a submission tells of the hidden tests that it was called by doesn't reach a student.
 
-Each way of telling is tried from end to end: graded behind the boundary, written as feedback and as
-gradebook. The instructor's result holds what was told; that is the control.
+Each way of telling is tried from end to end: graded in a sandbox, written as feedback and as
+gradebook. An instructor who runs the test again reads what was told; that is the control.
 """
 
 import re
@@ -9,9 +9,13 @@ import sys
 
 import pytest
 
+from grader.grade.recorded import RecordedTests
+from grader.grade.settings import Settings
 from grader.intake.handed_in import StudentFile, Submission
 from grader.reports.gradebook_csv import write_gradebook
 from grader.result import Policy
+from grader.run.session import Session
+from grader.run.suite import Suite
 from tests.results import feedback_text
 
 pytestmark = [
@@ -64,14 +68,22 @@ WAYS = {
 }
 
 
+def file(body):
+    """Return a file whose `double` has this body."""
+    return StudentFile(f"{COMMON}\ndef double(x):\n    {body}\n".encode())
+
+
 @pytest.fixture(scope="module")
-def graded(grade):
-    """Returns a function that grades a body of `double` and returns all that is known."""
+def told(grade):
+    """Return a function that says what an instructor reads of the hidden test, run again."""
+    suite = Suite(grade.course.problems(), grade.course.root, timeout=100)
+    tests = RecordedTests(suite.tests, grade.boundary, quotes_hidden=True)
 
     def run(body):
-        source = f"{COMMON}\ndef double(x):\n    {body}\n".encode()
-        submission = Submission("ada", {"01-doubling": StudentFile(source)})
-        return grade.result(submission)
+        session = Session(None, hidden=True, seed=Settings().seed, diagnose=False)
+        (problem,) = grade.course.problems()
+        tests.run(session, problem, file(body), grade.boundary.budget())
+        return hidden_test(session.results[problem.id]).message
 
     return run
 
@@ -85,25 +97,24 @@ def hidden_lines(course):
 
 
 @pytest.fixture(scope="module")
-def inputs(graded):
+def inputs(told):
     """The first digits of the hidden inputs, as a submission tells them."""
     body, _ = WAYS["the text of an exception"]
-    found = beginnings(hidden_test(graded(body)).message)
+    found = beginnings(told(body))
     assert len(found) == 3
     return found
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_was_seen_stays_with_the_instructor(graded, grade, inputs, tmp_path, name):
-    body, told = WAYS[name]
-    result = graded(body)
-    hidden = hidden_test(result)
-    assert hidden.points == 0
+def test_what_was_seen_stays_with_the_instructor(told, grade, inputs, tmp_path, name):
+    body, is_told = WAYS[name]
+    result = grade.result(Submission("ada", {"01-doubling": file(body)}))
+    assert hidden_test(result.problems[0]).points == 0
     visible = " ".join(t.message for t in result.problems[0].tests if not t.hidden)
-    secret = inputs | (beginnings(hidden.message) - beginnings(visible))
-    if told:
-        assert beginnings(hidden.message) & secret, "the instructor reads nothing of it either"
-        assert any(digits in plain(feedback_text(result, Policy.FULL)) for digits in secret)
+    read = beginnings(told(body))
+    secret = inputs | (read - beginnings(visible))
+    if is_told:
+        assert read & secret, "the instructor reads nothing of it either"
     write_gradebook([result], ["01-doubling"], tmp_path / "gradebook.csv")
     gradebook = (tmp_path / "gradebook.csv").read_text()
     for text in [gradebook, *(feedback_text(result, policy) for policy in SHY)]:
@@ -112,8 +123,8 @@ def test_what_was_seen_stays_with_the_instructor(graded, grade, inputs, tmp_path
 
 
 def hidden_test(result):
-    """Return the result's only hidden test."""
-    (found,) = [test for test in result.problems[0].tests if test.hidden]
+    """Return the only hidden test of a problem's result."""
+    (found,) = [test for test in result.tests if test.hidden]
     return found
 
 

@@ -129,10 +129,10 @@ softmax_backward = slopes
 def grade(
     sandbox: Boundary,
     tmp_path_factory: pytest.TempPathFactory,
-    new_recorded_course: Callable[[Path], Course],
+    new_course: Callable[[Path], Course],
 ) -> Callable[[str], ProblemResult]:
     """Grade a file by a test that runs in its process, where autograd is forbidden and allowed."""
-    course = new_recorded_course(tmp_path_factory.mktemp("roads") / "course")
+    course = new_course(tmp_path_factory.mktemp("roads") / "course")
     (problem,) = course.problems()
     manifest = course.root / "course.toml"
     rule = '[problems.forbidden_in]\nsoftmax_backward = ["autograd"]'

@@ -33,8 +33,8 @@ def grade(course: Course, boundary: Boundary, source: bytes) -> ProblemResult:
 
 
 @pytest.fixture
-def recorded_course(tmp_path: Path, new_recorded_course: Callable[[Path], Course]) -> Course:
-    return new_recorded_course(tmp_path / "course")
+def recorded_course(tmp_path: Path, new_course: Callable[[Path], Course]) -> Course:
+    return new_course(tmp_path / "course")
 
 
 @pytest.mark.slow

@@ -48,9 +48,9 @@ def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
 
 @pytest.fixture(scope="module")
 def recorded_course(
-    tmp_path_factory: pytest.TempPathFactory, new_recorded_course: Callable[[Path], Course]
+    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
 ) -> Course:
-    course = new_recorded_course(tmp_path_factory.mktemp("recorded") / "course")
+    course = new_course(tmp_path_factory.mktemp("recorded") / "course")
     (problem,) = course.problems()
     course.solution(problem).write_text(REFERENCE)
     right, wrong = (Answers({"three": answer_of(torch.tensor([n]))}, {}) for n in (6.0, 9.0))

@@ -58,9 +58,9 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.slow
 def test_everything_is_shown(
-    graded: Path, new_recorded_course: Callable[[Path], Course], tmp_path: Path
+    graded: Path, new_course: Callable[[Path], Course], tmp_path: Path
 ) -> None:
-    course = new_recorded_course(tmp_path / "recorded")
+    course = new_course(tmp_path / "recorded")
     path, settings = graded / "class/ada", Settings(call_seconds=60, isolation="process")
     found = replay(path, "test_hidden", course, settings, graded / "out")
     text = report(found)
