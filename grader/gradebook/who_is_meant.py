@@ -10,7 +10,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from grader.gradebook.roster import Known, Matched, RosterEntry, first_name_first, keys_of
+from grader.gradebook.roster import Known, Matched, RosterEntry, first_name_first, keys_of, squeezed
 from grader.result import SubmissionResult, readable_names
 from grader.text import quoted
 
@@ -62,15 +62,18 @@ class People:
                 self._others[name].append(entry)
         results = list(results)
         readable = readable_names(results)
-        self._names = {
-            r.submission: _names_of(r, matched) | {readable[r.submission]} for r in results
-        }
+        self._identities: dict[str, list[str]] = {}
+        self._by_letters: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
+        """For platforms that leave signs out of the names of files."""
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
             more = also.get(result.submission, ())
+            self._identities[result.submission] = [result.identity, *more]
+            if letters := squeezed(result.full_name):
+                self._by_letters[letters].append(result)
             self._by_identity |= {name: result for name in more if ":" in name}
-            for name in {*self._names[result.submission], *more}:
+            for name in {*_names_of(result, matched), readable[result.submission], *more}:
                 self._by_name[_folded(name)][result.submission] = result
                 self._by_small[_small(name)][result.submission] = result
 
@@ -90,13 +93,25 @@ class People:
             found[one.submission] = one
         return list(found.values())
 
-    def own_names(self, submission: str) -> list[str]:
-        """Return the names of a submission that no other student on the roster has.
+    def owners(self, name: str, platform: str = "") -> list[str]:
+        """Return the names of the submissions that a name in a platform's file identifies.
 
         Args:
-            submission: the name of the submission.
+            name: the name, which no other student on the roster may have.
+            platform: the only platform whose submissions count; empty for all.
         """
-        return [name for name in self._names[submission] if not self._others_called(name)]
+        if name not in self._by_identity and self._others_called(name):
+            return []
+        return [
+            result.submission
+            for result in self.meant(name) or self._by_letters[squeezed(name)]
+            if not platform
+            or any(id.startswith(f"{platform}:") for id in self._identities[result.submission])
+        ]
+
+    def known_names(self) -> list[str]:
+        """Return all names in lower case."""
+        return [*self._by_small]
 
     def _others_called(self, name: str) -> list[RosterEntry]:
         return self._others.get(_small(name), [])

@@ -8,7 +8,6 @@ marks `EX` and `N/A` are excused and not assigned.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from grader.errors import UsageError
 from grader.gradebook.export.sheet import (
@@ -17,11 +16,9 @@ from grader.gradebook.export.sheet import (
     SheetFormat,
     SheetPerson,
     chosen_column,
-    identity_in,
     title_and_id,
 )
 from grader.gradebook.export.table import Row, Table
-from grader.result import SubmissionResult
 from grader.text import quoted
 
 _POINTS_POSSIBLE = "points possible"
@@ -66,9 +63,8 @@ def _sheet(table: Table, order: Order) -> Sheet:
 
 def _person(row: Row, id: str, name: str, column: int, most: float | None) -> SheetPerson:
     locked = _LOCKED.get(row.value(column).upper(), "")
-    return SheetPerson(
-        row, (id,), name, id, most, locked, may_lack=name in _TEST_STUDENTS or bool(locked)
-    )
+    may_lack = name in _TEST_STUDENTS or bool(locked)
+    return SheetPerson(row, (f"canvas:{id}",), name, id, most, locked, may_lack)
 
 
 def _says(row: Row, column: int, text: str) -> bool:
@@ -81,8 +77,4 @@ def _name(table: Table, row: Row) -> str:
     return ", ".join(row.value(n) for n in columns if n is not None and row.value(n))
 
 
-def _ids(result: SubmissionResult, order: Order) -> Iterable[str]:
-    return identity_in(result, "canvas")
-
-
-PLATFORM = SheetFormat(_sheet, _ids)
+PLATFORM = SheetFormat(_sheet)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from grader.errors import UsageError
 from grader.files import write_together
@@ -90,8 +89,7 @@ def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
     sheet = platform.sheet(read_table(data, order.file.name), order)
     marks = marks_of(results, order.problem, order.part)
     people = People(results, match_roster(results, order.book), order.also)
-    names = {result.submission: people.own_names(result.submission) for result in results}
-    return fill(platform, sheet, marks, replace(order, names=names))
+    return fill(platform, sheet, marks, order, people)
 
 
 def _packed(order: Order, filled: Filled) -> Pack | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from grader.errors import UsageError
 from grader.gradebook.export.marks import Mark, Marks, called, written
 from grader.gradebook.export.sheet import Order, Sheet, SheetFormat, SheetPerson
 from grader.gradebook.roster import squeezed
+from grader.gradebook.who_is_meant import People
 from grader.result import SubmissionResult, shown
 from grader.text import counted, parse_number, quoted, some
 
@@ -30,7 +31,7 @@ class Filled:
     told: list[str]
 
 
-def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Filled:
+def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order, people: People) -> Filled:
     """Fill marks into a platform's file. Only cells of one column change.
 
     Args:
@@ -38,15 +39,18 @@ def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Fil
         sheet: the file.
         marks: the marks.
         order: the request.
+        people: the class.
 
     Raises:
         UsageError: marks and file have different scales, or no common student.
     """
     _require_scale(sheet, marks, order)
     work = _Filling(sheet, marks, order.scale, sheet.writes_comma())
-    owners = _by_key(platform, marks, order)
+    owners = {
+        key: people.owners(key, platform.platform) for each in sheet.people for key in each.keys
+    }
     for person in work.known_once(owners, order):
-        names = [*dict.fromkeys(name for key in person.keys for name in owners.get(key, ()))]
+        names = [*dict.fromkeys(name for key in person.keys for name in owners[key])]
         work.found.update(names)
         fitting = [n for n in names if platform.fits(person, marks.results[n])]
         if len(fitting) > 1:  # a student who changed to a group
@@ -68,19 +72,19 @@ def fill(platform: SheetFormat, sheet: Sheet, marks: Marks, order: Order) -> Fil
         most = written(marks.most, comma=work.comma)
         sheet.table.fill(sheet.worth, sheet.column, most)
     namesakes = "" if order.by_name else platform.namesakes
-    zeros = _lost_zeros(sheet, owners)
+    zeros = _lost_zeros(sheet, people)
     if not work.found:
         raise UsageError(" ".join([work.nobody_known(namesakes), *zeros]))
     told = [*work.sentences(namesakes), *zeros, *sheet.told, *marks.told]
     return Filled(sheet.table.encoded(), work.rows, told)
 
 
-def _lost_zeros(sheet: Sheet, owners: Mapping[str, Sequence[str]]) -> list[str]:
+def _lost_zeros(sheet: Sheet, people: People) -> list[str]:
     """Return a question about numbers without their leading zeros."""
     whole: dict[str, list[str]] = {}
-    for key in owners:
-        whole.setdefault(key.lstrip("0"), []).append(key)
-    keys = [key for person in sheet.people for key in person.keys if key not in owners]
+    for name in people.known_names():
+        whole.setdefault(name.lstrip("0"), []).append(name)
+    keys = [key for person in sheet.people for key in person.keys if not people.meant(key)]
     lost = [(whole[key][0], key) for key in keys if len(whole.get(key, ())) == 1]
     if not lost:
         return []
@@ -112,17 +116,6 @@ def _require_scale(sheet: Sheet, marks: Marks, order: Order) -> None:
         )
 
 
-def _by_key(platform: SheetFormat, marks: Marks, order: Order) -> dict[str, list[str]]:
-    """Return the names of submissions by key."""
-    owners: dict[str, list[str]] = {}
-    for name, result in marks.results.items():
-        identities = [result.identity, *order.also.get(name, ())]
-        for each in identities:
-            for key in platform.ids(replace(result, identity=each), order):
-                owners.setdefault(key, []).append(name)
-    return owners
-
-
 @dataclass
 class _Filling:
     """The state of an export, and its messages."""
@@ -151,10 +144,10 @@ class _Filling:
         twice = {key: found for key, found in people.items() if len(found) > 1}
         for key, found in twice.items():
             lines = " and ".join(str(person.row.line) for person in found)
-            who = found[0].name if order.by_name else key
+            who = found[0].name if order.by_name else found[0].id or key
             there = f"{self.sheet.table.name} has {quoted(who)} in lines {lines}"
             self.refused.append(f"{there}, so these were left as they were.")
-            self.found.update(owners.get(key, ()))
+            self.found.update(owners[key])
         return [p for p in self.sheet.people if not twice.keys() & set(p.keys)]
 
     def put(self, person: SheetPerson, mark: Mark) -> None:

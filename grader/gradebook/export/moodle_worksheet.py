@@ -7,7 +7,6 @@ Moodle compares `Last modified (grade)` to detect other changes, so that column 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from grader.errors import UsageError
 from grader.gradebook.export.sheet import (
@@ -15,7 +14,6 @@ from grader.gradebook.export.sheet import (
     Sheet,
     SheetFormat,
     SheetPerson,
-    identity_in,
 )
 from grader.gradebook.export.table import Row, Table
 from grader.gradebook.roster import squeezed
@@ -65,7 +63,8 @@ def _sheet(table: Table, order: Order) -> Sheet:
 def _person(table: Table, row: Row, id: str, order: Order) -> SheetPerson:
     name, most = _said(table, row, "Full name"), _said(table, row, "Maximum grade")
     is_locked = _said(table, row, "Grade can be changed").lower() == "no"
-    keys = [squeezed(name)] if order.by_name else [id, _said(table, row, "Email address").lower()]
+    ids = [f"moodle:{id}", f"{_NAMELESS} {id}", _said(table, row, "Email address").lower()]
+    keys = [name] if order.by_name else ids
     locked = _LOCKED if is_locked else ""
     worth = table.points(row, "Maximum grade", most)
     return SheetPerson(row, tuple(filter(None, keys)), name, id, worth, locked)
@@ -76,24 +75,17 @@ def _said(table: Table, row: Row, name: str) -> str:
     return "" if column is None else row.value(column)
 
 
-def _ids(result: SubmissionResult, order: Order) -> Iterable[str]:
-    if order.by_name:
-        return [name] if (name := squeezed(result.full_name)) else []
-    mails = [member.lower() for member in result.members if "@" in member]
-    last = [_NUMBER.search(m) for m in result.members if m.lower().startswith(_NAMELESS)]
-    return [*identity_in(result, "moodle"), *(match[0] for match in last if match), *mails]
-
-
 def _fits(person: SheetPerson, result: SubmissionResult) -> bool:
     """Return whether a row and a result belong together: a number can also be a group's.
 
     The e-mail address identifies a member. Otherwise the names must agree, unless the assignment
     hides them. The name of a group may precede a student's.
     """
-    if {member.lower() for member in result.members} & {*person.keys}:
+    members = {member.lower() for member in result.members if "@" in member}
+    if members & {key.lower() for key in person.keys}:
         return True
     name, known = squeezed(result.full_name), squeezed(person.name)
     return not name or name.startswith(_NAMELESS) or (bool(known) and name.endswith(known))
 
 
-PLATFORM = SheetFormat(_sheet, _ids, _fits, OF_ANOTHER_WEEK, OF_GROUPS)
+PLATFORM = SheetFormat(_sheet, "", _fits, OF_ANOTHER_WEEK, OF_GROUPS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,7 +33,6 @@ class Order:
         feedback: the archive for feedback; None for no archive.
         download: Canvas's download of submissions, for the names in the archive.
         also: by the name of a submission, other identities of the student.
-        names: by the name of a submission, the names that identify only this student.
     """
 
     platform: str
@@ -51,7 +50,6 @@ class Order:
     feedback: Path | None = None
     download: Path | None = None
     also: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,23 +109,17 @@ class SheetFormat:
 
     Attributes:
         sheet: reads a file.
-        ids: returns the keys of a result.
+        platform: the only platform whose submissions can have a row; empty for all.
         fits: checks whether a row and a result with a common key belong together.
         namesakes: the message for a student with another id, with `name`, `number` and `identity`.
         misfits: the message for rows that do not fit.
     """
 
     sheet: Callable[[Table, Order], Sheet]
-    ids: Callable[[SubmissionResult, Order], Iterable[str]]
+    platform: str = ""
     fits: Callable[[SheetPerson, SubmissionResult], bool] = lambda person, result: True
     namesakes: str = ""
     misfits: str = ""
-
-
-def identity_in(result: SubmissionResult, platform: str) -> list[str]:
-    """Return the id of a submission on a platform; none for another platform."""
-    kind, _, id = result.identity.partition(":")
-    return [id] if kind == platform and id else []
 
 
 def chosen_column(table: Table, order: Order, candidates: Sequence[int]) -> int:

@@ -306,6 +306,15 @@ def test_moodles_names_may_be_asked_for_where_numbers_are_those_of_another_week(
     assert filled_in(file)["Participant 6004"] == "4"
 
 
+def test_a_name_is_known_without_the_signs_that_no_file_name_has(
+    tmp_path: Path, saved: Save
+) -> None:
+    """Moodle leaves them out of the folders in its download."""
+    file = moodle_file(tmp_path, [Student(93, "Bo", "O'Neil"), Student(94, "Bo", "Neil")])
+    exported("moodle", file, saved(result("bo", full_name="Bo ONeil")), "--by-name")
+    assert filled_in(file) == {"Participant 93": "20", "Participant 94": ""}
+
+
 def test_names_that_differ_in_vowel_signs_alone_are_those_of_two(
     tmp_path: Path, saved: Save
 ) -> None:
