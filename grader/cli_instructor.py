@@ -377,9 +377,6 @@ def audit(
     write_fingerprints: Annotated[
         bool, typer.Option("--write-fingerprints", help="write fingerprints.json before the audit")
     ] = False,
-    equivalence: Annotated[
-        bool, typer.Option("--equivalence", help="also run all in the sandbox, and compare")
-    ] = False,
     record: Annotated[
         Path | None, typer.Option(help="write the outcome of every test to this file")
     ] = None,
@@ -400,7 +397,6 @@ def audit(
     with faults():
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
-        from grader.author.equivalence import equivalence_findings
         from grader.author.mistake import mistaken_file
         from grader.author.record import (
             differences,
@@ -429,15 +425,13 @@ def audit(
                 selected,
                 jobs or default_jobs(),
                 write_fingerprints=write_fingerprints,
-                all_tests=equivalence or any((out, record, against)),
+                all_tests=any((out, record, against)),
                 on_outcome=lambda outcome: progress.advance(task),
             )
         swept = sweep_findings(
             course, selected, jobs=jobs or default_jobs(), write=write_fingerprints
         )
         found.findings.extend(swept)
-        if equivalence:
-            found.findings.extend(equivalence_findings(course, found, jobs or default_jobs()))
         if out is not None:
             write_table(found, selected, out)
         graded = (

@@ -25,7 +25,6 @@ from grader.author.probe_sizes import related_sizes
 from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
-from grader.run.judging import has_checks
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,7 @@ def run_audit(
             on_outcome(outcome)
         for problem in problems:
             _run_rare_tests(course, _of(outcomes, problem), each, jobs)
-        gated = [problem for problem in problems if has_checks(problem)]
-        gates = [*each(partial(gate_findings, root=course.root), gated)]
+        gates = [*each(partial(gate_findings, root=course.root), problems)]
     found = [finding for findings_of_one in gates for finding in findings_of_one]
     for problem in problems:
         of_problem = _of(outcomes, problem)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
-from grader.boundary.proxy.caller import LoadedFile, RemoteProblem
 from grader.boundary.recorder import Recorder, SubmissionBudget
 from grader.boundary.sandbox.selftest import attack
 from grader.boundary.spawn import ForkedWorkers, Preloaded, SpawnedWorkers, Workers
@@ -111,27 +110,6 @@ class Boundary:
             self._call_seconds, usual if seconds is None else min(seconds, usual)
         )
 
-    def open(
-        self, source: bytes, forbidden: tuple[str, ...] = (), budget: SubmissionBudget | None = None
-    ) -> RemoteProblem:
-        """Load a student's file in a new worker.
-
-        Args:
-            source: what is in the file.
-            forbidden: the functions that it may not call, by the names of `code.forbidden.Guard`.
-            budget: the submission's time; when None, this file is a submission by itself.
-
-        Returns:
-            What acts like the module. Close it when it isn't needed any more.
-
-        Raises:
-            CannotLoad: the file can't be used; with a status and what the student reads.
-            BoundaryError: no worker could be started.
-        """
-        printed = self.printed if self._capture else None
-        about = source, tuple(forbidden), budget or self.budget(), printed
-        return self._with_workers(lambda workers: RemoteProblem(LoadedFile(workers, *about)))
-
     def record(
         self,
         preloaded: Preloaded | None,
@@ -155,7 +133,7 @@ class Boundary:
         """
 
         def start(workers: Workers) -> Recorder:
-            process = workers.spawn_recording(preloaded, forbidden, source)
+            process = workers.spawn(preloaded, forbidden, source)
             settings = {"forbidden": forbidden, "capture": self._capture}
             return Recorder(process, budget, settings, source, order)
 

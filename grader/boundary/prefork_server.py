@@ -30,7 +30,6 @@ from typing import Any, NoReturn
 import torch
 
 from grader.boundary.frames import send_frame
-from grader.boundary.protocol.wire import Memory
 from grader.boundary.sandbox.confine import confine, may_become, pick_uid
 from grader.boundary.sandbox.landlock import readable_paths
 from grader.boundary.sandbox.libc import (
@@ -39,7 +38,7 @@ from grader.boundary.sandbox.libc import (
     keep_access_times,
 )
 from grader.boundary.template import end, keep_only
-from grader.boundary.worker import recording, serving
+from grader.boundary.worker import recording
 from grader.boundary.worker.recording import prepare_torch
 from grader.boundary.worker.removal import functions, operators, remove
 from grader.boundary.worker.student_file import hide_own_modules
@@ -141,7 +140,7 @@ class PreforkServer:
         self._own_uid = own_uid
         self._workers: set[int] = set()
         self._servers: set[int] = set()
-        self._called: list[str] | None = None
+        self._called: list[str] = []
         self._run_tests: recording.RunOrder = recording.call_functions
 
     def run(self) -> NoReturn:
@@ -218,7 +217,6 @@ class PreforkServer:
             if request["load"]:
                 self._run_tests = recording.load_tests(*request["load"])
             if request["forbidden"]:
-                self._called = []
                 remove(request["forbidden"], self._called)
             del request
             _freeze()
@@ -226,7 +224,7 @@ class PreforkServer:
         finally:
             os._exit(1)
 
-    def _fork(self, channel: int, shared: int = 0) -> int:
+    def _fork(self, channel: int) -> int:
         parent = os.getpid()
         process = os.fork()
         if process:
@@ -234,14 +232,9 @@ class PreforkServer:
         # In the worker. It must never return into the loop above.
         try:
             hide_own_modules()
-            memory = Memory.attached(shared) if shared else None
             kept = socket.socket(fileno=keep_only(channel))
             self._confine(kept, parent)
-            if memory is None:
-                called = [] if self._called is None else self._called
-                recording.main(kept, called, self._run_tests)
-            else:
-                serving.main(kept, memory, self._called)
+            recording.main(kept, self._called, self._run_tests)
         finally:
             os._exit(1)
 

@@ -2,29 +2,23 @@
 
 Two ways: `ForkedWorkers` asks a prefork server for workers, which it forks and confines;
 `SpawnedWorkers` starts a fresh interpreter for each, which works everywhere and confines nothing.
-Each worker shares some memory with this side, which is made here.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
-import secrets
 import socket
 import subprocess
-import sys
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from grader.boundary.frames import Closed, ProtocolError, receive_frame, within
-from grader.boundary.protocol.wire import SIZE, Memory
 from grader.boundary.starting import (
     BOOT,
     RESPONSE_SECONDS,
@@ -51,11 +45,6 @@ if sys.platform == "linux":
 gc.enable()
 """
 _BOOT_WORKER = (
-    BOOT.format(module="worker.serving", main="serve_unconfined")
-    + _DIE_WITH_PARENT
-    + "main(channel, config.pop('shared'))\n"
-)
-_BOOT_RECORDING = (
     BOOT.format(module="worker.recording", main="main_alone")
     + _DIE_WITH_PARENT
     + "main(channel, globals().pop('config'))\n"
@@ -104,19 +93,14 @@ class WorkerProcess(ABC):
     Attributes:
         channel: a stream socket to it.
         pid: its id.
-        memory: what it shares with this process; None if it has preloaded code.
     """
 
     channel: socket.socket
     pid: int
-    memory: Any
 
     @abstractmethod
     def end(self, grace: float = 0.0) -> WorkerEnding:
-        """Kill it, unless it ended already, and give back the memory that it shared.
-
-        That is up to half a gigabyte of the machine's, and a traceback can hold this object for
-        long after the worker is gone.
+        """Kill it, unless it ended already.
 
         Args:
             grace: seconds that it has to end by itself; it closes its files a little before.
@@ -133,20 +117,7 @@ class Workers(ABC):
     processes: tuple[int, ...] = ()
 
     @abstractmethod
-    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
-        """Start a worker.
-
-        Args:
-            forbidden: the functions that are taken away from it, at the latest when it is told so
-                with the file that it loads.
-            sources: the files that it will get.
-
-        Raises:
-            BoundaryError: that wasn't possible.
-        """
-
-    @abstractmethod
-    def spawn_recording(
+    def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
         """Start a worker that carries out one order.
@@ -227,17 +198,7 @@ class ForkedWorkers(Workers):
             self.close()
             raise
 
-    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
-        """Ask for a new worker, with all loaded that these files may want."""
-        server = self._server(_WorkerKind(forbidden, any(map(may_want_compiler, sources))))
-        ours, theirs = socket.socketpair()
-        with theirs, shared_memory() as (memory, handle):
-            response = server.request({"do": "fork"}, [theirs.fileno(), int(handle)])
-        process = _ForkedWorker(server, response["worker"], ours, memory)
-        _wait_until_ready(process, RESPONSE_SECONDS)
-        return process
-
-    def spawn_recording(
+    def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
         """Ask for a new worker that carries out one order."""
@@ -245,7 +206,7 @@ class ForkedWorkers(Workers):
         ours, theirs = socket.socketpair()
         with theirs:
             response = server.request({"do": "fork"}, [theirs.fileno()])
-        process = _ForkedWorker(server, response["worker"], ours, None)
+        process = _ForkedWorker(server, response["worker"], ours)
         _wait_until_ready(process, RESPONSE_SECONDS)
         return process
 
@@ -281,18 +242,13 @@ class ForkedWorkers(Workers):
 
 
 class _ForkedWorker(WorkerProcess):
-    def __init__(
-        self, server: RequestChannel, pid: int, channel: socket.socket, memory: Memory | None
-    ) -> None:
+    def __init__(self, server: RequestChannel, pid: int, channel: socket.socket) -> None:
         self._server = server
         self.pid = pid
         self.channel = channel
-        self.memory = memory
 
     def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
-        if self.memory is not None:
-            self.memory.close()
         response = self._server.request({"do": "end", "worker": self.pid, "grace": grace})
         return WorkerEnding(response["code"], response["killed"], response["out_of_time"])
 
@@ -311,25 +267,14 @@ def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
 class SpawnedWorkers(Workers):
     """Workers that are fresh interpreters, apart from this process but not confined."""
 
-    def spawn(self, forbidden: tuple[str, ...] = (), *sources: bytes) -> WorkerProcess:
-        """Start an interpreter and wait until it has loaded torch."""
-        ours, theirs = socket.socketpair()
-        with shared_memory() as (memory, handle):
-            config = {"parent": os.getpid(), "shared": handle}
-            shared = [handle] if isinstance(handle, int) else []
-            started = boot(_BOOT_WORKER, theirs, config, descriptors=shared)
-        process = _FreshWorker(started, ours, memory)
-        _wait_until_ready(process, START_SECONDS)
-        return process
-
-    def spawn_recording(
+    def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
         """Start an interpreter, and wait until it has loaded torch and the tests."""
         ours, theirs = socket.socketpair()
         with preloaded.written() if preloaded else nullcontext() as load:
             config = {"parent": os.getpid(), "forbidden": forbidden, "load": load}
-            process = _FreshWorker(boot(_BOOT_RECORDING, theirs, config), ours, None)
+            process = _FreshWorker(boot(_BOOT_WORKER, theirs, config), ours)
             _wait_until_ready(process, START_SECONDS)
         return process
 
@@ -338,54 +283,17 @@ class SpawnedWorkers(Workers):
 
 
 class _FreshWorker(WorkerProcess):
-    def __init__(
-        self, process: subprocess.Popen[bytes], channel: socket.socket, memory: Memory | None
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
         self._process = process
         self.pid = process.pid
         self.channel = channel
-        self.memory = memory
 
     def end(self, grace: float = 0.0) -> WorkerEnding:
         self.channel.close()
-        if self.memory is not None:
-            self.memory.close()
         with suppress(subprocess.TimeoutExpired):
             return WorkerEnding(self._process.wait(grace))
         self._process.kill()
         return WorkerEnding(self._process.wait(), killed=True)
-
-
-if sys.platform != "win32":
-    import fcntl
-
-_SEALS = 0x1 | 0x2 | 0x4  # no other seals, no smaller size, no larger one
-
-
-@contextmanager
-def shared_memory() -> Iterator[tuple[Memory, int | str]]:
-    """Give memory to share with a worker, and by what that finds it while this context lasts.
-
-    The worker can't make it smaller: whoever reads behind its end would be killed.
-    """
-    if sys.platform == "win32":
-        name = f"grader-{secrets.token_hex(16)}"
-        yield Memory(mmap.mmap(-1, SIZE, tagname=name)), name
-        return
-    with _anonymous_file() as file:
-        file.truncate(SIZE)
-        if sys.platform == "linux":
-            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
-        yield Memory(mmap.mmap(file.fileno(), SIZE)), file.fileno()
-
-
-def _anonymous_file() -> IO[bytes]:
-    if sys.platform != "linux":
-        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (its context is the caller's)
-    else:
-        flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
-        file = os.fdopen(os.memfd_create("tensors", flags), "r+b")
-    return file
 
 
 _PARTS = (

@@ -63,7 +63,6 @@ def boot(
     channel: socket.socket,
     config: dict[str, Any],
     *,
-    descriptors: Sequence[int] = (),
     quiet: bool = True,
 ) -> subprocess.Popen[bytes]:
     """Start an interpreter with nothing but the given program, and hand it the channel.
@@ -72,7 +71,6 @@ def boot(
         program: `BOOT` for some function of a module, and what comes then.
         channel: is closed here.
         config: what the program reads, besides where the grader and the libraries are.
-        descriptors: what else to hand over; not on Windows.
         quiet: whether it prints nothing, and ignores warnings.
     """
     on_windows = sys.platform == "win32"
@@ -81,7 +79,7 @@ def boot(
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL if quiet else None,
         env=_environment(),
-        pass_fds=() if on_windows else (channel.fileno(), *descriptors),
+        pass_fds=() if on_windows else (channel.fileno(),),
         start_new_session=not on_windows,
     )
     config = config | {"root": str(ROOT), "wanted": library_folders()}

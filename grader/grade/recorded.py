@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
+from typing import NoReturn
 
 from grader.boundary.attempts import sentences_on
 from grader.boundary.boundary import Boundary
@@ -19,11 +20,11 @@ from grader.boundary.recorder import Recorder, SubmissionBudget
 from grader.boundary.spawn import Preloaded
 from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.probe import PROBE_SECONDS, Answers
-from grader.errors import CannotLoad, CourseError
+from grader.errors import CannotLoad, CourseError, InternalError
 from grader.intake.handed_in import StudentFile
 from grader.result import Status
 from grader.run.encoding import BadRecord
-from grader.run.judging import Expectation, Went, expect, has_checks, verdict
+from grader.run.judging import Expectation, Went, expect, verdict
 from grader.run.orders import LoadReport, files_of_half, order, write_files
 from grader.run.probing import files_of_probe, known_only, read_answers
 from grader.run.probing import order as probe_order
@@ -37,11 +38,26 @@ _LOAD_PROBE = "grader.run.probing:load"
 _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
+class _InWorkers:
+    """Stands in a session for files that are opened in workers only."""
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> NoReturn:
+        """Raise an error: nothing of a submission runs here."""
+        raise InternalError(f"{problem.id} was to be opened in the trusted process")
+
+    def forget(self, problem: Problem) -> None:
+        """Do nothing: nothing is kept."""
+
+
+IN_WORKERS = _InWorkers()
+"""Opens no file in the trusted process; the tests of a session with it run in workers."""
+
+
 class RecordedTests:
-    """The tests of problems that are written with `grader.run.checks`.
+    """The tests of some problems, which run in workers.
 
     Args:
-        tests: all tests; those of other problems are left alone.
+        tests: all tests of the problems.
         boundary: behind which students' code runs.
         quotes_hidden: whether results may have text that a worker with hidden tests wrote. It could
             tell of hidden inputs, so nobody but an instructor may read it.
@@ -63,19 +79,14 @@ class RecordedTests:
                 _LOAD, partial(write_files, files_of_half(problem, hidden=hidden))
             )
             for id, problem in problems.items()
-            if has_checks(problem)
             for hidden in (False, True)
         }
         self._probes = {
             id: Preloaded(_LOAD_PROBE, partial(write_files, files_of_probe(problem)))
             for id, problem in problems.items()
-            if (id, False) in self._halves and problem.probe_file.is_file()
+            if problem.probe_file.is_file()
         }
         self._expected: dict[tuple[CollectedTest, int], Expectation] = {}
-
-    def has(self, problem: Problem) -> bool:
-        """Return whether a problem's tests can run in workers."""
-        return (problem.id, False) in self._halves
 
     def run(
         self,

@@ -6,9 +6,7 @@ import socket
 from collections.abc import Collection
 
 from grader.boundary.boundary import Boundary
-from grader.boundary.proxy.caller import RemoteProblem
-from grader.course import Course, Problem
-from grader.errors import CannotLoad
+from grader.course import Course
 from grader.grade.outcome import assemble
 from grader.grade.provenance import (
     common_provenance,
@@ -16,19 +14,13 @@ from grader.grade.provenance import (
     provenance,
     words_sha256,
 )
-from grader.grade.recorded import RecordedTests
+from grader.grade.recorded import IN_WORKERS, RecordedTests
 from grader.grade.settings import Settings
-from grader.intake.handed_in import StudentFile, Submission
-from grader.result import Status, SubmissionResult
+from grader.intake.handed_in import Submission
+from grader.result import SubmissionResult
+from grader.run.mistakes_made import name_mistakes
 from grader.run.session import Session
 from grader.run.suite import Suite
-
-BY_RECORDS = True
-"""Whether tests that are written for it run in the process of the student's code."""
-
-# The boundary keeps the time of each call. This is for the trusted side, should it ever hang; for
-# it, waiting for a worker on a busy machine is sleep.
-TEST_SECONDS = 2400.0
 
 
 def boundary_for(
@@ -61,7 +53,6 @@ class Grader:
         settings: the seed is used here.
         boundary: behind which students' code runs.
         needed: ids of the problems that submissions will come for; None for all.
-        by_records: whether tests that are written for it run in the process of the student's code.
 
     Attributes:
         boundary: the same.
@@ -76,8 +67,6 @@ class Grader:
         settings: Settings,
         boundary: Boundary,
         needed: Collection[str] | None = None,
-        *,
-        by_records: bool = BY_RECORDS,
     ) -> None:
         self._settings = settings
         self.boundary = boundary
@@ -86,107 +75,32 @@ class Grader:
         self._common = common_provenance(course, settings)
         self._words = {problem.id: words_sha256(problem) for problem in self._problems}
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
-        self._suite = Suite(asked, course.root, timeout=TEST_SECONDS)
-        self._records = RecordedTests(self._suite.tests if by_records else (), boundary)
+        self._tests = RecordedTests(Suite(asked, course.root).tests, boundary)
 
     def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for.
 
         Args:
             submission: what to grade.
-            seconds: how long all calls of its code may take, if that is less than usual.
+            seconds: how long its code may take in all, if that is less than usual.
         """
-        files = Opened(submission, self.boundary, seconds)
-        session = Session(files, hidden=True, seed=self._settings.seed, watch=False)
+        session = Session(IN_WORKERS, hidden=True, seed=self._settings.seed)
         problems = [problem for problem in self._problems if problem.id in submission.files]
-        try:
-            for problem in filter(self._records.has, problems):
-                file = submission.files[problem.id]
-                recording = self._records.run(session, problem, file, files.budget)
-                files.note(problem, recording.tried)
-            self._suite.run(session, [each for each in problems if not self._records.has(each)])
-        finally:
-            files.close()
+        budget = self.boundary.budget(seconds)
+        tried = {}
+        for problem in problems:
+            file = submission.files[problem.id]
+            tried[problem.id] = self._tests.run(session, problem, file, budget).tried
+        name_mistakes(session)
         found = []
         for problem in problems:
             result = session.results.get(problem.id, problem.result())
             file = submission.files[problem.id]
             result.sha256 = file.sha256
             result.notes = [file.reason] if file.reason else []
-            result.notes += files.tried(problem)
+            notes = dict.fromkeys(tried[problem.id])
+            result.notes += [f"{problem.id[:2]}: {text}" for text in notes]
             result.provenance = provenance(file, self._common[problem.id])
             result.provenance["words"] = self._words[problem.id]
             found.append(result)
         return assemble(submission, self._settings, self._grader_sha256, found)
-
-
-class Opened:
-    """Opens each of a submission's files behind the boundary.
-
-    One problem's processes live at a time, one for each set of forbidden functions. A file that is
-    asked for again after another one is loaded again.
-
-    Args:
-        submission: whose files.
-        boundary: behind which they run.
-        seconds: how long all calls of its code may take, if that is less than usual.
-
-    Attributes:
-        budget: how long its code may take.
-    """
-
-    def __init__(
-        self, submission: Submission, boundary: Boundary, seconds: float | None = None
-    ) -> None:
-        self._files = submission.files
-        self._boundary = boundary
-        self.budget = boundary.budget(seconds)
-        self._tried: dict[str, list[str]] = {}
-        self._opened: dict[tuple[str, tuple[str, ...]], RemoteProblem | CannotLoad] = {}
-
-    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> RemoteProblem:
-        """Return what stands for the problem's module, for another test; may raise CannotLoad."""
-        self._end_all_but(problem.id)
-        if (problem.id, forbidden) not in self._opened:
-            file = self._files[problem.id]
-            self._opened[problem.id, forbidden] = self._open(file, forbidden)
-        opened = self._opened[problem.id, forbidden]
-        if isinstance(opened, CannotLoad):
-            raise opened.without_traceback()
-        opened.begin_test()
-        return opened
-
-    def forget(self, problem: Problem) -> None:
-        """Load the file in a new process next time; what could not be loaded isn't tried again."""
-        for key, opened in list(self._opened.items()):
-            if key[0] == problem.id and isinstance(opened, RemoteProblem):
-                opened.close()
-                del self._opened[key]
-
-    def tried(self, problem: Problem) -> list[str]:
-        """Return what the problem's file tried while it was loaded, in sentences."""
-        opened = [each for (id, _), each in self._opened.items() if id == problem.id]
-        tried = [text for each in opened if isinstance(each, RemoteProblem) for text in each.tried]
-        tried = [*self._tried.get(problem.id, []), *tried]
-        return [f"{problem.id[:2]}: {text}" for text in dict.fromkeys(tried)]
-
-    def note(self, problem: Problem, tried: list[str]) -> None:
-        """Note what a problem's file tried in another process while it was loaded."""
-        self._tried[problem.id] = tried
-
-    def close(self) -> None:
-        """End the processes that the files run in."""
-        self._end_all_but("")
-
-    def _end_all_but(self, id: str) -> None:
-        for (other, _), opened in self._opened.items():
-            if other != id and isinstance(opened, RemoteProblem):
-                opened.close()
-
-    def _open(self, file: StudentFile, forbidden: tuple[str, ...]) -> RemoteProblem | CannotLoad:
-        if file.source is None:
-            return CannotLoad(Status.ERROR if file.bad else Status.MISSING, file.reason)
-        try:
-            return self._boundary.open(file.source, forbidden, self.budget)
-        except CannotLoad as cannot_load:
-            return cannot_load

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from grader.code.forbidden import Guard
-from grader.course import SUBMISSION_FILE, Problem
+from grader.course import SUBMISSION_FILE
 from grader.diagnose.evidence import Shown, Source
 from grader.errors import InternalError, Mismatch
 from grader.result import Status
@@ -53,11 +53,6 @@ class Expectation:
 
     checks: tuple[Expected, ...]
     inputs: bytes
-
-
-def has_checks(problem: Problem) -> bool:
-    """Return whether a problem's tests are written with `grader.run.checks`."""
-    return "grader.run.checks" in problem.test_file.read_text(encoding="utf-8")
 
 
 def expect(test: CollectedTest, session: Session) -> Expectation:

@@ -70,9 +70,7 @@ def run_test(
     seeds = seeds_for(test, session.seed)
     exception, seconds = _call(test, session, guard, seeds, timeout)
     try:
-        if exception is not None:
-            session.on_exception(test.id, exception)
-        verdict = judge(exception, guard, remote=not session.watch)
+        verdict = judge(exception, guard)
         verdict = only_inspected(verdict) if test.inspection_only else verdict
         keep(test, session, verdict, seconds, printed())
         return Outcome(session.results[test.problem.id].tests[-1], exception)

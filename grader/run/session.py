@@ -58,10 +58,8 @@ class Session:
         seed: what the inputs that tests draw are made from.
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
-        on_exception: called with a test's id and what it raised.
         reverse: whether the tests run in reverse order.
-        watch: whether to look out for forbidden calls here; not where the student's code runs in
-            another process, which does so itself.
+        watch: whether to look for forbidden calls.
         diagnose: whether to name mistakes once the tests have run.
         debugger: whether the student may use a debugger, which ends the run when it is left.
 
@@ -86,7 +84,6 @@ class Session:
         seed: int = 0,
         on_start: Callable[[str, str], None] = lambda problem, test: None,
         on_result: Callable[[str, TestResult], None] = lambda problem, result: None,
-        on_exception: Callable[[str, BaseException], None] = lambda test, exception: None,
         reverse: bool = False,
         watch: bool = True,
         diagnose: bool = True,
@@ -97,7 +94,6 @@ class Session:
         self.seed = seed
         self.on_start = on_start
         self.on_result = on_result
-        self.on_exception = on_exception
         self.reverse = reverse
         self.watch = watch
         self.names_mistakes = diagnose

@@ -44,21 +44,17 @@ class Verdict:
     shown: Shown | None = None
 
 
-def judge(exception: BaseException | None, guard: Guard, *, remote: bool = False) -> Verdict:
+def judge(exception: BaseException | None, guard: Guard) -> Verdict:
     """Return the verdict on a test that ended with this exception, or with none.
 
     Args:
         exception: what the test raised.
         guard: what watched it; a forbidden call counts even if the student's code caught it.
-        remote: whether the student's code runs in another process.
     """
     if guard.called:
         return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
     if exception is None:
         return Verdict(Status.PASSED)
-    if remote and out_of_memory(exception) and not hasattr(exception, "operands"):
-        # It isn't the student's code that ran out of memory, but who looked at what it returned.
-        return Verdict(Status.BAD_OUTPUT, _TOO_LARGE)
     return _from_exception(exception, exception.__traceback__)
 
 
@@ -125,7 +121,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
     """Return the forms of the tensors in the student's line, and the error hint."""
-    forms = getattr(exception, "operands", None) or _operands(tb)
+    forms = _operands(tb)
     told = ", ".join(f"{name} is {form}" for name, form in forms.items())
     sentence = error_hint(text_of(exception), forms)
     return (f"\n  {told}" if told else "") + (f"\n{sentence}" if sentence else "")

@@ -111,7 +111,7 @@ def _attack(workers: Workers, secret: Path) -> list[str]:
     targets["list_a_folder"] = str(secret.parent)
     order = json.dumps([*targets.items()]).encode()
     settings = {"forbidden": (), "capture": False}
-    process = workers.spawn_recording(None, (), source)
+    process = workers.spawn(None, (), source)
     recorder = Recorder(process, SubmissionBudget(_SECONDS, _SECONDS), settings, source, order)
     try:
         return [name.replace("_", " ") for name in targets if json.loads(recorder.receive()[0])]
