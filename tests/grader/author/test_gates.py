@@ -10,7 +10,6 @@ import torch
 
 from grader.author.gates import _damaged, gate_findings
 from grader.course import Course, own_course
-from grader.run.judging import has_checks
 
 TESTS = '''"""Tests."""
 
@@ -49,7 +48,6 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
 
     def findings(body: str) -> list[str]:
         problem.test_file.write_text(TESTS.format(body=body), encoding="utf-8")
-        assert has_checks(problem)
         return gate_findings(problem, course.root)
 
     return findings
@@ -90,10 +88,7 @@ def test_a_damaged_value_is_another_one(value: object) -> None:
     assert str(damaged) != str(value)
 
 
-CONVERTED = [problem for problem in own_course().problems() if has_checks(problem)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("problem", CONVERTED, ids=lambda problem: problem.id)
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_the_tests_of_the_course(problem) -> None:
     assert gate_findings(problem, own_course().root) == []

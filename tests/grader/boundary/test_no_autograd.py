@@ -142,7 +142,7 @@ def grade(
     (problem.folder.parent / "shared/oracles/__init__.py").write_text(ORACLE, "utf-8")
     course.solution(problem).write_text(ORACLE, "utf-8")
     course = Course(course.root)
-    grader = Grader(course, Settings(), sandbox, by_records=True)
+    grader = Grader(course, Settings(), sandbox)
 
     def graded(source: str) -> ProblemResult:
         file = StudentFile(source.encode())

@@ -262,7 +262,7 @@ def grade(boundary: Boundary) -> Grade:
         (problem,) = Course(course.root).select([number])
         if number not in graders:
             settings = Settings()
-            graders[number] = Grader(course, settings, boundary, [problem.id], by_records=True)
+            graders[number] = Grader(course, settings, boundary, [problem.id])
         submission = Submission("ada", {problem.id: StudentFile(source.encode())})
         return graders[number].grade(submission).problems[0]
 

@@ -63,7 +63,7 @@ def recorded_course(
 @pytest.fixture(scope="module")
 def grade(recorded_course: Course, boundary: Boundary) -> Grade:
     """Grade a file of the small course."""
-    grader = Grader(recorded_course, Settings(), boundary, by_records=True)
+    grader = Grader(recorded_course, Settings(), boundary)
 
     def graded(source: str) -> ProblemResult:
         file = StudentFile(textwrap.dedent(source).encode())
@@ -333,7 +333,7 @@ OF_HIDDEN = ("double is right for other numbers", "test_hidden")
 def grade_slowly(recorded_course: Course, origin: TemplateProcess) -> Iterator[Grade]:
     """Grade a file that takes its time."""
     with lent_boundary(origin, call_seconds=60, memory_mb=512) as boundary:
-        grader = Grader(recorded_course, Settings(), boundary, by_records=True)
+        grader = Grader(recorded_course, Settings(), boundary)
 
         def graded(source: str) -> ProblemResult:
             submission = Submission("ada", {"01-doubling": StudentFile(source.encode())})
@@ -448,7 +448,7 @@ def test_each_reference_passes_in_workers(
     """Nothing is missing there that a test needs, and nothing that is removed."""
     (problem,) = course.select([number])
     with lent_boundary(origin, call_seconds=60) as boundary:
-        grader = Grader(course, Settings(), boundary, [problem.id], by_records=True)
+        grader = Grader(course, Settings(), boundary, [problem.id])
         file = StudentFile(course.solution(problem).read_bytes())
         (result,) = grader.grade(Submission("reference", {problem.id: file})).problems
     assert [test for test in result.tests if test.status is not PASSED] == []
