@@ -25,7 +25,6 @@ from grader.grade.settings import Settings
 from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
-from grader.run.judging import has_checks
 from grader.run.local_files import LocalFiles
 from grader.run.orders import files_of_half
 from grader.run.probing import known_only
@@ -437,11 +436,8 @@ def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:
         assert (b"test_hidden" in files[names[-1]]) == hidden
 
 
-CONVERTED = [problem.id[:2] for problem in own_course().problems() if has_checks(problem)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("number", CONVERTED)
+@pytest.mark.parametrize("number", [problem.id[:2] for problem in own_course().problems()])
 def test_each_reference_passes_in_workers(
     origin: TemplateProcess, course: Course, number: str
 ) -> None:
@@ -455,7 +451,7 @@ def test_each_reference_passes_in_workers(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", CONVERTED)
+@pytest.mark.parametrize("number", [problem.id[:2] for problem in own_course().problems()])
 def test_files_answer_the_probe_in_workers_as_at_home(
     origin: TemplateProcess, course: Course, course_suite: Suite, number: str, tmp_path: Path
 ) -> None:
