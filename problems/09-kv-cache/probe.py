@@ -68,7 +68,8 @@ def about_bytes(problem):
     return Part(
         main={
             "ones": lambda: count(1, 1, 1, 1, 1),
-            "all different": lambda: count(2, 36, 5, 7, 4),
+            "all different": lambda: count(2, 36, 5, 7, 3),
+            "unrelated": lambda: count(3, 20, 11, 7, 4),
             "defaults": lambda: count(2, 36, 3),
             "default size": lambda: count(2, 36, 3, 5),
         },

@@ -187,6 +187,17 @@ DIVIDED_BY_0 = (
 )
 
 
+GATHERED = (
+    "    return logits.masked_fill(dropped, -math.inf)",
+    "    return largest_first.masked_fill(before >= p, -math.inf).gather(-1, order)",
+)
+BEYOND_THE_END = (
+    "        return logits\n    largest_first",
+    """        return logits.gather(-1, torch.full_like(logits, logits.shape[-1]).long())
+    largest_first""",
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "edit", "sentence"),
@@ -203,6 +214,13 @@ DIVIDED_BY_0 = (
             ("return total / count", "return math.exp(total / count)"),
             "It is exp of what it should be.",
         ),
+        (
+            "10",
+            ("return total / count", "return total / count / math.log(2)"),
+            "It is 1/ln 2 = 1.443 times what it should be.",
+        ),
+        ("08", GATHERED, "All numbers are right, but at other places."),
+        ("08", BEYOND_THE_END, "p is 1.0"),
     ],
 )
 def test_what_the_numbers_say_is_told(
