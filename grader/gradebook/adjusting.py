@@ -118,10 +118,10 @@ class ClassBook:
         if any(test.status is Status.INTERNAL for test in problem.tests):
             return replace(problem, adjustments=[])
         lines = [line for line in self._of(self._corrections, result) if line.concerns(problem)]
-        followed = follow(problem, [line for line in lines if line.tests(problem)], self.wrong)
+        lines = [line for line in lines if line.tests(problem)]
+        changes, is_final = follow(problem, lines, self.wrong)
         by_hand = (line for line in self._of(self._by_hand, result) if line.concerns(problem))
-        changes = [*followed.adjustments]
-        if not followed.final:
+        if not is_final:
             points = max(0.0, total([problem.earned, *(a.points for a in changes)]))
             late = self._policy.deduction(problem, points, self._extensions(result))
             changes += [late] if late else []

@@ -97,21 +97,10 @@ def _mark(text: str) -> float | None:
 # Following
 
 
-@dataclass(frozen=True)
-class Followed:
-    """The effect of corrections on one problem of one submission.
-
-    Attributes:
-        adjustments: the changes.
-        final: whether a line sets the mark of the whole problem; then nothing else changes it.
-    """
-
-    adjustments: Sequence[Adjustment] = ()
-    final: bool = False
-
-
-def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str, None]) -> Followed:
-    """Return the effect of corrections on a problem.
+def follow(
+    problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str, None]
+) -> tuple[list[Adjustment], bool]:
+    """Return the adjustments of a problem, and whether they set its final mark.
 
     A line for one student takes precedence over a line for the whole class. Two different lines of
     one kind for the same tests contradict each other and have no effect.
@@ -144,7 +133,7 @@ def follow(problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str,
             continue
         changes.append(line.change(earned, most))
         final = final or not line.test
-    return Followed([a for a in changes if a.points or a.max], final)
+    return [a for a in changes if a.points or a.max], final
 
 
 def _agreeing(

@@ -23,10 +23,6 @@ _LONGEST = 40
 """So many characters of a cell that is no number are shown."""
 
 
-class WrongNumber(ValueError):  # noqa: N818  (a sentence for the instructor)
-    """A cell does not contain a valid number."""
-
-
 @dataclass(frozen=True)
 class BookLine:
     """One line of a file about marks.
@@ -130,13 +126,13 @@ def read_points(name: str, text: str, also: str = "") -> float:
         also: another valid content of the cell.
 
     Raises:
-        WrongNumber: the cell contains no valid number.
+        ValueError: the cell contains no valid number.
     """
     found = parse_points(text)
     if found is None:
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         more = f", or {also!r}" if also else ""
-        raise WrongNumber(
+        raise ValueError(
             f"{name!r} is {quoted(short)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
             f"{more}"
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from grader.errors import UsageError
 from grader.files import csv_rows, decoded_csv, separator_in
-from grader.gradebook.lines import WrongNumber, read_points
+from grader.gradebook.lines import read_points
 from grader.text import quoted
 
 
@@ -88,7 +88,7 @@ class Table:
         """
         try:
             return read_points(what, cell) if cell else None
-        except WrongNumber as error:
+        except ValueError as error:
             raise UsageError(f"{self.name}, line {row.line}: {error}.") from None
 
     def fill(self, row: Row, column: int, text: str) -> None:
