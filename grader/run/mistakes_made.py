@@ -132,7 +132,13 @@ def _changes(each: Evidence, shown: Shown, sides: Collection[str]) -> bool:
 
 
 def _is_about(each: Evidence, test: TestResult) -> bool:
-    """Tell whether a test names a function or class of a mistake, or the mistake has none."""
+    """Tell whether a test names a function or class of a mistake, or the mistake has none.
+
+    A mistake of the catalogue that no visible test catches explains no visible failure.
+    """
+    is_known = each.source is Source.CATALOGUE and each.certainty is Certainty.ALL
+    if is_known and not each.tests and not test.hidden:
+        return False
     words = re.findall(r"\w+", f"{test.title} {test.message}")
     return not each.owners or not each.owners.isdisjoint(words)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from grader.course import own_course
+from grader.course import Course, own_course
+from grader.diagnose.answers import answer_of
 from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
+from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.probe import Answers
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
 from grader.run.mistakes_made import FITS
@@ -148,6 +152,41 @@ def test_a_question_is_about_the_failure_above_it(
     read = reading(result, [])
     assert question in read.nudge
     assert failure in trouble(result, reading=read, width=1000)
+
+
+TWO_SIDES = """
+import torch
+
+from grader.diagnose.probe import Part
+
+
+def probe(problem):
+    whole = torch.tensor([3])
+    return {
+        "double": Part(main={"three": lambda: problem.double(torch.tensor([3.0]))}),
+        "double: whole": Part({}, {"dtype": lambda: problem.double(whole).is_floating_point()}),
+    }
+"""
+TRIPLED_AS_FLOATS = "def double(x): return 3 * x if x.is_floating_point() else 2.0 * x"
+
+
+@pytest.mark.parametrize(("caught_by", "names"), [("", []), ("test_doubles[1]", ["as_floats"])])
+def test_what_no_visible_test_catches_explains_no_visible_failure(
+    caught_by: str, names: list[str], small_course: Course, run: Callable[..., ProblemResult]
+) -> None:
+    (problem,) = small_course.problems()
+    problem.probe_file.write_text(TWO_SIDES, encoding="utf-8")
+    right, yes, six = (answer_of(value) for value in (False, True, torch.tensor([6.0])))
+    reference = {
+        "double": Answers({"three": six}, {}),
+        "double: whole": Answers({}, {"dtype": right}),
+    }
+    fault = Fault("as_floats", {"double: whole": Answers({}, {"dtype": yes})}, "", caught_by)
+    texts = {"as_floats": Text("whole numbers become floats", "Which dtype is 2.0 * x?")}
+    Fingerprints(reference, (fault,), texts).save(problem.fingerprints)
+    result = run(TRIPLED_AS_FLOATS, hidden=False)
+    assert result.mistakes == [["as_floats"]]
+    assert [*result.tests[0].diagnosis] == names
 
 
 @pytest.mark.slow
