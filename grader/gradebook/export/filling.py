@@ -142,12 +142,14 @@ class _Filling:
             for key in dict.fromkeys(person.keys):
                 people.setdefault(key, []).append(person)
         twice = {key: found for key, found in people.items() if len(found) > 1}
+        told: dict[str, None] = {}  # people may share several keys
         for key, found in twice.items():
             lines = " and ".join(str(person.row.line) for person in found)
-            who = found[0].name if order.by_name else found[0].id or key
+            who = found[0].name if order.by_name else found[0].id or found[0].keys[0]
             there = f"{self.sheet.table.name} has {quoted(who)} in lines {lines}"
-            self.refused.append(f"{there}, so these were left as they were.")
+            told[f"{there}, so these were left as they were."] = None
             self.found.update(owners[key])
+        self.refused += told
         return [p for p in self.sheet.people if not twice.keys() & set(p.keys)]
 
     def put(self, person: SheetPerson, mark: Mark) -> None:

@@ -283,6 +283,21 @@ def test_ids_that_are_there_twice_are_named(tmp_path: Path, saved: Save) -> None
     assert "grades.csv has '1001' in lines 4 and 5, so these were left as they were." in told
 
 
+@pytest.mark.parametrize("platform", ["moodle", "gradescope"])
+def test_rows_that_are_there_twice_are_named_once(
+    platform: str, tmp_path: Path, saved: Save
+) -> None:
+    file = moodle_file(tmp_path, [CLASS[0], CLASS[0], CLASS[1]])
+    options = []
+    if platform == "gradescope":
+        file = tmp_path / "roster.csv"
+        file.write_text("Email\nu1001@x\nu1001@x\n1002\n")
+        options = ["--new-column", "Mark"]
+    reports = saved(*(handed_in(s, 20, platform) for s in CLASS[:2]))
+    told = exported(platform, file, reports, *options)
+    assert len([text for text in told if "so these were left as they were." in text]) == 1
+
+
 def test_a_number_of_moodle_with_another_name_is_not_trusted(
     tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
