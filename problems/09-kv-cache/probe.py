@@ -347,6 +347,13 @@ def about_model(problem):
         *_, (_, past) = in_chunks(model(problem), text(2, 5), (2, 3))
         return torch.stack([torch.stack(tuple(each)) for each in past])
 
+    def in_turns():
+        """The logits of a text that goes on after another one has begun."""
+        module = model(problem)
+        _, past = module(text(2, 3))
+        module(text(1, 2, start=5))
+        return edges.first(module(text(2, 2), past))
+
     def draws():
         """Whether anything is drawn in training."""
         module = model(problem, dropout=0.5).train()
@@ -368,6 +375,7 @@ def about_model(problem):
             "in chunks": lambda: logits(4, 1, 3, batch=3),
             "three layers": lambda: logits(2, 2, n_layer=3, n_embd=6, n_head=3),
             "present of chunks": present,
+            "in turns": in_turns,
             "learns from the past": learns_from_past,
             "draws in training": draws,
         },
