@@ -186,15 +186,15 @@ def _part(factor: float) -> str:
 def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
     """Return the tests, the failed one that says most and its other cases first.
 
-    That is one with a name; of these an exception with the forms of tensors, or an answer that is
-    known to the last number, as by a factor. What a test has seen of a module's parts stays first.
+    That is one with a name; of these the first exception with the forms of tensors, or the first
+    answer whose numbers show something, such as a factor. What a test has seen of a module's parts
+    stays first.
     """
 
     def order(test: TestResult) -> tuple[bool, bool]:
-        evidence = shown[test.id].evidence if test.id in shown else ()
+        is_seen = test.id in shown and bool(shown[test.id].evidence)
         is_exception = test.status is Status.ERROR and "\n  " in test.message
-        is_certain = any(each.certainty is Certainty.ALL for each in evidence)
-        says_much = is_exception or is_certain or _FACTOR in test.message
+        says_much = is_exception or is_seen or _FACTOR in test.message
         return not test.diagnosis, not says_much
 
     failed = [test for test in tests if test.status in DIAGNOSED and test.is_judged]

@@ -70,7 +70,7 @@ def test_a_save_is_answered(save: Callable[[str, str], str]) -> None:
     answer = save(WRONG, "in progress")
     assert "01-doubling: 0 of 2 points" in answer
     assert "double returns twice its argument" in answer
-    assert "got      [3.0000]" in answer
+    assert "got      [3.0000, 3.0000]" in answer
     assert "done" in save(RIGHT, "Well done!")
 
 
@@ -113,7 +113,7 @@ def test_files_named_like_modules_are_not_taken_for_these(
 @pytest.mark.slow
 def test_what_is_printed_is_shown(save: Callable[[str, str], str]) -> None:
     answer = save("def double(x):\n    print('x is', x)\n    return 3 * x\n", "in progress")
-    assert "Your code printed:\n        x is tensor([1.])" in answer
+    assert "Your code printed:\n        x is tensor([1., 1.])" in answer
     save(RIGHT, "Well done!")
 
 
@@ -165,7 +165,7 @@ def test_what_runs_first_shows_at_once_and_once_more_in_its_place(
         runs_found = runs[1].get(timeout=SECONDS)
         ids = [test.id for test in runs_found.result.tests]
         assert len(ids) == len({*ids})
-    assert ids == ["test_doubles[1]", "test_doubles[2]"]
+    assert {*ids} == {"test_doubles[1]", "test_doubles[2]"}
     assert not runs_found.trouble
 
 
