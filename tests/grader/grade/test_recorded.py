@@ -388,9 +388,8 @@ def test_what_a_hidden_worker_says_is_not_shown(grade: Grade) -> None:
 
 
 def test_a_replay_shows_what_the_code_printed_and_where_it_ended(
-    recorded_course: Course, origin: TemplateProcess, monkeypatch: pytest.MonkeyPatch
+    recorded_course: Course, origin: TemplateProcess
 ) -> None:
-    monkeypatch.setattr(replay_run, "BY_RECORDS", True)
     source = b"print('at first')\ndef double(x):\n    print('told', x)\n    return x.no_such_name\n"
     (problem,) = recorded_course.problems()
     submission = Submission("ada", {problem.id: StudentFile(source)})
@@ -409,9 +408,8 @@ def test_a_replay_shows_what_the_code_printed_and_where_it_ended(
 
 
 def test_a_replay_shows_what_the_code_and_the_reference_gave(
-    recorded_course: Course, origin: TemplateProcess, monkeypatch: pytest.MonkeyPatch
+    recorded_course: Course, origin: TemplateProcess
 ) -> None:
-    monkeypatch.setattr(replay_run, "BY_RECORDS", True)
     (problem,) = recorded_course.problems()
     server = lent_prefork_server(origin)
     submission = Submission("ada", {problem.id: StudentFile(b"def double(x): return 3 * x")})
