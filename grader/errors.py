@@ -78,7 +78,7 @@ class UsageError(CourseError):
 class InternalError(Exception):
     """The grader itself can't do its work. Never a student's error.
 
-    Raised by the boundary when student code can't be run, and by grading when the course's own
+    Raised by the sandbox when student code can't be run, and by grading when the course's own
     solutions don't pass its tests here or the machines that grade are lost. In a test it is a
     verdict, the status `internal`; anywhere else it ends the run and no mark is given.
     """

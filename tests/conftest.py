@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course, own_course
 from grader.result import ProblemResult
+from grader.sandbox.starting import TemplateProcess
 from tests.lent import lent_template
 from tests.warm import WarmPython
 

@@ -1,4 +1,4 @@
-"""Boundaries of tests, all from one interpreter that has loaded torch, as grading has them."""
+"""Sandboxes of tests, all from one interpreter that has loaded torch, as grading has them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
 from tests.processes import below, wait_until_gone
 
 HANG_SECONDS = 120
@@ -55,16 +55,16 @@ def lent_prefork_server(template: TemplateProcess) -> socket.socket:
 
 
 @contextmanager
-def lent_boundary(template: TemplateProcess, **options: object) -> Iterator[Boundary]:
+def lent_sandbox(template: TemplateProcess, **options: object) -> Iterator[Sandbox]:
     """Enter a sandbox whose prefork server is a fork of a template; no process of it is left.
 
     Args:
         template: the process to fork from.
-        options: of the boundary.
+        options: of the sandbox.
     """
     prefork_server = lent_prefork_server(template)
-    with Boundary(prefork_server=prefork_server, **options) as boundary:  # type: ignore[arg-type]
-        assert boundary._workers is not None
-        yield boundary
-        ends = [id for first in boundary._workers.processes for id in (first, *below(first))]
+    with Sandbox(prefork_server=prefork_server, **options) as sandbox:  # type: ignore[arg-type]
+        assert sandbox._workers is not None
+        yield sandbox
+        ends = [id for first in sandbox._workers.processes for id in (first, *below(first))]
     wait_until_gone(ends, HANG_SECONDS)

@@ -86,7 +86,7 @@ def _named(outcome: CandidateOutcome) -> set[str]:
 def graded_submissions(
     paths: Iterable[Path], course: Course, problems: Iterable[Problem], jobs: int
 ) -> list[SubmissionResult]:
-    """Grade what was handed in, behind the boundary: it is code that nobody has read.
+    """Grade what was handed in, in the sandbox: it is code that nobody has read.
 
     Args:
         paths: submissions, or folders of them.

@@ -26,16 +26,16 @@ from typing import Any
 import torch
 
 from grader.author.running import several
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import BoundaryError
 from grader.code import forbidden as watching
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
 from grader.files import sha256_of, write_whole
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import SandboxError
 
 _SWEPT = Path(__file__).with_name("swept.py")
 _WATCHING = Path(watching.__file__)
-_REMOVAL = Path(__file__).parents[1] / "boundary" / "worker" / "removal.py"
+_REMOVAL = Path(__file__).parents[1] / "sandbox" / "worker" / "removal.py"
 
 _SOURCE = _SWEPT.read_bytes()
 _GUARD = _WATCHING.read_text(encoding="utf-8")
@@ -111,13 +111,13 @@ def _left_open_of_a_share(
     sets: list[tuple[str, ...]], shares: int, number: int
 ) -> dict[tuple[str, ...], list[str]]:
     limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
-    with suppress(BoundaryError), Boundary(**limits) as boundary:  # type: ignore[arg-type]
-        return left_open(boundary, sets, share=slice(number, None, shares))
+    with suppress(SandboxError), Sandbox(**limits) as sandbox:  # type: ignore[arg-type]
+        return left_open(sandbox, sets, share=slice(number, None, shares))
     return {}
 
 
 def left_open(
-    boundary: Boundary,
+    sandbox: Sandbox,
     sets: Iterable[tuple[str, ...]],
     wanted: Callable[[str], bool] = every,
     share: slice = slice(None),
@@ -125,19 +125,19 @@ def left_open(
     """Return for each set of forbidden functions what answers all the same, in sentences.
 
     Args:
-        boundary: where torch is called.
+        sandbox: where torch is called.
         sets: of forbidden functions, as `grader.code.forbidden.Guard` names them.
         wanted: which names of torch to call.
         share: which of these.
     """
-    (every_name,) = _called(boundary, [("names",)])
+    (every_name,) = _called(sandbox, [("names",)])
     names = [name for name in every_name if wanted(name)][share]
-    free = answering(boundary, names)
+    free = answering(sandbox, names)
     found = {}
     for forbidden in sets:
         again = [name for name, ways in free.items() if _of(ways, forbidden)]
-        removed = answering(boundary, again, forbidden)
-        watched = answering(boundary, again, watched=forbidden)
+        removed = answering(sandbox, again, forbidden)
+        watched = answering(sandbox, again, watched=forbidden)
         found[forbidden] = [
             *_sentences(removed, forbidden, "where functions are taken away"),
             *_sentences(watched, forbidden, "under the watch of a student's own run"),
@@ -146,7 +146,7 @@ def left_open(
 
 
 def answering(
-    boundary: Boundary,
+    sandbox: Sandbox,
     names: Iterable[str],
     forbidden: tuple[str, ...] = (),
     watched: tuple[str, ...] = (),
@@ -154,7 +154,7 @@ def answering(
     """Return what answers as some function that the course forbids somewhere.
 
     Args:
-        boundary: where torch is called.
+        sandbox: where torch is called.
         names: what to call.
         forbidden: functions that are taken away.
         watched: functions that are watched as in a student's own run.
@@ -162,7 +162,7 @@ def answering(
     found, left = {}, [*names]
     while left:
         watch = ("watch", _GUARD, watched)
-        answers = _called(boundary, [watch, *(("look", name) for name in left)], forbidden)
+        answers = _called(sandbox, [watch, *(("look", name) for name in left)], forbidden)
         next(answers)
         with suppress(CannotLoad):  # one crashed or did not end
             while left:
@@ -174,11 +174,11 @@ def answering(
 
 
 def _called(
-    boundary: Boundary, calls: Iterable[tuple[Any, ...]], forbidden: tuple[str, ...] = ()
+    sandbox: Sandbox, calls: Iterable[tuple[Any, ...]], forbidden: tuple[str, ...] = ()
 ) -> Generator[Any]:
     """Yield what functions of `swept.py` return in a worker; each call has a name and arguments."""
-    order, budget = json.dumps([*calls]).encode(), boundary.budget()
-    recorder = boundary.record(None, order, _SOURCE, forbidden, budget)
+    order, budget = json.dumps([*calls]).encode(), sandbox.budget()
+    recorder = sandbox.record(None, order, _SOURCE, forbidden, budget)
     try:
         for _ in json.loads(order):
             yield json.loads(recorder.receive()[0])

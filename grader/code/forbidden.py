@@ -11,7 +11,7 @@ Three things watch everything that runs inside `with Guard(names):`
 So a mention in a comment, or an import that is never used, isn't a call, and an alias doesn't help.
 
 A hook can be taken away by the code that it watches, and it makes every call slower. A process that
-runs nothing but such code has the functions themselves taken away (`boundary/worker/removal.py`).
+runs nothing but such code has the functions themselves taken away (`sandbox/worker/removal.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Refuses what a student's file can't have where it is graded: other packages and input.
 
 It is graded by itself, perhaps on another machine, and nobody is there to type. What holds there
-holds at home, in the same words. This is a help, not a wall: `boundary/sandbox` confines code.
+holds at home, in the same words. This is a help, not a wall: `sandbox/sandbox` confines code.
 """
 
 from __future__ import annotations

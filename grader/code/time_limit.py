@@ -6,7 +6,7 @@ processor. What is charged is all time but that waiting. Processor time alone wo
 sleep for ever, and would charge torch's threads, which wait for each other in loops, one by one.
 
 Who holds code to a limit: at home `grader.code.interrupt`, which raises an exception in it; in
-grading `grader.boundary.recorder`, which ends the worker when a test takes too long.
+grading `grader.sandbox.recorder`, which ends the worker when a test takes too long.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Grades on the workers of a dask scheduler, on as many machines as it has.
 
-Each worker process has a boundary of its own and does with a submission what `pool` does with it
+Each worker process has a sandbox of its own and does with a submission what `pool` does with it
 here. Before its first one it proves itself: it holds the same course and grader as the machine that
 asks, and the reference solutions reach full marks there. A submission whose worker is lost goes to
 another one; if that happens again and again it is `internal`, as with any fault of the grader's.
@@ -206,7 +206,7 @@ def _grade(
 
 
 def _opened(order: _RunOfCluster) -> _Desk:
-    """Start a boundary and prove that this machine gives the marks that the other would give."""
+    """Start a sandbox and prove that this machine gives the marks that the other would give."""
     from grader.grade.job import answer, grader_for
 
     host = socket.gethostname()

@@ -118,7 +118,7 @@ def _layers() -> Iterator[Finding]:
     """Look for each layer of the sandbox by itself."""
     if sys.platform != "linux":
         return
-    from grader.boundary.sandbox import landlock, seccomp
+    from grader.sandbox import landlock, seccomp
 
     version = landlock.version()
     if version:
@@ -148,7 +148,7 @@ def _no_landlock() -> str:
 def _user() -> Finding:
     if os.geteuid() != 0:
         return Finding("Users", "workers stay the user that you are; that will do")
-    from grader.boundary.sandbox import confine
+    from grader.sandbox import confine
 
     found = find_spec("torch")
     readable = [os.__file__, *([found.origin] if found and found.origin else [])]
@@ -162,7 +162,7 @@ def _user() -> Finding:
 
 
 def _isolation() -> tuple[str, str]:
-    """Return the level that a boundary reaches, and why it isn't the sandbox."""
+    """Return the level that a sandbox reaches, and why it isn't the sandbox."""
     try:
         call_apart(f"{__name__}:try_sandbox", Isolation.SANDBOX)
         return "sandbox", ""
@@ -177,11 +177,11 @@ def try_sandbox(prefork_server: socket.socket | None) -> None:
         prefork_server: the connection to one that was started with this process, if any was.
 
     Raises:
-        BoundaryError: there is none, or it has a hole; the text says why.
+        SandboxError: there is none, or it has a hole; the text says why.
     """
-    from grader.boundary.boundary import Boundary  # here: the command does without torch
+    from grader.sandbox.sandbox import Sandbox  # here: the command does without torch
 
-    with Boundary(prefork_server=prefork_server):
+    with Sandbox(prefork_server=prefork_server):
         pass
 
 

@@ -1,6 +1,6 @@
 """What a process of the pool does: it grades one submission after the other.
 
-It holds the tests and never runs a student's code; that happens behind the boundary. It alone loads
+It holds the tests and never runs a student's code; that happens in the sandbox. It alone loads
 torch: the command that started it does without.
 """
 
@@ -19,7 +19,7 @@ import torch
 from grader.course import Course
 from grader.errors import CourseError, InternalError
 from grader.grade.settings import Settings
-from grader.grade.submission import Grader, boundary_for
+from grader.grade.submission import Grader, sandbox_for
 from grader.intake.handed_in import Submission
 from grader.result import SubmissionResult
 
@@ -98,7 +98,7 @@ def grader_for(
     prefork_server: socket.socket | None = None,
     needed: Collection[str] | None = None,
 ) -> Iterator[Grader]:
-    """Give what grades this course's submissions, behind a boundary of its own.
+    """Give what grades this course's submissions, behind a sandbox of its own.
 
     Args:
         course: whose tests to run.
@@ -108,16 +108,16 @@ def grader_for(
         needed: ids of the problems that submissions will come for; None for all.
 
     Raises:
-        InternalError: the boundary can't be had.
+        InternalError: the sandbox can't be had.
         CourseError: a test file itself can't be run.
     """
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
-    with boundary_for(settings, prefork_server) as boundary:
-        grader = Grader(course, settings, boundary, needed)
+    with sandbox_for(settings, prefork_server) as sandbox:
+        grader = Grader(course, settings, sandbox, needed)
         # What is here now stays: the collector of garbage need not look at it again and again.
         gc.freeze()
         if core is not None:
-            boundary.stay_on(core)  # starting was quicker with several
+            sandbox.stay_on(core)  # starting was quicker with several
         yield grader
 
 

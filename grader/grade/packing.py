@@ -11,7 +11,7 @@ FOR_AN_AUTOGRADER = (
     "code",
     "diagnose",
     "run",
-    "boundary",
+    "sandbox",
     "intake",
     "grade",
     "gradebook",
@@ -19,7 +19,7 @@ FOR_AN_AUTOGRADER = (
 )
 """What grades submissions and writes reports."""
 
-MARKS_REST_ON = ("code", "diagnose", "run", "boundary", "grade")
+MARKS_REST_ON = ("code", "diagnose", "run", "sandbox", "grade")
 """What a mark depends on. What reads submissions is not in it, as marks rest on what was read; nor
 are the reports, and what students and authors run."""
 

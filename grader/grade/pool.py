@@ -40,7 +40,7 @@ def grade_all(
 ) -> None:
     """Grade `submissions`, `jobs` at a time; results come as they are ready.
 
-    The reference solutions are graded beside the first submissions, behind the same boundary, and
+    The reference solutions are graded beside the first submissions, behind the same sandbox, and
     no result counts before they have full marks. What may not have been the code's own fault, as a
     test that took too long beside others, is graded once more at the end, alone, and that result
     counts.

@@ -17,9 +17,9 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from grader.boundary.starting import TemplateProcess, start_alone
 from grader.errors import CourseError, InternalError, SubmissionError, UsageError
 from grader.result import Isolation
+from grader.sandbox.starting import TemplateProcess, start_alone
 
 _GRACE_SECONDS = 5.0
 _OF_A_TERMINAL = [signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]

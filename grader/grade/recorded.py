@@ -12,12 +12,6 @@ from functools import partial
 from itertools import groupby
 from typing import NoReturn
 
-from grader.boundary.attempts import sentences_on
-from grader.boundary.boundary import Boundary
-from grader.boundary.failures import BAD_OUTPUT, WorkerFailure, while_imported
-from grader.boundary.frames import ProtocolError
-from grader.boundary.recorder import Recorder, SubmissionBudget
-from grader.boundary.spawn import Preloaded
 from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.probe import PROBE_SECONDS, Answers
 from grader.errors import CannotLoad, CourseError, InternalError
@@ -32,6 +26,12 @@ from grader.run.records import CollectedTest, ProblemTests
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
 from grader.run.session import Session
 from grader.run.verdict import Verdict, only_inspected
+from grader.sandbox.attempts import sentences_on
+from grader.sandbox.failures import BAD_OUTPUT, WorkerFailure, while_imported
+from grader.sandbox.frames import ProtocolError
+from grader.sandbox.recorder import Recorder, SubmissionBudget
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.spawn import Preloaded
 
 _LOAD = "grader.run.orders:load"
 _LOAD_PROBE = "grader.run.probing:load"
@@ -58,7 +58,7 @@ class RecordedTests:
 
     Args:
         tests: all tests of the problems.
-        boundary: behind which students' code runs.
+        sandbox: behind which students' code runs.
         quotes_hidden: whether results may have text that a worker with hidden tests wrote. It could
             tell of hidden inputs, so nobody but an instructor may read it.
     """
@@ -66,13 +66,13 @@ class RecordedTests:
     def __init__(
         self,
         tests: Iterable[CollectedTest],
-        boundary: Boundary,
+        sandbox: Sandbox,
         *,
         quotes_hidden: bool = False,
     ) -> None:
         self.quotes_hidden = quotes_hidden
         self._tests = [*tests]
-        self._boundary = boundary
+        self._sandbox = sandbox
         problems = {test.problem.id: test.problem for test in self._tests}
         self._halves = {
             (id, hidden): Preloaded(
@@ -146,14 +146,14 @@ class RecordedTests:
         steps = order([(test, self.expected(test, seed)) for test in tests], seed)
         first = tests[0]
         half = self._halves[first.problem.id, first.hidden]
-        return self._boundary.record(half, steps, source, first.forbidden, budget)
+        return self._sandbox.record(half, steps, source, first.forbidden, budget)
 
     def prober(
         self, problem: Problem, forbidden: tuple[str, ...], source: bytes, budget: SubmissionBudget
     ) -> Recorder:
         """Return the connection to a new worker that asks about what may not call functions."""
         probe, asked = self._probes[problem.id], probe_order(forbidden)
-        return self._boundary.record(probe, asked, source, forbidden, budget)
+        return self._sandbox.record(probe, asked, source, forbidden, budget)
 
 
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:

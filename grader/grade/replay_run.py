@@ -12,7 +12,7 @@ from grader.grade.recorded import IN_WORKERS, RecordedTests, Recording
 from grader.grade.records_shown import records_shown
 from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
-from grader.grade.submission import boundary_for
+from grader.grade.submission import sandbox_for
 from grader.intake.handed_in import StudentFile, Submission
 from grader.run.session import Session
 from grader.run.suite import Suite
@@ -38,19 +38,19 @@ def run_again(
 
     Raises:
         CourseError: there is no such test.
-        InternalError: the boundary can't be had.
+        InternalError: the sandbox can't be had.
     """
     torch.set_num_threads(1)
-    with boundary_for(settings, prefork_server, capture=True) as boundary:
+    with sandbox_for(settings, prefork_server, capture=True) as sandbox:
         session = Session(IN_WORKERS, hidden=True, seed=settings.seed)
-        tests = RecordedTests(Suite([problem], course.root).tests, boundary, quotes_hidden=True)
+        tests = RecordedTests(Suite([problem], course.root).tests, sandbox, quotes_hidden=True)
         file = submission.files[problem.id]
-        recording = tests.run(session, problem, file, boundary.budget(), test)
+        recording = tests.run(session, problem, file, sandbox.budget(), test)
         checks: dict[str, str] = {}
         if recording.messages:
             reference = StudentFile(course.solution(problem).read_bytes())
             again = Session(IN_WORKERS, hidden=True, seed=settings.seed)
-            right = tests.run(again, problem, reference, boundary.budget(), test)
+            right = tests.run(again, problem, reference, sandbox.budget(), test)
             checks = _checks(recording, right)
         printed = "".join(session.printed[problem.id].values())
         found = session.results[problem.id].tests

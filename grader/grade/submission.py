@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Collection
 
-from grader.boundary.boundary import Boundary
 from grader.course import Course
 from grader.grade.outcome import assemble
 from grader.grade.provenance import (
@@ -21,19 +20,20 @@ from grader.result import SubmissionResult
 from grader.run.mistakes_made import name_mistakes
 from grader.run.session import Session
 from grader.run.suite import Suite
+from grader.sandbox.sandbox import Sandbox
 
 
-def boundary_for(
+def sandbox_for(
     settings: Settings, prefork_server: socket.socket | None = None, *, capture: bool = False
-) -> Boundary:
-    """Return the boundary that students' code is graded behind, to be entered.
+) -> Sandbox:
+    """Return the sandbox that students' code is graded behind, to be entered.
 
     Args:
         settings: limits and level of isolation.
         prefork_server: the connection to one that was started with this process.
         capture: whether to keep what student code prints.
     """
-    return Boundary(
+    return Sandbox(
         settings.isolation,
         call_seconds=settings.call_seconds,
         memory_mb=settings.memory_mb,
@@ -43,7 +43,7 @@ def boundary_for(
 
 
 class Grader:
-    """Grades submissions, one after the other: all tests, both halves, behind the boundary.
+    """Grades submissions, one after the other: all tests, both halves, in the sandbox.
 
     The tests are collected once. What later happens to their files changes nothing; what a
     submission's marks rest on is told as it was when they were collected.
@@ -51,11 +51,11 @@ class Grader:
     Args:
         course: whose tests to run.
         settings: the seed is used here.
-        boundary: behind which students' code runs.
+        sandbox: behind which students' code runs.
         needed: ids of the problems that submissions will come for; None for all.
 
     Attributes:
-        boundary: the same.
+        sandbox: the same.
 
     Raises:
         CourseError: a test file itself can't be run.
@@ -65,17 +65,17 @@ class Grader:
         self,
         course: Course,
         settings: Settings,
-        boundary: Boundary,
+        sandbox: Sandbox,
         needed: Collection[str] | None = None,
     ) -> None:
         self._settings = settings
-        self.boundary = boundary
+        self.sandbox = sandbox
         self._problems = course.problems()
         self._grader_sha256 = grader_sha256(course)
         self._common = common_provenance(course, settings)
         self._words = {problem.id: words_sha256(problem) for problem in self._problems}
         asked = [problem for problem in self._problems if needed is None or problem.id in needed]
-        self._tests = RecordedTests(Suite(asked, course.root).tests, boundary)
+        self._tests = RecordedTests(Suite(asked, course.root).tests, sandbox)
 
     def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
         """Return the result of the problems that a submission has an entry for.
@@ -86,7 +86,7 @@ class Grader:
         """
         session = Session(IN_WORKERS, hidden=True, seed=self._settings.seed)
         problems = [problem for problem in self._problems if problem.id in submission.files]
-        budget = self.boundary.budget(seconds)
+        budget = self.sandbox.budget(seconds)
         tried = {}
         for problem in problems:
             file = submission.files[problem.id]

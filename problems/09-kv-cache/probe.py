@@ -450,7 +450,7 @@ def about_generate(problem):
     def each_once():
         """New tokens in the order of their numbers, each at the position of that number.
 
-        Where a prompt has one token there are two prompts, here and below: across the boundary a
+        Where a prompt has one token there are two prompts, here and below: across the sandbox a
         call fails that changes an argument of a single whole number.
         """
         module = model(problem, silent=True)

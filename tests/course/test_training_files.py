@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
 from grader.course import own_course
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
@@ -18,7 +16,9 @@ from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
-from tests.lent import lent_boundary
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.lent import lent_sandbox
 
 COURSE = own_course()
 (PROBLEM,) = COURSE.select(["10"])
@@ -92,15 +92,15 @@ def clip_gradients(parameters, max_norm):
 
 
 @pytest.fixture(scope="module")
-def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
-    with lent_boundary(origin, call_seconds=30, submission_seconds=300) as boundary:
-        yield boundary
+def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
+    with lent_sandbox(origin, call_seconds=30, submission_seconds=300) as sandbox:
+        yield sandbox
 
 
-def graded(boundary: Boundary, added: str) -> ProblemResult:
+def graded(sandbox: Sandbox, added: str) -> ProblemResult:
     """Grade the reference with more at its end."""
     source = f"{REFERENCE}\n{textwrap.dedent(added)}".encode()
-    grader = Grader(COURSE, Settings(), boundary, [PROBLEM.id])
+    grader = Grader(COURSE, Settings(), sandbox, [PROBLEM.id])
     return grader.grade(Submission("anna", {PROBLEM.id: StudentFile(source)})).problems[0]
 
 
@@ -124,9 +124,9 @@ def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
-    boundary: Boundary, course_suite: Suite, wrong: str
+    sandbox: Sandbox, course_suite: Suite, wrong: str
 ) -> None:
-    result = graded(boundary, wrong)
+    result = graded(sandbox, wrong)
     told = differentiating(course_suite, result)
     visible = {told[test.id] for test in result.tests if test.id in told and not test.hidden}
     assert visible == {"Your code calls PyTorch's autograd"}
@@ -143,8 +143,8 @@ def test_at_home_the_same_is_said(course_suite: Suite, tmp_path: Path, wrong: st
 
 
 @pytest.mark.slow
-def test_optimizers_and_norms_of_pytorch_get_no_points(boundary: Boundary) -> None:
-    result = graded(boundary, OPTIMIZER)
+def test_optimizers_and_norms_of_pytorch_get_no_points(sandbox: Sandbox) -> None:
+    result = graded(sandbox, OPTIMIZER)
     parts = (
         "clip",
         "adamw",

@@ -14,8 +14,8 @@ from torch import nn
 from torch.distributions import constraints, transform_to
 from torch.distributions.transforms import ComposeTransform, SoftmaxTransform
 
-from grader.boundary.worker.removal import remove
 from grader.code.forbidden import ForbiddenCall, Guard
+from grader.sandbox.worker.removal import remove
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp")
 ATTENTION = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
@@ -270,7 +270,7 @@ REMOVED = """
 import sys, threading, warnings
 import torch
 from grader.code.forbidden import ForbiddenCall
-from grader.boundary.worker.removal import remove
+from grader.sandbox.worker.removal import remove
 
 import torch._refs
 warnings.simplefilter("error")

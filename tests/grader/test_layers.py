@@ -16,13 +16,13 @@ UNDER = {
     "code": set[str](),
     "diagnose": {"code"},
     "run": {"code", "diagnose"},
-    "boundary": {"code"},
+    "sandbox": {"code"},
     "intake": set[str](),
     "gradebook": set[str](),
     "reports": set[str](),
-    "grade": {"code", "diagnose", "run", "boundary", "intake", "gradebook", "reports"},
+    "grade": {"code", "diagnose", "run", "sandbox", "intake", "gradebook", "reports"},
     "student": {"code", "diagnose", "run"},
-    "author": {"code", "diagnose", "run", "boundary", "intake", "reports", "grade"},
+    "author": {"code", "diagnose", "run", "sandbox", "intake", "reports", "grade"},
     "cli": {"run", "student"},
     "cli_instructor": {
         *("cli", "run", "intake", "gradebook", "reports", "grade", "author", "diagnose"),
@@ -34,7 +34,7 @@ and nothing imports `cli_instructor`."""
 DO_WITHOUT_COURSE = {"gradebook", "reports"}
 """What reads results alone, and knows of the course what stands in them."""
 
-WORKERS_SIDE = {"boundary/worker", "boundary/protocol", "boundary/frames"}
+WORKERS_SIDE = {"sandbox/worker", "sandbox/frames"}
 WORKERS_SIDE |= {f"code/{name}" for name in ("compiled", "cost", "forbidden", "says_stub")}
 WORKERS_SIDE |= {f"code/{name}" for name in ("kept_memory", "operands", "out_of_memory", "printed")}
 WORKERS_SIDE |= {f"code/{name}" for name in ("returned", "tensors", "graded_alone")}
@@ -144,7 +144,7 @@ def test_files_at_the_top_import_each_other_one_way() -> None:
 
 
 def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
-    waiting, seen = {"boundary/worker"}, set[str]()
+    waiting, seen = {"sandbox/worker"}, set[str]()
     while waiting:
         place = waiting.pop()
         seen.add(place)
@@ -155,8 +155,8 @@ def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
     assert not outside, f"a worker would load {', '.join(sorted(outside))}"
 
 
-def test_the_boundary_knows_nothing_of_pytest() -> None:
-    for module in (module for module in MODULES if room(module) == "boundary"):
+def test_the_sandbox_knows_nothing_of_pytest() -> None:
+    for module in (module for module in MODULES if room(module) == "sandbox"):
         first = {name.partition(".")[0] for name in names_imported(PACKAGE / module)}
         assert not first & {"pytest", "_pytest"}, module
 

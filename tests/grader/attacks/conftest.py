@@ -1,4 +1,4 @@
-"""What the attacks share: a boundary, what they aim at, and a look at what they left behind."""
+"""What the attacks share: a sandbox, what they aim at, and a look at what they left behind."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, SubmissionResult
-from tests.lent import lent_boundary
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.lent import lent_sandbox
 from tests.processes import below
 
 FILES = Path(__file__).parent / "files"
@@ -109,7 +109,7 @@ def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
 def target(
     tmp_path_factory: pytest.TempPathFactory, new_target: Callable[[Path], Target]
 ) -> Target:
-    """What the attacks behind the boundary aim at."""
+    """What the attacks in the sandbox aim at."""
     return new_target(tmp_path_factory.mktemp("attacked") / "target")
 
 
@@ -118,7 +118,7 @@ class Attacked:
 
     Args:
         course: a small one.
-        boundary: one for all attacks, as in a class.
+        sandbox: one for all attacks, as in a class.
         call_seconds: its limit.
         problem: the one that is attacked.
     """
@@ -126,15 +126,15 @@ class Attacked:
     def __init__(
         self,
         course: Course,
-        boundary: Boundary,
+        sandbox: Sandbox,
         call_seconds: float = CALL_SECONDS,
         problem: str = "01-doubling",
     ) -> None:
         self.course = course
         self.problem = problem
-        self.boundary = boundary
+        self.sandbox = sandbox
         settings = Settings(call_seconds=call_seconds)
-        self._grader = Grader(course, settings, boundary)
+        self._grader = Grader(course, settings, sandbox)
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
@@ -148,10 +148,10 @@ class Attacked:
         """Return the mode and the content of all files of the course."""
         return tree(self.course.root)
 
-    def another(self) -> tuple[Boundary, Attacked]:
-        """Return a boundary that isn't entered yet, and what grades behind it."""
-        boundary = Boundary(call_seconds=CALL_SECONDS, memory_mb=256)
-        return boundary, Attacked(self.course, boundary)
+    def another(self) -> tuple[Sandbox, Attacked]:
+        """Return a sandbox that isn't entered yet, and what grades behind it."""
+        sandbox = Sandbox(call_seconds=CALL_SECONDS, memory_mb=256)
+        return sandbox, Attacked(self.course, sandbox)
 
     @staticmethod
     def processes() -> set[int]:
@@ -172,14 +172,14 @@ def grade(
     new_course: Callable[[Path], Course],
     origin: TemplateProcess,
 ) -> Iterator[Attacked]:
-    """Grades source text behind one boundary."""
+    """Grades source text behind one sandbox."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
     os.environ["COURSE_CANARY"] = CANARY
     # Whatever escapes from its parent becomes this process's child, and is seen.
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    with lent_boundary(origin, call_seconds=CALL_SECONDS, memory_mb=256) as boundary:
-        attacked = Attacked(course, boundary)
+    with lent_sandbox(origin, call_seconds=CALL_SECONDS, memory_mb=256) as sandbox:
+        attacked = Attacked(course, sandbox)
         start_prefork_servers(attacked)
         yield attacked
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
@@ -190,8 +190,8 @@ def grade(
 def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
     """The same for what never ends."""
     limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
-    with lent_boundary(origin, **limits) as boundary:
-        attacked = Attacked(grade.course, boundary, HANGING_SECONDS)
+    with lent_sandbox(origin, **limits) as sandbox:
+        attacked = Attacked(grade.course, sandbox, HANGING_SECONDS)
         start_prefork_servers(attacked)
         yield attacked
 

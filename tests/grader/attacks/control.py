@@ -1,4 +1,4 @@
-"""Runs attacks without a boundary, each in a process and a folder of its own.
+"""Runs attacks without a sandbox, each in a process and a folder of its own.
 
 It is called with one folder that holds a folder for each attack: `problem.py`, and `kind.txt` with
 the way it is graded. Two ways are common elsewhere: pytest in the student's own process (`allclose`

@@ -22,14 +22,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.failures import WorkerFailure
-from grader.boundary.starting import BoundaryError
 from grader.diagnose.answers import attempt
 from grader.errors import Mismatch
 from grader.run.encoding import Decoder
+from grader.sandbox.failures import WorkerFailure
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import SandboxError
 from tests.grader.attacks.conftest import RIGHT
-from tests.grader.boundary.asking import Asked
+from tests.grader.sandbox.asking import Asked
 from tests.processes import lives, parent_of, wait_until_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -300,27 +300,27 @@ def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
 
 
 @pytest.mark.slow
-def test_a_broken_boundary_is_never_a_students_zero(grade):
+def test_a_broken_sandbox_is_never_a_students_zero(grade):
     """It starts again by itself, as often as need be; a file that was open then is not judged."""
     before = grade.processes()
-    boundary, grade_there = grade.another()
+    sandbox, grade_there = grade.another()
 
     def kill_the_prefork_server():
         (parent,) = {p for p in grade.processes() - before if parent_of(p) == os.getpid()}
         os.kill(parent, signal.SIGKILL)
         wait_for(lambda: grade.processes() == before)
 
-    with boundary:
+    with sandbox:
         kill_the_prefork_server()
         assert grade_there(RIGHT).points == 4
-        assert boundary.level == "sandbox"
-        with Asked(boundary, "", "any(iter(int, 1))") as asked:  # which never ends
+        assert sandbox.level == "sandbox"
+        with Asked(sandbox, "", "any(iter(int, 1))") as asked:  # which never ends
             kill_the_prefork_server()
-            with pytest.raises(BoundaryError):
+            with pytest.raises(SandboxError):
                 asked.next()
         assert grade_there(RIGHT).points == 4
-        assert boundary.level == "sandbox"
-        with Asked(boundary, "import sys", "problem.sys.orig_argv[1:3]") as asked:
+        assert sandbox.level == "sandbox"
+        with Asked(sandbox, "import sys", "problem.sys.orig_argv[1:3]") as asked:
             assert asked.next() == ["-I", "-W"]  # the interpreter: to read nothing from around it
     assert grade.processes() == before
 
@@ -374,14 +374,14 @@ def wait_for(condition):
 def recorders(monkeypatch):
     """Note the connection to each worker; there is none while another one lives."""
     found = []
-    record = Boundary.record
+    record = Sandbox.record
 
     def noted(*given):
         assert not [each for each in found if lives(each._process.pid)]
         found.append(record(*given))
         return found[-1]
 
-    monkeypatch.setattr(Boundary, "record", noted)
+    monkeypatch.setattr(Sandbox, "record", noted)
     return found
 
 
@@ -404,7 +404,7 @@ def test_calls_that_hang_are_given_up_after_two(impatient, target):
     assert ["Not run" in test.message for test in result.tests] == [False, False, True]
 
 
-# Controls: without a boundary the attacks work, otherwise the tests above would prove nothing.
+# Controls: without a sandbox the attacks work, otherwise the tests above would prove nothing.
 
 CONTROLS = {
     "01_exit_at_import": "allclose",
@@ -436,7 +436,7 @@ CONTROLS = {
 
 @pytest.fixture(scope="module")
 def controls(tmp_path_factory, new_target):
-    """How each attack ended that was run without a boundary, and what it aimed at."""
+    """How each attack ended that was run without a sandbox, and what it aimed at."""
     root = tmp_path_factory.mktemp("controls")
     targets = {name: new_target(root / "targets" / name) for name in CONTROLS}
     for name, kind in CONTROLS.items():
@@ -470,7 +470,7 @@ def controls(tmp_path_factory, new_target):
 @pytest.mark.parametrize(
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
-def test_without_a_boundary_it_counts_as_passed(controls, name):
+def test_without_a_sandbox_it_counts_as_passed(controls, name):
     """The common harness ends with success, or reads a result that says so."""
     found = controls[name]
     assert found["status"] == 0, found["printed"]
@@ -479,7 +479,7 @@ def test_without_a_boundary_it_counts_as_passed(controls, name):
 
 
 @pytest.mark.slow
-def test_without_a_boundary_it_does_harm(controls, listener: socket.socket):
+def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
     """Files are written, a process is killed, another one stays, a connection is made."""
     folders = {name: found["target"].folder for name, found in controls.items()}
     assert (folders["61_write_everywhere"] / "planted_by_a_submission.pth").exists()

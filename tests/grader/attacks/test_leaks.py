@@ -77,12 +77,12 @@ def file(body):
 def told(grade):
     """Return a function that says what an instructor reads of the hidden test, run again."""
     suite = Suite(grade.course.problems(), grade.course.root, timeout=100)
-    tests = RecordedTests(suite.tests, grade.boundary, quotes_hidden=True)
+    tests = RecordedTests(suite.tests, grade.sandbox, quotes_hidden=True)
 
     def run(body):
         session = Session(None, hidden=True, seed=Settings().seed, diagnose=False)
         (problem,) = grade.course.problems()
-        tests.run(session, problem, file(body), grade.boundary.budget())
+        tests.run(session, problem, file(body), grade.sandbox.budget())
         return hidden_test(session.results[problem.id]).message
 
     return run

@@ -188,7 +188,7 @@ def test_no_tests_are_no_full_marks(small_course, grade):
     test_file = small_course.problems()[0].test_file
     test_file.write_text('"""Nothing yet."""\n')
     with pytest.raises(CourseError):
-        Grader(small_course, Settings(), grade.boundary)
+        Grader(small_course, Settings(), grade.sandbox)
 
 
 def test_the_level_is_in_the_result(grade, hand_in):

@@ -29,8 +29,8 @@ def copy_for_others(folder):
     shutil.copytree(ROOT / "grader", folder / "grader", ignore=ignored)
     attacks = "tests/grader/attacks"
     shutil.copytree(ROOT / attacks, folder / attacks, ignore=ignored)
-    (folder / "tests/grader/boundary").mkdir()
-    shutil.copy(ROOT / "tests/grader/boundary/asking.py", folder / "tests/grader/boundary")
+    (folder / "tests/grader/sandbox").mkdir()
+    shutil.copy(ROOT / "tests/grader/sandbox/asking.py", folder / "tests/grader/sandbox")
     for path in (ROOT / "tests").glob("*.py"):
         if not path.name.startswith("test_"):  # what these share with others
             shutil.copy(path, folder / "tests")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course
+from grader.sandbox.starting import TemplateProcess
 from tests.grader.attacks.conftest import Attacked, Target, start_prefork_servers
-from tests.lent import lent_boundary
+from tests.lent import lent_sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -50,8 +50,8 @@ def permitted(
     manifest = course.root / "course.toml"
     said = manifest.read_text(encoding="utf-8")
     manifest.write_text(said.replace('forbidden = ["softmax"]', "forbidden = []"), "utf-8")
-    with lent_boundary(origin, call_seconds=10, memory_mb=256) as boundary:
-        attacked = Attacked(course, boundary, 10)
+    with lent_sandbox(origin, call_seconds=10, memory_mb=256) as sandbox:
+        attacked = Attacked(course, sandbox, 10)
         start_prefork_servers(attacked)
         yield attacked
 

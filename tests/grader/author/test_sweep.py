@@ -10,10 +10,10 @@ import pytest
 
 from grader.author import sweep
 from grader.author.sweep import answering, left_open, sweep_findings
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course
-from tests.lent import lent_boundary
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.lent import lent_sandbox
 
 SOFTMAX = ("softmax", "softmin", "log_softmax", "logsumexp", "scaled_dot_product_attention")
 NORMS = ("gelu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "rms_norm")
@@ -34,9 +34,9 @@ WAYS = {
 
 
 @pytest.fixture(scope="module")
-def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
-    with lent_boundary(origin, call_seconds=30, submission_seconds=900) as boundary:
-        yield boundary
+def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
+    with lent_sandbox(origin, call_seconds=30, submission_seconds=900) as sandbox:
+        yield sandbox
 
 
 KNOWN = {name for names in WAYS.values() for name in names}
@@ -47,23 +47,23 @@ def is_known(name: str) -> bool:
 
 
 @pytest.mark.slow
-def test_forbidden_functions_answer_nowhere(boundary: Boundary) -> None:
+def test_forbidden_functions_answer_nowhere(sandbox: Sandbox) -> None:
     """Of all that torch offers `author audit` asks it; all of these do where none is forbidden."""
     sets = [SOFTMAX, ATTENTION, NORMS]
-    assert left_open(boundary, sets, is_known) == dict.fromkeys(sets, [])
+    assert left_open(sandbox, sets, is_known) == dict.fromkeys(sets, [])
 
 
 @pytest.mark.slow
-def test_each_is_found_where_none_is_forbidden(boundary: Boundary) -> None:
-    found = answering(boundary, KNOWN)
+def test_each_is_found_where_none_is_forbidden(sandbox: Sandbox) -> None:
+    found = answering(sandbox, KNOWN)
     kinds = {name: {way.partition("=")[0] for way in ways} for name, ways in found.items()}
     assert [name for kind, names in WAYS.items() for name in names if kind not in kinds[name]] == []
 
 
 @pytest.mark.slow
-def test_what_gives_the_same_under_another_name_is_told(boundary: Boundary) -> None:
+def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> None:
     """Only LayerNorm is forbidden here, and with one group GroupNorm is the same."""
-    found = left_open(boundary, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
+    found = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
     told = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
     assert found["layer_norm",] == [
         told + "where functions are taken away",
@@ -72,9 +72,9 @@ def test_what_gives_the_same_under_another_name_is_told(boundary: Boundary) -> N
 
 
 @pytest.mark.slow
-def test_what_crashes_is_passed_over(boundary: Boundary) -> None:
+def test_what_crashes_is_passed_over(sandbox: Sandbox) -> None:
     """An abort, and a name that there isn't."""
-    found = answering(boundary, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
+    found = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
     assert [*found] == ["torch:softmax"]
 
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from grader.boundary.starting import BoundaryError
 from grader.cli_instructor import app
 from grader.grade import doctor
 from grader.grade.provenance import torch_version
+from grader.sandbox.starting import SandboxError
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def tried(function: str, isolation: str) -> None:
         assert isolation == "sandbox"
-        raise BoundaryError("this machine can't keep student code in a sandbox: no kernel.\nMore.")
+        raise SandboxError("this machine can't keep student code in a sandbox: no kernel.\nMore.")
 
     monkeypatch.setattr(doctor, "call_apart", tried)
 
@@ -48,8 +48,8 @@ def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) 
 def test_a_missing_layer_is_named_with_what_to_do(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.boundary.sandbox.landlock.version", lambda: 0)
-    monkeypatch.setattr("grader.boundary.sandbox.seccomp.usable", lambda: False)
+    monkeypatch.setattr("grader.sandbox.landlock.version", lambda: 0)
+    monkeypatch.setattr("grader.sandbox.seccomp.usable", lambda: False)
     found = {finding.name: finding for finding in doctor.examine().findings}
     assert found["Course"].found.startswith("part one with 5 problems")
     assert found["Landlock"].found == "none"

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course, own_course
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
-from tests.lent import lent_boundary
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.lent import lent_sandbox
 
 pytestmark = [
     pytest.mark.slow,
@@ -248,13 +248,13 @@ Grade = Callable[[str, str], ProblemResult]
 
 
 @pytest.fixture(scope="module")
-def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
-    with lent_boundary(origin, call_seconds=20) as boundary:
-        yield boundary
+def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
+    with lent_sandbox(origin, call_seconds=20) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="module")
-def grade(boundary: Boundary) -> Grade:
+def grade(sandbox: Sandbox) -> Grade:
     course = own_course()
     graders: dict[str, Grader] = {}
 
@@ -262,7 +262,7 @@ def grade(boundary: Boundary) -> Grade:
         (problem,) = Course(course.root).select([number])
         if number not in graders:
             settings = Settings()
-            graders[number] = Grader(course, settings, boundary, [problem.id])
+            graders[number] = Grader(course, settings, sandbox, [problem.id])
         submission = Submission("ada", {problem.id: StudentFile(source.encode())})
         return graders[number].grade(submission).problems[0]
 

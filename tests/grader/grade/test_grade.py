@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.errors import InternalError
 from grader.grade.job import grader_for
@@ -24,6 +23,7 @@ from grader.reports.class_table import remarks
 from grader.reports.gradebook_csv import write_gradebook
 from grader.reports.wording import NOT_CONFINED
 from grader.result import SubmissionResult
+from grader.sandbox.starting import TemplateProcess
 from tests.grader.intake.uploads import FILE, write
 from tests.lent import lent_template
 

@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
 from grader.course import Course
 from grader.grade.settings import Settings
 from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Isolation, ProblemResult, Status
-from tests.lent import lent_boundary
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.lent import lent_sandbox
 
 PASSED, FAILED, CRASH = Status.PASSED, Status.FAILED, Status.CRASH
 
 
 @pytest.fixture(scope="module")
-def unconfined() -> Iterator[Boundary]:
-    with Boundary(Isolation.PROCESS, call_seconds=60, capture=True) as boundary:
-        yield boundary
+def unconfined() -> Iterator[Sandbox]:
+    with Sandbox(Isolation.PROCESS, call_seconds=60, capture=True) as sandbox:
+        yield sandbox
 
 
-def grade(course: Course, boundary: Boundary, source: bytes) -> ProblemResult:
+def grade(course: Course, sandbox: Sandbox, source: bytes) -> ProblemResult:
     problem = course.problems()[0]
-    grader = Grader(course, Settings(), boundary, [problem.id])
+    grader = Grader(course, Settings(), sandbox, [problem.id])
     return grader.grade(Submission("ada", {problem.id: StudentFile(source)})).problems[0]
 
 
@@ -39,7 +39,7 @@ def recorded_course(tmp_path: Path, new_course: Callable[[Path], Course]) -> Cou
 
 @pytest.mark.slow
 def test_a_file_that_ends_its_process_costs_its_test_only(
-    recorded_course: Course, unconfined: Boundary
+    recorded_course: Course, unconfined: Sandbox
 ) -> None:
     source = b"import os\ndef double(x):\n    if len(x) == 2: os._exit(0)\n    return x + x\n"
     result = grade(recorded_course, unconfined, source)
@@ -47,7 +47,7 @@ def test_a_file_that_ends_its_process_costs_its_test_only(
 
 
 @pytest.mark.slow
-def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Boundary) -> None:
+def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Sandbox) -> None:
     source = b"import torch\ndef double(x): return x + x + 0 * torch.softmax(x, -1)\n"
     result = grade(recorded_course, unconfined, source)
     assert [test.status for test in result.tests] == [Status.FORBIDDEN] * 3
@@ -57,12 +57,12 @@ def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Bo
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 @pytest.mark.parametrize("right", [True, False])
 def test_each_test_ends_as_in_the_sandbox(
-    course: Course, origin: TemplateProcess, unconfined: Boundary, right: bool
+    course: Course, origin: TemplateProcess, unconfined: Sandbox, right: bool
 ) -> None:
     source = course.solution(course.problems()[0]).read_bytes()
     source = source if right else source.replace(b"x - x.amax(dim, keepdim=True)", b"x")
-    with lent_boundary(origin, call_seconds=60) as boundary:
-        confined = grade(course, boundary, source)
+    with lent_sandbox(origin, call_seconds=60) as sandbox:
+        confined = grade(course, sandbox, source)
     result = grade(course, unconfined, source)
     assert endings(result) == endings(confined)
     assert result.mistakes == confined.mistakes

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.boundary.boundary import Boundary
-from grader.boundary.starting import TemplateProcess
 from grader.code.quiet import quiet
 from grader.course import Course, own_course
 from grader.diagnose.answers import answer_of, same
@@ -30,7 +28,9 @@ from grader.run.orders import files_of_half
 from grader.run.probing import known_only
 from grader.run.session import Session
 from grader.run.suite import Suite
-from tests.lent import lent_boundary, lent_prefork_server
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.lent import lent_prefork_server, lent_sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -40,9 +40,9 @@ Grade = Callable[[str], ProblemResult]
 
 
 @pytest.fixture(scope="module")
-def boundary(origin: TemplateProcess) -> Iterator[Boundary]:
-    with lent_boundary(origin, call_seconds=1.5, memory_mb=256) as boundary:
-        yield boundary
+def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
+    with lent_sandbox(origin, call_seconds=1.5, memory_mb=256) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +60,9 @@ def recorded_course(
 
 
 @pytest.fixture(scope="module")
-def grade(recorded_course: Course, boundary: Boundary) -> Grade:
+def grade(recorded_course: Course, sandbox: Sandbox) -> Grade:
     """Grade a file of the small course."""
-    grader = Grader(recorded_course, Settings(), boundary)
+    grader = Grader(recorded_course, Settings(), sandbox)
 
     def graded(source: str) -> ProblemResult:
         file = StudentFile(textwrap.dedent(source).encode())
@@ -331,8 +331,8 @@ OF_HIDDEN = ("double is right for other numbers", "test_hidden")
 @pytest.fixture(scope="module")
 def grade_slowly(recorded_course: Course, origin: TemplateProcess) -> Iterator[Grade]:
     """Grade a file that takes its time."""
-    with lent_boundary(origin, call_seconds=60, memory_mb=512) as boundary:
-        grader = Grader(recorded_course, Settings(), boundary)
+    with lent_sandbox(origin, call_seconds=60, memory_mb=512) as sandbox:
+        grader = Grader(recorded_course, Settings(), sandbox)
 
         def graded(source: str) -> ProblemResult:
             submission = Submission("ada", {"01-doubling": StudentFile(source.encode())})
@@ -441,8 +441,8 @@ def test_each_reference_passes_in_workers(
 ) -> None:
     """Nothing is missing there that a test needs, and nothing that is removed."""
     (problem,) = course.select([number])
-    with lent_boundary(origin, call_seconds=60) as boundary:
-        grader = Grader(course, Settings(), boundary, [problem.id])
+    with lent_sandbox(origin, call_seconds=60) as sandbox:
+        grader = Grader(course, Settings(), sandbox, [problem.id])
         file = StudentFile(course.solution(problem).read_bytes())
         (result,) = grader.grade(Submission("reference", {problem.id: file})).problems
     assert [test for test in result.tests if test.status is not PASSED] == []
@@ -458,13 +458,13 @@ def test_files_answer_the_probe_in_workers_as_at_home(
     assert tests.probe is not None
     sources = [course.solution(problem).read_bytes()]
     sources += [each.source.encode() for each in mistakes_of(course, problem)[::40]]
-    with lent_boundary(origin, call_seconds=60) as boundary:
-        records = RecordedTests([t for t in course_suite.tests if t.problem == problem], boundary)
+    with lent_sandbox(origin, call_seconds=60) as sandbox:
+        records = RecordedTests([t for t in course_suite.tests if t.problem == problem], sandbox)
         for number, source in enumerate(sources):
             path = tmp_path / f"problem_{number}.py"
             path.write_bytes(source)
             files = LocalFiles(lambda _, path=path: path)
-            found = Recording(records, Session(files), source, boundary.budget()).ask(tests)
+            found = Recording(records, Session(files), source, sandbox.budget()).ask(tests)
             with quiet():
                 right = ask_where(tests.probe, problem.entry, partial(files, problem), watch=True)
             assert_same(found, known_only(right, tests.fingerprints.reference))

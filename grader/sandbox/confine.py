@@ -1,0 +1,129 @@
+"""Confines a process for good: what it may read, which system calls it may make, what it may use.
+
+For Linux only. The order of the steps in `confine` matters: each may take away what an earlier one
+needed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from collections.abc import Iterable
+
+from grader.sandbox import landlock, seccomp
+from grader.sandbox.libc import (
+    die_with,
+    drop_capabilities,
+    gain_no_privileges,
+    hide_from_debuggers,
+)
+
+
+def confine(
+    memory: int, cpu_seconds: int, uid: int | None, paths: Iterable[str], parent: int
+) -> None:
+    """Confine this process for the rest of its life.
+
+    Args:
+        memory: bytes of address space beyond what it has already.
+        cpu_seconds: seconds of CPU time.
+        uid: the user to become, when started as root; None to stay.
+        paths: files and folders that stay readable.
+        parent: the process that started this one; this one dies with it.
+
+    Raises:
+        OSError: a layer can't be put up. The process must then not run student code.
+    """
+    die_with(parent)
+    if uid is not None:
+        become(uid)
+        die_with(parent)  # a change of user clears it
+    limit_resources(memory, cpu_seconds, private_uid=uid is not None)
+    gain_no_privileges()
+    hide_from_debuggers()
+    landlock.restrict_files(paths)
+    os.environ.clear()
+    # Not in os.environ: for libraries that would start threads as soon as they are loaded.
+    os.putenv("OMP_NUM_THREADS", "1")
+    seccomp.restrict_calls()
+
+
+def missing() -> str:
+    """Return what this machine lacks for the sandbox, in words; empty when it lacks nothing."""
+    if not seccomp.usable():
+        return f"seccomp can't be used here ({platform.machine()})"
+    if landlock.version() == 0:
+        return "the kernel doesn't offer Landlock (Linux 5.13 or later, enabled at boot)"
+    return ""
+
+
+def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None:
+    """Limit memory, CPU time and files.
+
+    Args:
+        memory: bytes of address space beyond what the process has now. Never an absolute number:
+            torch alone maps more than half a gigabyte.
+        cpu_seconds: after these the process gets SIGXCPU, a second later SIGKILL.
+        private_uid: whether the user is this process's alone, so that its threads can be counted.
+
+    Raises:
+        OSError: a limit that this process was started with is lower.
+    """
+    limits = {
+        resource.RLIMIT_AS: (address_space() + memory,) * 2,
+        resource.RLIMIT_CPU: (cpu_seconds, cpu_seconds + 1),
+        resource.RLIMIT_NOFILE: (64, 64),
+        resource.RLIMIT_FSIZE: (0, 0),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_MEMLOCK: (0, 0),
+        resource.RLIMIT_MSGQUEUE: (0, 0),
+    }
+    if private_uid:
+        limits[resource.RLIMIT_NPROC] = (64, 64)
+    try:
+        for number, limit in limits.items():
+            resource.setrlimit(number, limit)
+    except ValueError:
+        raise OSError("a limit of this shell is too low (`ulimit -Ha` lists them)") from None
+
+
+def address_space() -> int:
+    """Return how many bytes of address space this process has."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+_FIRST_UID, _UIDS = 60500, 4000
+
+
+def pick_uid(process: int) -> int:
+    """Return a user id that nobody has, another one for each of the processes alive."""
+    return _FIRST_UID + process % _UIDS
+
+
+def become(uid: int) -> None:
+    """Become a user without any rights, for good."""
+    drop_capabilities()
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def may_become(uid: int, paths: Iterable[str]) -> bool:
+    """Return whether this process can become `uid` and would still be able to read `paths`.
+
+    An interpreter below a private home directory isn't readable for anybody else.
+    """
+    if os.geteuid() != 0:
+        return False
+    try:
+        os.setgroups([])
+        os.setegid(uid)
+        os.seteuid(uid)
+        return all(os.access(p, os.R_OK, effective_ids=True) for p in paths)
+    except OSError:
+        return False
+    finally:
+        os.seteuid(0)
+        os.setegid(0)

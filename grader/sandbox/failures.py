@@ -1,0 +1,52 @@
+"""How a worker failed, as the student reads it."""
+
+from __future__ import annotations
+
+import signal
+
+from grader.code.time_limit import NO_END, NO_END_OF_FILE
+from grader.course import SUBMISSION_FILE
+from grader.errors import CannotLoad
+from grader.result import Status
+from grader.sandbox.spawn import WorkerEnding
+
+BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
+
+KILLED = (
+    "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "
+    "where memory runs out. That is no fault of the code's."
+)
+
+
+class WorkerFailure(CannotLoad):
+    """The student's process didn't respond, ended, or responded with nonsense.
+
+    Args:
+        status: `timeout`, `crash`, `memory` or `bad_output`; `internal` where it was killed by
+            something else.
+        message: what the student reads.
+    """
+
+
+def while_imported(failure: WorkerFailure) -> str:
+    """Return what to say of a process that failed while it imported the student's file."""
+    ended = str(failure) == NO_END
+    return NO_END_OF_FILE if ended else f"{SUBMISSION_FILE} can't be imported. {failure}"
+
+
+def failure_of(ending: WorkerEnding) -> WorkerFailure:
+    """Return what to say of a worker that closed its connection."""
+    code = ending.code
+    if ending.killed:
+        return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
+    if ending.out_of_time:
+        return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
+    if code == -getattr(signal, "SIGKILL", 9):
+        return WorkerFailure(Status.INTERNAL, KILLED)
+    if code >= 0:
+        return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
+    names = {s.value: s.name for s in signal.Signals}
+    name = names.get(-code, "unknown")
+    # Where torch can't raise an exception for memory that it doesn't get, it ends the process.
+    hint = " Does it need very much memory?" if code == -signal.SIGABRT else ""
+    return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).{hint}")

@@ -1,0 +1,256 @@
+"""The prefork server: has torch loaded, and forks a worker whenever a request says so.
+
+It is started by exec with a clean environment, so that neither it nor a worker holds anything of
+the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
+student code.
+
+    trusted process                 this process                    workers
+    --- "fork" + a socket ------>   fork, confine, serve  ------->  respond on that socket
+    --- "end" ------------------>   kill, wait
+    <-- how it ended ------------
+
+A request to "prepare" makes it fork another prefork server, which takes the functions away that a
+problem forbids, or loads what few files need; once, and not in each worker.
+
+When a connection closes, for whatever reason, its server's workers are killed and the server ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import torch
+
+from grader.sandbox.confine import confine, may_become, pick_uid
+from grader.sandbox.frames import send_frame
+from grader.sandbox.landlock import readable_paths
+from grader.sandbox.libc import (
+    die_with,
+    hide_from_debuggers,
+    keep_access_times,
+)
+from grader.sandbox.template import end, keep_only
+from grader.sandbox.worker import recording
+from grader.sandbox.worker.recording import prepare_torch
+from grader.sandbox.worker.removal import functions, operators, remove
+from grader.sandbox.worker.student_file import hide_own_modules
+
+_MESSAGE, _SETTINGS = 4096, 1 << 17
+_ROUNDING = 0.1
+"""Seconds of CPU time by which the kernel's two ways of counting them may differ."""
+
+_LATE = (
+    "torch._decomp.decompositions_for_jvp",  # derivatives in forward mode
+    "torch.masked.maskedtensor._ops_refs",
+    "torch.nested._internal.ops",
+    "torch.nested._internal.sdpa",
+    "torch.utils.flop_counter",
+    "torch._inductor.compiler_bisector",  # the derivative as a function, in torch 2.6
+)
+"""What torch loads when it is first used, and which knows of forbidden functions."""
+
+
+def main(channel: socket.socket) -> None:
+    """Serve until the connection closes.
+
+    Args:
+        channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
+            `secret` paths and `wanted` paths.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")
+    keep_access_times()
+    prepare_torch()
+    operators()
+    functions()
+    server = _settled(channel)
+    hide_from_debuggers()
+    _freeze()
+    server.run()
+
+
+def _settled(channel: socket.socket) -> PreforkServer:
+    """Return a server with the settings that come first.
+
+    Every worker is a copy of this process, with what its frames hold; so they are read here.
+    """
+    message = channel.recv(_SETTINGS)
+    if not message:
+        os._exit(0)  # nobody wants it any more
+    config = json.loads(message)
+    paths = readable_paths(config["secret"], config["wanted"])
+    readable = [*config["wanted"], os.__file__, torch.__file__]
+    own_uid = may_become(pick_uid(os.getpid()), readable)
+    return PreforkServer(channel, config["memory"], config["cpu_seconds"], paths, own_uid)
+
+
+def load_compiler() -> None:
+    """Load the modules of torch's compiler, which takes nearly as long as to load torch.
+
+    Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
+    optimizers. A worker could not load them, as a forbidden function is in them. The same goes for
+    a few more modules, which take a tenth of a second.
+    """
+    torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
+    with suppress(Exception):  # as below
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads as much again for that
+    for name in _LATE:
+        # Not every version of torch has all of it, and some of it asks who the user is.
+        with suppress(Exception):
+            importlib.import_module(name)
+    operators.cache_clear()
+    functions.cache_clear()
+    operators()
+    functions()
+
+
+class PreforkServer:
+    """The channel, and the workers.
+
+    Args:
+        channel: brings requests.
+        memory: bytes that a worker may use.
+        cpu_seconds: seconds of CPU time that a worker may use.
+        paths: what workers may read.
+        own_uid: whether each worker gets a user id of its own.
+    """
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        memory: int,
+        cpu_seconds: int,
+        paths: tuple[str, ...],
+        own_uid: bool,
+    ) -> None:
+        self._channel = channel
+        self._memory = memory
+        self._cpu_seconds = cpu_seconds
+        self._paths = paths
+        self._own_uid = own_uid
+        self._workers: set[int] = set()
+        self._servers: set[int] = set()
+        self._called: list[str] = []
+        self._run_tests: recording.RunOrder = recording.call_functions
+
+    def run(self) -> NoReturn:
+        """Say that it is ready, and respond until the connection closes; then end this process."""
+        try:
+            self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
+            self.serve()
+        except ConnectionError:
+            pass  # the other side was killed
+        except Exception as error:
+            print(f"prefork server: {error!r}", file=sys.stderr)
+        self.end_workers()
+        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Respond until the connection closes."""
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
+            if not message:
+                return
+            request = json.loads(message)
+            try:
+                response = self._carry_out(request, descriptors)
+            finally:
+                for passed_on in descriptors:
+                    os.close(passed_on)
+            self._channel.send(json.dumps(response | {"id": request["id"]}).encode())
+
+    def end_workers(self) -> None:
+        """Kill all workers, and wait for the servers forked from here, whose connections closed."""
+        while self._workers:
+            end(self._workers.pop(), 0.0)
+        while self._servers:
+            os.waitpid(self._servers.pop(), 0)
+
+    def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        if request["do"] == "prepare":
+            self._servers.add(self._prepared(request, *descriptors))
+            return {}
+        if request["do"] == "fork":
+            process = self._fork(*descriptors)
+            self._workers.add(process)
+            return {"worker": process}
+        process = request["worker"]
+        if process not in self._workers:
+            return {"code": 0, "killed": True, "out_of_time": False}
+        self._workers.remove(process)
+        code, killed, seconds = end(process, request["grace"])
+        out_of_time = seconds > self._cpu_seconds - _ROUNDING
+        return {"code": code, "killed": killed, "out_of_time": out_of_time}
+
+    def _prepared(self, request: dict[str, Any], channel: int) -> int:
+        """Fork a server for the workers of problems that forbid some functions, or of some files.
+
+        Args:
+            request: the `forbidden` functions, whether to load the `compiler`, and what else to
+                `load`: a function and the folder to call it with.
+            channel: where the new server gets its requests.
+        """
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the new server. It must never return into the loop above.
+        try:
+            die_with(parent)
+            self._channel.close()
+            self._channel = socket.socket(fileno=channel)
+            self._workers.clear()
+            self._servers.clear()
+            if request["compiler"]:
+                load_compiler()
+            if request["load"]:
+                self._run_tests = recording.load_tests(*request["load"])
+            if request["forbidden"]:
+                remove(request["forbidden"], self._called)
+            del request
+            _freeze()
+            self.run()
+        finally:
+            os._exit(1)
+
+    def _fork(self, channel: int) -> int:
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            return process
+        # In the worker. It must never return into the loop above.
+        try:
+            hide_own_modules()
+            kept = socket.socket(fileno=keep_only(channel))
+            self._confine(kept, parent)
+            recording.main(kept, self._called, self._run_tests)
+        finally:
+            os._exit(1)
+
+    def _confine(self, channel: socket.socket, parent: int) -> None:
+        """Confine this process and say so, or say what went wrong; before it knows any code."""
+        try:
+            os.setsid()
+            uid = pick_uid(os.getpid()) if self._own_uid else None
+            confine(self._memory, self._cpu_seconds, uid, self._paths, parent)
+        except Exception as error:
+            send_frame(channel, repr(error).encode())
+            raise
+        send_frame(channel, b"")
+
+
+def _freeze() -> None:
+    """Keep the collector away from what is there, so that few pages of it change in a worker."""
+    gc.freeze()
+    gc.enable()

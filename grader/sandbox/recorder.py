@@ -1,0 +1,139 @@
+"""The connection to a worker that runs tests by itself and sends a message after each."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from grader.code.time_limit import NO_END, Limit, Stopwatch
+from grader.errors import TIME_USED_UP
+from grader.result import Status
+from grader.sandbox.failures import BAD_OUTPUT, WorkerFailure, failure_of
+from grader.sandbox.frames import Closed, ProtocolError, receive_frame, send_frame
+from grader.sandbox.spawn import WorkerProcess
+from grader.sandbox.starting import RESPONSE_SECONDS
+
+MAX_BYTES = 64 << 30
+"""How many bytes all messages about a submission may have: ten times what the course needs."""
+
+_MOST_BYTES = 40 << 20
+"""How many bytes a message may have."""
+
+_READ_AFTER = 0.1
+_GRACE_SECONDS = 2.0
+
+
+class SubmissionBudget:
+    """How long a submission's calls may take, and the reading of what comes back.
+
+    Time for which the worker only waited for a processor doesn't count; see `code.time_limit`.
+
+    Args:
+        call_seconds: seconds that one call may take.
+        seconds: seconds that all calls may take.
+    """
+
+    def __init__(self, call_seconds: float, seconds: float) -> None:
+        self.call_seconds = call_seconds
+        self.left = seconds
+        self._bytes = MAX_BYTES
+
+    def spend(self, seconds: float) -> None:
+        """Take note of time that was used."""
+        self.left = max(0.0, self.left - seconds)
+
+    def build(self, size: int) -> None:
+        """Take note of so many bytes that came.
+
+        Raises:
+            ProtocolError: they are too many.
+        """
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ProtocolError("too much came back")
+
+
+class Recorder:
+    """The connection to one worker, which has its order already.
+
+    Args:
+        process: the worker.
+        budget: how long each message may take, and all of them.
+        settings: the functions that are `forbidden`, and whether to `capture` what is printed.
+        source: the student's file.
+        order: which tests to run.
+
+    Raises:
+        WorkerFailure: the worker did not take the order.
+    """
+
+    def __init__(
+        self,
+        process: WorkerProcess,
+        budget: SubmissionBudget,
+        settings: dict[str, object],
+        source: bytes,
+        order: bytes,
+    ) -> None:
+        self._process = process
+        self._budget = budget
+        self._dead = False
+        process.channel.settimeout(RESPONSE_SECONDS)
+        try:
+            for frame in (json.dumps(settings).encode(), source, order):
+                send_frame(process.channel, frame)
+        except OSError:
+            raise self._failure() from None
+        self._stopwatch = Stopwatch(process.pid)
+        self._unread = 0.0  # seconds on the wall since the stopwatch was read
+
+    def receive(self, most: float | None = None) -> tuple[bytes, float]:
+        """Return the next message, and the seconds on the wall that it took.
+
+        Args:
+            most: how many seconds it may take; by default as long as one call.
+
+        Raises:
+            WorkerFailure: it took too long, the worker ended, or it sent too much.
+        """
+        seconds = min(self._budget.call_seconds if most is None else most, self._budget.left)
+        if seconds <= 0:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
+        limit, started = Limit(seconds, self._stopwatch, self._unread), time.monotonic()
+        try:
+            try:
+                message = receive_frame(self._process.channel, _MOST_BYTES, limit.left)
+                self._budget.build(len(message))
+            finally:
+                wall = time.monotonic() - started
+                self._charge(wall)  # while the worker is there to be measured
+        except TimeoutError:
+            self.close()
+            raise WorkerFailure(Status.TIMEOUT, NO_END) from None
+        except (Closed, ConnectionError):
+            raise self._failure() from None
+        except (ProtocolError, MemoryError):
+            self.close()
+            raise WorkerFailure(Status.BAD_OUTPUT, f"{BAD_OUTPUT}.") from None
+        except BaseException:
+            self.close()
+            raise
+        return message, wall
+
+    def close(self) -> None:
+        """End the worker, unless that was done before."""
+        if not self._dead:
+            self._dead = True
+            self._process.end()
+
+    def _failure(self) -> WorkerFailure:
+        self._dead = True
+        return failure_of(self._process.end(_GRACE_SECONDS))
+
+    def _charge(self, wall: float) -> None:
+        self._unread += wall
+        if self._unread >= _READ_AFTER:  # it takes longer to read it than some tests do
+            self._budget.spend(self._stopwatch.seconds(self._unread))
+            self._unread = 0.0
+            self._stopwatch.restart()

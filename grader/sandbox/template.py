@@ -1,0 +1,230 @@
+"""The template process: a clean interpreter that loads torch once and forks both sides.
+
+To load torch takes longer than most of what comes then, and both sides need it. So it is loaded
+before there are two sides, in a process that was started by exec with a clean environment and holds
+nothing of the tests, the solutions, the students or who grades them:
+
+    command                      this process                    its forks
+    --- "start" + a socket --->  fork, fork  ----------------->  a prefork server, if it is wanted
+                                                 ------------->  a trusted process, which gets what
+                                                                 it is to do by that socket
+    --- "look", "end" -------->  wait, kill
+
+A connection joins the two. What the trusted one receives later, and what it loads, the prefork
+server and its workers never had. A template process has one thread, keeps no secret and runs no
+student code. When the command's connection closes, for whatever reason, all that it forked is
+killed and it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import json
+import os
+import pkgutil
+import random
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+import grader.code.tensors  # noqa: F401  (torch, which both sides need)
+
+if sys.platform != "win32":
+    from grader.sandbox.libc import die_with
+
+_MESSAGE = 4096
+_GRACE_SECONDS = 5.0
+
+
+def main(channel: socket.socket, config: dict[str, Any]) -> NoReturn:
+    """Serve until the connection closes, or be one of the processes that are forked meanwhile.
+
+    Args:
+        channel: to the command.
+        config: the `parent` that started this process, and the `root` of the grader.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(config["parent"])
+    gc.freeze()  # so that few pages of what is there change in a process that is forked
+    try:
+        become = _Template(channel, config["root"]).serve()
+        del channel, config
+        become()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        os._exit(0)
+
+
+class _Template:
+    def __init__(self, channel: socket.socket, root: str) -> None:
+        self._channel = channel
+        self._root = root
+        self._forked: set[int] = set()
+
+    def serve(self) -> Callable[[], None]:
+        """Respond until the connection closes; return what this process, or its fork, does then.
+
+        It is returned so that nothing of this is left on the stack, where student code could look.
+        """
+        while True:
+            try:
+                message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
+            except ConnectionError:
+                message, descriptors = b"", []
+            if not message:
+                return self._end_all
+            request = json.loads(message)
+            if request["do"] == "start":
+                become = self._start(descriptors[0], request)
+                if become is not None:
+                    return become
+            else:
+                self._respond(request["id"], self._look_or_end(request))
+
+    def _start(self, connection: int, request: dict[str, Any]) -> Callable[[], None] | None:
+        """Fork both sides, or the trusted one alone; in each of them, return what it does."""
+        template = os.getpid()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server = os.fork() if request["beside"] else None
+        if server == 0:
+            die_with(template)
+            ours.close()
+            self._channel.close()
+            return _prefork_server(keep_only(theirs.detach(), silent=False), self._root)
+        theirs.close()
+        trusted = os.fork()
+        if not trusted:
+            die_with(template)
+            self._channel.close()
+            beside = None if server is None else ours
+            return functools.partial(_be_trusted, connection, beside)
+        ours.close()
+        os.close(connection)
+        self._forked |= {trusted} if server is None else {server, trusted}
+        self._respond(request["id"], {"process": trusted})
+        return None
+
+    def _look_or_end(self, request: dict[str, Any]) -> dict[str, Any]:
+        process = request["process"]
+        if process not in self._forked:
+            return {"code": 0}
+        if request["do"] == "look":
+            ended = ended_by_itself(process)
+            code = None if ended is None else ended[0]
+        else:
+            code, _, _ = end(process, request["grace"])
+        if code is not None:
+            self._forked.remove(process)
+        return {"code": code}
+
+    def _respond(self, request: int, response: dict[str, Any]) -> None:
+        with suppress(ConnectionError):  # the loop notices
+            self._channel.send(json.dumps(response | {"id": request}).encode())
+
+    def _end_all(self) -> None:
+        # The trusted ones end when their connections do, and with them their prefork servers.
+        for process in sorted(self._forked, reverse=True):
+            end(process, _GRACE_SECONDS)
+
+
+def _prefork_server(channel: int, root: str) -> Callable[[], None]:
+    """Load what a prefork server needs, and return what it does."""
+    os.setsid()
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, root)
+    from grader.sandbox.prefork_server import main as serve
+
+    sys.path.remove(root)
+    return functools.partial(serve, socket.socket(fileno=channel))
+
+
+def be_trusted_alone(channel: socket.socket, config: dict[str, Any]) -> None:
+    """Be a trusted process from the beginning, without a template and without a prefork server.
+
+    Args:
+        channel: to the command.
+        config: the `parent` that started this process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends this process in good order
+    if sys.platform == "linux":
+        die_with(config["parent"])
+    _be_trusted(channel.detach(), None)
+
+
+def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
+    """Become like the command that wants this process, and do what it says."""
+    link = Connection(connection)
+    setup = json.loads(link.recv_bytes())
+    os.environ.clear()
+    os.environ.update(setup["environment"])
+    sys.path[:] = setup["path"]
+    sys.argv[:] = setup["arguments"]
+    sys.dont_write_bytecode = setup["dont_write_bytecode"]
+    tempfile.tempdir = None  # it was looked up without this environment
+    random.seed()  # a worker could know what is drawn otherwise
+    target, arguments = link.recv()
+    found = pkgutil.resolve_name(target)
+    gc.enable()
+    found(link, prefork_server, *arguments)
+
+
+def keep_only(descriptor: int, *, silent: bool = True) -> int:
+    """Close all files of this process but one, which becomes number 3; give that number.
+
+    Args:
+        descriptor: the one.
+        silent: whether 0, 1 and 2 lead to nothing then; else 2 stays, where errors go.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2) if silent else (0, 1):
+        os.dup2(null, number)
+    if descriptor != 3:
+        os.dup2(descriptor, 3)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return 3
+
+
+def end(process: int, grace: float) -> tuple[int, bool, float]:
+    """End a process.
+
+    Args:
+        process: a child of this one, which was not waited for.
+        grace: seconds that it has to end by itself.
+
+    Returns:
+        Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
+    """
+    ended = ended_by_itself(process)
+    deadline = time.monotonic() + grace
+    while ended is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+        ended = ended_by_itself(process)
+    if ended is not None:
+        return ended[0], False, ended[1]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    code, seconds = ended_by_itself(process, options=0) or (0, 0.0)  # waits for it
+    return code, True, seconds
+
+
+def ended_by_itself(process: int, options: int = os.WNOHANG) -> tuple[int, float] | None:
+    """Return a process's exit code and seconds of CPU time; None if it is still alive."""
+    found, status, usage = os.wait4(process, options)
+    if not found:
+        return None
+    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime

@@ -1,0 +1,142 @@
+"""A worker that holds a problem's tests and runs them on a student's file by itself.
+
+A prefork server forks it, or it is a fresh interpreter (`main_alone`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import torch
+
+from grader.code.forbidden import without_compiler
+from grader.code.kept_memory import keep_memory
+from grader.code.printed import Printed
+from grader.sandbox.frames import receive_frame, send_frame
+from grader.sandbox.worker.removal import close_roads, functions, operators, refuse_later, remove
+from grader.sandbox.worker.student_file import MODULE, Attempts, hide_own_modules, run_source
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+_MOST_BYTES = 1 << 30
+_MOST_PRINTED = 20_000
+
+
+class LoadedSource(NamedTuple):
+    """A student's file that was run as a module.
+
+    Attributes:
+        module: the module.
+        error: what it raised, if anything.
+        attempts: what it tried meanwhile, each as kind and name.
+        called: where functions that were removed from this process note the first call.
+        printed: returns what was printed since the last time.
+    """
+
+    module: ModuleType
+    error: BaseException | None
+    attempts: list[tuple[str, str]]
+    called: list[str]
+    printed: Callable[[], str]
+
+
+RunOrder = Callable[[bytes, LoadedSource], Iterator[bytes]]
+"""Runs the tests of an order on a student's file, and yields a message for each."""
+
+
+def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None:
+    """Receive a student's file and an order of tests, and send a message after each test.
+
+    Args:
+        channel: to the trusted process.
+        called: where functions that were removed from this process note the first call.
+        run_tests: runs the tests; it was loaded before.
+    """
+    settings, source, order = (receive_frame(channel, _MOST_BYTES) for _ in range(3))
+    setting = json.loads(settings)
+    printed: Callable[[], str] = str
+    if setting["capture"]:
+        sys.stdout = sys.stderr = kept = Printed(_MOST_PRINTED)
+        printed = kept.take
+    refuse_later(setting["forbidden"], called)
+    module, error, attempts = ModuleType(MODULE), None, Attempts()
+    try:
+        run_source(source, module)
+    except BaseException as exception:
+        error = exception
+    called.clear()  # what was called while the file was loaded is no offence
+    loaded = LoadedSource(module, error, attempts.found(), called, printed)
+    for message in run_tests(order, loaded):
+        send_frame(channel, message)
+
+
+def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
+    """Be such a worker in a fresh interpreter, where there is no prefork server.
+
+    Args:
+        channel: to the trusted process.
+        config: the `forbidden` functions, and what to `load`: a function and the folder to call it
+            with, or nothing.
+    """
+    prepare_torch()
+    run_tests = load_tests(*config["load"]) if config["load"] else call_functions
+    called: list[str] = []
+    remove(config["forbidden"], called)
+    hide_own_modules()
+    send_frame(channel, b"")
+    main(channel, called, run_tests)
+
+
+def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
+    """Call functions of a file, which needs no tests for that, and yield what each returns as JSON.
+
+    Args:
+        order: as JSON, lists of a function's name and its arguments.
+        loaded: the file.
+    """
+    if loaded.error is not None:
+        raise loaded.error
+    for name, *arguments in json.loads(order):
+        yield json.dumps(getattr(loaded.module, name)(*arguments)).encode()
+
+
+def load_tests(function: str, folder: str) -> RunOrder:
+    """Return what a function of this package returns; only while it loads is the package found."""
+    sys.path.insert(0, _ROOT)
+    try:
+        found: RunOrder = pkgutil.resolve_name(function)(folder)
+    finally:
+        del sys.path[0]
+    operators.cache_clear()
+    functions.cache_clear()
+    return found
+
+
+def prepare_torch() -> None:
+    """Do what torch does once per process: a worker would do it again, or could not any more."""
+    keep_memory()
+    torch.set_num_threads(1)
+    # A worker can't make threads, and torch would wait for them.
+    torch.set_num_threads = torch._C.set_num_threads = _ignore
+    without_compiler()
+    _use_torch()
+    close_roads()
+
+
+def _ignore(nthreads: int) -> None:
+    pass
+
+
+def _use_torch() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5), torch.nn.GELU())
+    output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
+    output.sum().backward()
+    torch.randn(2, generator=torch.Generator().manual_seed(0))
+    torch.vmap(torch.dot, in_dims=(None, 0))(x[0].detach(), x.detach())  # it registers some

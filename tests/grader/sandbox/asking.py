@@ -1,0 +1,119 @@
+"""Asks a student's file in a worker: both sides' part of it, as a worker may hold all of this."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import torch
+
+if TYPE_CHECKING:
+    from grader.sandbox.recorder import SubmissionBudget
+    from grader.sandbox.sandbox import Sandbox
+
+
+# The worker's side
+
+
+def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
+    """Return what evaluates an order's expressions, in which `problem` is the student's module."""
+    return _evaluate_all
+
+
+def _evaluate_all(order: bytes, loaded: Any) -> Iterator[bytes]:
+    error = loaded.error and [type(loaded.error).__name__, str(loaded.error)]
+    yield json.dumps({"error": error, "attempts": loaded.attempts}).encode()
+    names = {"problem": loaded.module, "torch": torch}
+    for expression in json.loads(order):
+        loaded.called.clear()
+        answer = _evaluate(expression, names)
+        yield json.dumps(answer | {"called": loaded.called}, default=repr).encode()
+
+
+def _evaluate(expression: str, names: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"value": eval(expression, names)}
+    except Exception as error:
+        return {"raised": [type(error).__name__, str(error)]}
+
+
+# The side of the tests
+
+
+class Raised(NamedTuple):
+    """An exception in a worker: the name of its type, and its text."""
+
+    type: str
+    text: str
+
+
+class Asked:
+    """A worker that evaluates expressions one after the other. A context manager, which ends it.
+
+    Args:
+        sandbox: where the worker is.
+        source: the student's file.
+        expressions: what to evaluate.
+        forbidden: the functions that the file may not call.
+        budget: how long it may take.
+
+    Attributes:
+        recorder: the connection to the worker.
+        error: what the file raised while it was loaded.
+        attempts: what it tried meanwhile.
+        called: the forbidden functions that were called by the last expression.
+
+    Raises:
+        WorkerFailure: the worker failed while it loaded the file.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        source: str,
+        *expressions: str,
+        forbidden: tuple[str, ...] = (),
+        budget: SubmissionBudget | None = None,
+    ) -> None:
+        order, file = json.dumps(expressions).encode(), textwrap.dedent(source).encode()
+        self.recorder = sandbox.record(
+            _preloaded(), order, file, forbidden, budget or sandbox.budget()
+        )
+        loaded = self._receive()
+        self.error = loaded["error"] and Raised(*loaded["error"])
+        self.attempts = [(kind, name) for kind, name in loaded["attempts"]]
+        self.called: list[str] = []
+
+    def __enter__(self) -> Self:
+        """Do nothing: it has started."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End the worker."""
+        self.recorder.close()
+
+    def next(self) -> Any:
+        """Return the value of the next expression, or what it raised.
+
+        Raises:
+            WorkerFailure: the worker failed.
+        """
+        answer = self._receive()
+        self.called = answer["called"]
+        return Raised(*answer["raised"]) if "raised" in answer else answer["value"]
+
+    def _receive(self) -> Any:
+        return json.loads(self.recorder.receive()[0])
+
+
+def _preloaded() -> Any:
+    from grader.sandbox.spawn import Preloaded  # a worker has no need of it
+
+    return Preloaded(f"{__name__}:load", _write_nothing)
+
+
+def _write_nothing(folder: Path) -> None:
+    pass

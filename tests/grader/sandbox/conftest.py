@@ -1,0 +1,56 @@
+"""Sandboxes that the tests of this folder share, and a short way to ask student code."""
+
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from grader.course import Course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import TemplateProcess
+from tests.grader.sandbox.asking import Asked
+from tests.lent import lent_sandbox
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
+    with lent_sandbox(origin, call_seconds=30) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def ask(sandbox: Sandbox) -> Ask:
+    """Return a function that evaluates expressions about a file in a worker.
+
+    It returns the value of one expression, and the values of several.
+    """
+
+    def evaluate(source: str, *expressions: str, **options: Any) -> Any:
+        with Asked(sandbox, source, *expressions, **options) as asked:
+            assert asked.error is None
+            values = [asked.next() for _ in expressions]
+        return values[0] if len(values) == 1 else values
+
+    return evaluate
+
+
+@pytest.fixture(scope="session")
+def graded(
+    sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory, new_course: Callable[..., Course]
+) -> Callable[[str], ProblemResult]:
+    """Return a function that grades a file of the small course."""
+    course = new_course(tmp_path_factory.mktemp("graded") / "course")
+    grader = Grader(course, Settings(), sandbox)
+
+    def grade(source: str) -> ProblemResult:
+        file = StudentFile(textwrap.dedent(source).encode())
+        return grader.grade(Submission("ada", {"01-doubling": file})).problems[0]
+
+    return grade

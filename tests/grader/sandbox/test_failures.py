@@ -1,0 +1,224 @@
+"""Student code that hangs, dies or lies: its worker fails, and another one takes its place."""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.result import Status
+from grader.sandbox.failures import WorkerFailure
+from grader.sandbox.frames import ProtocolError
+from grader.sandbox.recorder import MAX_BYTES, SubmissionBudget
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.spawn import ForkedWorkers
+from grader.sandbox.starting import SandboxError
+from tests.grader.sandbox.asking import Asked
+from tests.lent import lent_sandbox
+from tests.processes import lives
+
+# Each of these ends, breaks or blocks the worker in its own way.
+DEADLY = {
+    "os._exit": ("os._exit(0)", Status.CRASH, "exit status 0"),
+    "abort": ("os.abort()", Status.CRASH, r"SIGABRT\). Does it need .* memory"),
+    "segfault": ("ctypes.string_at(0)", Status.CRASH, "SIGSEGV"),
+    "interrupt": ("signal.raise_signal(15)", Status.CRASH, "SIGTERM"),
+    "time": ("signal.raise_signal(24)", Status.CRASH, "SIGXCPU"),
+    "closed": ("os.close(3)", Status.CRASH, "Your code"),
+    "garbage": ("os.write(3, b'x' * 999)", Status.BAD_OUTPUT, "can't be read"),
+    "huge frame": ("os.write(3, b'\\xff' * 8)", Status.BAD_OUTPUT, "can't be read"),
+    "large frame": ("os.write(3, b'\\0\\0\\0\\3' + bytes(1 << 16))", Status.BAD_OUTPUT, "can't"),
+}  # fmt: skip
+ENDLESS = "def f():\n    while True: pass"
+
+
+def failure_in(asked):
+    """Return how a worker fails at the next expression."""
+    with pytest.raises(WorkerFailure) as caught:
+        asked.next()
+    return caught.value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DEADLY)
+def test_a_worker_that_dies_is_replaced(sandbox, ask, name):
+    action, status, message = DEADLY[name]
+    source = f"import ctypes, os, signal\ndef f(): {action}"
+    with Asked(sandbox, source, "problem.f()", "1", "2") as asked:
+        with pytest.raises(WorkerFailure, match=message) as caught:
+            asked.next()
+        assert caught.value.status is status
+    assert ask(source, "1 + 1") == 2
+
+
+@pytest.mark.slow
+def test_the_files_of_a_submission_share_its_time(sandbox, ask):
+    budget = SubmissionBudget(1.0, 1.8)
+    for _ in range(2):
+        with Asked(sandbox, ENDLESS, "problem.f()", budget=budget) as asked:
+            assert "did not come to an end" in str(failure_in(asked))
+    assert budget.left == 0
+    with pytest.raises(WorkerFailure, match="the time for this submission is used up"):
+        Asked(sandbox, ENDLESS, budget=budget)
+    assert ask(ENDLESS, "1") == 1
+
+
+def test_what_all_messages_bring_is_counted():
+    budget = SubmissionBudget(1, 1)
+    budget.build(MAX_BYTES)
+    with pytest.raises(ProtocolError):
+        budget.build(1)
+
+
+@pytest.mark.slow
+def test_an_interrupted_question_ends_its_worker(sandbox):
+    """Or its answer would be read as one to the next question."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    sleeps = "__import__('time').sleep(5)"
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with Asked(sandbox, "", "__import__('os').getpid()", sleeps) as asked:
+            pid = asked.next()
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(KeyboardInterrupt):
+                asked.next()
+            assert not lives(pid)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_workers_end_with_the_connection(sandbox):
+    with Asked(sandbox, "", "__import__('os').getpid()", "1") as asked:
+        pid = asked.next()
+        assert lives(pid)
+    assert not lives(pid)
+
+
+@pytest.mark.slow
+def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
+    """Also if an answer was on its way, as when the grader is killed."""
+    workers = ForkedWorkers(1 << 28, 60)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        request = json.dumps({"do": "fork", "id": 1}).encode()
+        (server,) = workers._servers.values()
+        socket.send_fds(server._channel, [request], [theirs.fileno()])
+        assert select.select([server._channel], [], [], 60)[0]
+        workers.close()
+    assert capfd.readouterr().err == ""
+
+
+GRADER = """
+import sys
+from grader.sandbox.sandbox import Sandbox
+from tests.grader.sandbox.asking import Asked
+
+SOURCE = "import os\\ndef pids(): return [os.getpid(), os.getppid()]"
+with Sandbox(sys.argv[1], call_seconds=100) as sandbox:
+    with Asked(sandbox, SOURCE, "problem.pids()", "any(iter(int, 1))") as asked:
+        print(*asked.next(), flush=True)
+        asked.next()
+"""
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+@pytest.mark.parametrize("level", ["sandbox", "process"])
+@pytest.mark.slow
+def test_nothing_outlives_a_grader_that_is_killed(level):
+    """Not even a worker that is busy and ignores its connection."""
+    command = [sys.executable, "-c", GRADER, level]
+    grader = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+    pids = {int(pid) for pid in grader.stdout.readline().split()}
+    assert len(pids) == 2
+    grader.kill()
+    grader.wait()
+    grader.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(lives(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if lives(pid)]
+
+
+def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
+    monkeypatch.setattr("grader.sandbox.sandbox._missing", lambda: "no such thing here")
+    with pytest.raises(SandboxError, match="no such thing here"), Sandbox():
+        pass
+
+
+@pytest.mark.slow
+def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
+    monkeypatch.setattr("grader.sandbox.sandbox.attack", lambda workers: ["open a socket"])
+    with pytest.raises(SandboxError, match="open a socket"), lent_sandbox(origin):
+        pass
+
+
+@pytest.mark.slow
+def test_a_worker_that_something_else_killed_is_nobodys_fault(sandbox, ask):
+    """As the machine does where memory runs out."""
+    expressions = ("__import__('os').getpid()", "__import__('time').sleep(60)")
+    with Asked(sandbox, "", *expressions) as asked:
+        killer = threading.Timer(0.3, os.kill, (asked.next(), signal.SIGKILL))
+        killer.start()
+        failure = failure_in(asked)
+        killer.join()
+    assert failure.status is Status.INTERNAL
+    assert "killed" in str(failure)
+    assert ask("", "1") == 1
+
+
+KILLS = {
+    "signal.raise_signal": "signal.raise_signal(signal.SIGKILL)",
+    "os.kill": "os.kill(os.getpid(), signal.SIGKILL)",
+    "pthread_kill": "signal.pthread_kill(threading.get_ident(), signal.SIGKILL)",
+    "tgkill": "libc.syscall(234, os.getpid(), os.getpid(), 9)",
+    "high bits": "libc.syscall(234, os.getpid(), os.getpid(), ctypes.c_long((1 << 32) + 9))",
+    "limit": "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\n    while True: pass",
+}
+
+
+@pytest.mark.parametrize("name", KILLS)
+def test_no_code_can_look_as_if_something_else_had_killed_it(sandbox, name):
+    """SIGKILL would be the machine's fault, and its test would be tried again and again."""
+    source = (
+        "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
+        f"def f():\n    {KILLS[name]}\n    return 'survived'"
+    )
+    with Asked(sandbox, source, "problem.f()") as asked:
+        assert outcome(asked) in (
+            *(Status.TIMEOUT, Status.CRASH, "survived"),
+            *("PermissionError", "OSError", "ValueError"),
+        )
+
+
+def outcome(asked):
+    """Return the next value, the name of an exception, or the status of the worker's failure."""
+    try:
+        found = asked.next()
+    except WorkerFailure as failure:
+        return failure.status
+    return found if isinstance(found, str) else found.type
+
+
+@pytest.mark.slow
+def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else(origin):
+    """It ignores the kernel's first warning; the second one is SIGKILL."""
+    source = "import signal\nsignal.signal(24, signal.SIG_IGN)\n" + ENDLESS
+    budget = SubmissionBudget(60, 60)
+    with (
+        lent_sandbox(origin, submission_seconds=1) as sandbox,
+        Asked(sandbox, source, "problem.f()", budget=budget) as asked,
+    ):
+        failure = failure_in(asked)
+    assert failure.status is Status.TIMEOUT
+    assert "CPU time" in str(failure)

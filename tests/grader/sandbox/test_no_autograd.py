@@ -1,0 +1,285 @@
+"""Nothing of PyTorch differentiates where autograd is forbidden."""
+
+from __future__ import annotations
+
+import linecache
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from grader.code.forbidden import ForbiddenCall, Guard
+from grader.code.loading import not_for_a_student
+from grader.course import Course, own_course
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult, Status
+from grader.sandbox.sandbox import Sandbox
+from tests.grader.sandbox.asking import Asked, Raised
+from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
+
+(PROBLEM,) = own_course().select(["10-training-step"])
+FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
+
+UNNAMED = {"node called", "scripted operator", "scripted autograd", "differentiated by TorchScript"}
+"""Roads that end with another exception: nothing was recorded, or TorchScript wraps it."""
+
+UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own"}
+"""Roads that Guard can't see: they run below it, or only call products and sums."""
+
+
+@pytest.fixture
+def given() -> tuple[torch.Tensor, torch.Tensor]:
+    """Weights, and the gradient with respect to them."""
+    drawn = torch.randn(2, 2, 3, dtype=torch.float64)
+    return drawn[0].softmax(-1), drawn[1]
+
+
+def right(weights: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    return weights * (grad - (grad * weights).sum(-1, keepdim=True))
+
+
+def loaded(road: str) -> ModuleType:
+    """A wrong file, loaded as at home."""
+    text, path = HEAD + ROADS[road], f"{road}/problem.py"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    module = ModuleType("problem_10")
+    exec(compile(text, path, "exec"), vars(module))
+    return module
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_without_a_rule_it_is_a_road(road, given):
+    assert torch.allclose(loaded(road).softmax_backward(*given), right(*given))
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_no_road_leads_to_a_gradient(ask, road):
+    x = "torch.ones(2, 3, dtype=torch.float64)"
+    call = f"problem.softmax_backward({x}.softmax(-1), {x})"
+    kind, _ = ask(HEAD + ROADS[road], call, forbidden=FORBIDDEN)
+    is_missing = kind == "NameError"  # what made it was left out
+    assert kind == "ForbiddenCall" or is_missing or road in UNNAMED
+
+
+@pytest.mark.parametrize("road", [road for road in ROADS if road not in UNSEEN_AT_HOME])
+def test_at_home_each_road_is_seen(road, given):
+    module = loaded(road)
+    guard = Guard(FORBIDDEN, not_for_a_student)
+    try:
+        with guard:
+            module.softmax_backward(*given)
+    except (ForbiddenCall, RuntimeError):  # TorchScript wraps what is raised in it
+        pass
+    assert guard.called == "autograd"
+
+
+def test_at_home_a_test_may_differentiate(given):
+    weights = given[0].clone().requires_grad_()
+    with Guard(FORBIDDEN, not_for_a_student) as guard:
+        weights.log().softmax(-1).backward(given[1])
+        torch.func.vjp(torch.exp, given[0])
+    assert guard.called is None
+    assert weights.grad is not None
+
+
+TESTS = '''
+"""Tests of a problem that exists only here."""
+
+import pytest
+import torch
+
+from grader.run.checks import check
+from shared import oracles
+
+
+def check_gradient(function, rng):
+    weights, grad = rng.normal(2, 2, 3, dtype=torch.float64)
+    weights = weights.softmax(-1)
+    expected = oracles.slopes(weights, grad)
+    check(function(weights.clone(), grad.clone()), expected, "softmax_backward(weights, grad)")
+
+
+@pytest.mark.points(2)
+def test_where_autograd_is_forbidden(problem, rng):
+    check_gradient(problem.softmax_backward, rng)
+
+
+@pytest.mark.points(2)
+def test_where_it_is_allowed(problem, rng):
+    check_gradient(getattr(problem, "softmax_backward"), rng)  # no name by which a rule is found
+'''
+
+ORACLE = """
+import torch
+
+def slopes(weights, grad):
+    scores = weights.log().requires_grad_()
+    return torch.autograd.grad(scores.softmax(-1), scores, grad)[0]
+
+softmax_backward = slopes
+"""
+
+
+@pytest.fixture(scope="module")
+def grade(
+    sandbox: Sandbox,
+    tmp_path_factory: pytest.TempPathFactory,
+    new_course: Callable[[Path], Course],
+) -> Callable[[str], ProblemResult]:
+    """Grade a file by a test that runs in its process, where autograd is forbidden and allowed."""
+    course = new_course(tmp_path_factory.mktemp("roads") / "course")
+    (problem,) = course.problems()
+    manifest = course.root / "course.toml"
+    rule = '[problems.forbidden_in]\nsoftmax_backward = ["autograd"]'
+    text = manifest.read_text("utf-8").replace('forbidden = ["softmax"]', rule)
+    manifest.write_text(text, "utf-8")
+    problem.test_file.write_text(TESTS, "utf-8")
+    (problem.folder.parent / "shared/oracles/__init__.py").write_text(ORACLE, "utf-8")
+    course.solution(problem).write_text(ORACLE, "utf-8")
+    course = Course(course.root)
+    grader = Grader(course, Settings(), sandbox)
+
+    def graded(source: str) -> ProblemResult:
+        file = StudentFile(source.encode())
+        return grader.grade(Submission("ada", {problem.id: file})).problems[0]
+
+    return graded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("road", ROADS)
+def test_no_road_leads_to_a_gradient_where_a_test_runs_beside_the_code(
+    grade: Callable[[str], ProblemResult], road: str
+) -> None:
+    forbidden, allowed = grade(HEAD + ROADS[road]).tests
+    assert allowed.status is Status.PASSED, allowed.message
+    is_missing = forbidden.message.startswith("NameError")  # what made it was left out
+    assert forbidden.status is not Status.PASSED
+    assert forbidden.status is Status.FORBIDDEN or is_missing or road in UNNAMED, forbidden.message
+
+
+OTHERS = {
+    "attention": """
+        def f(q, k, v, grad):
+            found = torch._scaled_dot_product_flash_attention_for_cpu(q, k, v)
+            operator = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+            return operator(grad, q, k, v, *found, 0.0, False)
+        """,
+    "loss": """
+        def f(logits, *rest):
+            targets, weight = torch.zeros(4, dtype=torch.long), torch.ones(())
+            likely, total = torch.log_softmax(logits[0, 0], -1), torch.ones(())
+            operator = torch.ops.aten.nll_loss_backward
+            return operator(weight, likely, targets, None, 1, -100, total)
+        """,
+    "convolution": """
+        def f(q, k, v, grad):
+            return torch.nn.grad.conv2d_weight(q, k.shape, grad[..., :1, :1])
+        """,
+}
+
+
+@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
+def test_backward_passes_of_other_functions_are_gone(ask, source):
+    call, source = (
+        "problem.f(*torch.randn(4, 1, 1, 4, 4))",
+        "import torch\n" + textwrap.dedent(source),
+    )
+    assert ask(source, call, forbidden=FORBIDDEN) == ("ForbiddenCall", "autograd")
+    assert not isinstance(ask(source, call), Raised)
+
+
+RIGHT = {
+    "gradients at the end": """
+        x = torch.rand(2, 3).requires_grad_()
+        w = x.softmax(-1)
+        w.retain_grad()
+        w.square().sum().backward()
+        assert torch.allclose(x.grad, softmax_backward(w.detach(), w.grad))
+        largest = (x.grad - softmax_backward(w.detach(), w.grad)).abs().max()
+        print(f"{largest:.1e}")
+        """,
+    "a function that compares": """
+        def compare():
+            x = torch.rand(2, 3, requires_grad=True)
+            w = x.softmax(-1)
+            (found,) = torch.autograd.grad(w.sum(), x)
+            assert torch.allclose(found, softmax_backward(w.detach(), torch.ones(2, 3)))
+
+        compare()
+        """,
+    "torch.func at the end": """
+        from torch.func import vjp
+
+        w, back = vjp(lambda x: x.softmax(-1), torch.rand(2, 3))
+        assert torch.allclose(back(w)[0], softmax_backward(w, w))
+        """,
+    "gradcheck at the end": """
+        torch.autograd.gradcheck(torch.exp, torch.rand(3, requires_grad=True).double())
+        """,
+    "only when it is run": """
+        if __name__ == "__main__":
+            torch.rand(2, requires_grad=True).sum().backward()
+        """,
+    "training at the end": """
+        model = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(3)).sum().backward()
+            optimizer.step()
+        assert model.weight.grad.shape == (2, 3)
+        """,
+    "layers and parameters": """
+        layer, scale = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+        scale.data.mul_(1.0)
+        plain = softmax_backward
+
+        def softmax_backward(weights, grad):
+            layer(torch.ones(3))
+            with torch.no_grad():
+                scale.mul_(1.0)
+            return (plain(weights.requires_grad_(), grad) * scale).detach()
+        """,
+    "a function with a backward pass of its own": """
+        class Softmax(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.softmax(-1)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+        Softmax.apply(torch.rand(3, requires_grad=True))
+        """,
+    "decorated": "softmax_backward = torch.inference_mode()(torch.no_grad()(softmax_backward))",
+    "scripted": """
+        plain = softmax_backward
+        softmax_backward = torch.jit.script(plain)
+        """,
+    "mapped": "softmax_backward = torch.vmap(softmax_backward)",
+}
+
+
+@pytest.mark.parametrize("end", RIGHT.values(), ids=RIGHT)
+def test_right_files_work_without_autograd(sandbox, end, given):
+    start = """
+import torch
+from torch import nn
+
+def softmax_backward(weights: torch.Tensor, grad: torch.Tensor):
+    back = weights * grad
+    back -= weights * back.sum(-1, keepdim=True)
+    return back
+"""
+    tensors = ", ".join(f"torch.tensor({x.tolist()}, dtype=torch.float64)" for x in given)
+    call = f"problem.softmax_backward({tensors}).tolist()"
+    with Asked(sandbox, start + textwrap.dedent(end), call, forbidden=FORBIDDEN) as asked:
+        assert torch.allclose(torch.tensor(asked.next(), dtype=torch.float64), right(*given))
+        assert asked.called == []

@@ -1,0 +1,381 @@
+"""The sandbox: what each layer stops, as root and as an ordinary user, and what all stop together.
+
+The attacks run in short-lived interpreters without torch, one for each layer.
+"""
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.sandbox import selftest
+from grader.sandbox.libc import keep_access_times
+from tests.grader.test_layers import WORKERS_SIDE
+from tests.processes import NOBODY, memory_of, python_for_others
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+ROOT = Path(__file__).resolve().parents[3]
+
+# Puts up one layer, then tries every attack, each in a process of its own.
+SCRIPT = """
+import json, os, sys
+layer, other, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+sys.path.insert(0, ROOT)
+from grader.sandbox import confine, landlock, libc, seccomp
+import resource, signal, socket, threading, fcntl, ctypes, encodings.idna
+if other:
+    os.setgroups([]); os.setresgid(other, other, other); os.setresuid(other, other, other)
+
+def put_up():
+    paths = landlock.readable_paths([ROOT])
+    if layer == "limits":
+        confine.limit_resources(1 << 28, 30, private_uid=False)
+    elif layer == "files":
+        libc.gain_no_privileges()
+        landlock.restrict_files(paths)
+    elif layer == "calls":
+        libc.gain_no_privileges()
+        seccomp.restrict_calls()
+    elif layer == "all":
+        uid = confine.pick_uid(os.getpid()) if os.geteuid() == 0 else None
+        confine.confine(1 << 28, 30, uid, paths, os.getppid())
+
+def outcome(name):
+    # Over a pipe that only holds a word, because the attack may end the process.
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            put_up()
+            scope = {}
+            exec(ATTACKS, scope)
+            os.write(writer, b"start ")
+            target = folder if name == "list_a_folder" else folder + "/secret.txt"
+            os.write(writer, b"succeeded" if scope[name](target) else b"stopped")
+        except BaseException as error:
+            os.write(writer, repr(error).encode()[:200])
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    text = os.read(reader, 300).decode()
+    os.close(reader)
+    # A program that was run instead, or a second process, also means success.
+    return "succeeded" if text == "start " or "succeeded" in text else text.removeprefix("start ")
+
+print(json.dumps({name: outcome(name) for name in NAMES}))
+"""
+
+FILES = {
+    "read_a_file",
+    "list_a_folder",
+    "write_a_file",
+    "remove_a_file",
+    "read_another_process",
+    "run_a_program",
+}
+CALLS = {
+    "remove_a_file",
+    "open_a_socket",
+    "start_a_process",
+    "start_a_thread",
+    "run_a_program",
+    "signal_the_parent",
+    "signal_everybody",
+    "direct_signals_of_a_file",
+    "trace_the_parent",
+    "make_a_namespace",
+    "make_a_file_in_memory",
+    "become_root",
+}
+LIMITS = {"use_all_memory"}
+
+
+def attack(layer, user, tmp_path):
+    """Return the outcome of each attack with one layer in place."""
+    if os.geteuid() != 0:
+        user = 0  # an ordinary user already
+    folder = tmp_path / "target"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    (folder / "secret.txt").write_text("secret")
+    (folder / "secret.txt").chmod(0o666)
+    for parent in folder.parents:
+        if parent.owner() != "root" or str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o711)
+    given = f"ROOT = {str(ROOT)!r}\nATTACKS = {selftest._ATTACKS!r}\nNAMES = {selftest._NAMES!r}\n"
+    run = subprocess.run(
+        [python_for_others() if user else sys.executable, "-I", "-c", given + SCRIPT]
+        + [layer, str(user), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return json.loads(run.stdout)
+
+
+users = pytest.mark.parametrize("user", [0, NOBODY], ids=["own user", "nobody"])
+
+
+def stopped(outcomes):
+    return {name for name, outcome in outcomes.items() if outcome == "stopped"}
+
+
+@pytest.mark.slow
+@users
+def test_the_layer_of_files(user, tmp_path):
+    outcomes = attack("files", user, tmp_path)
+    assert stopped(outcomes) >= FILES
+    assert outcomes["start_a_process"] == "succeeded"
+
+
+@pytest.mark.slow
+@users
+def test_the_layer_of_calls(user, tmp_path):
+    outcomes = attack("calls", user, tmp_path)
+    assert stopped(outcomes) >= CALLS
+    assert outcomes["read_a_file"] == "succeeded"
+
+
+@pytest.mark.slow
+@users
+def test_the_layer_of_limits(user, tmp_path):
+    assert stopped(attack("limits", user, tmp_path)) >= LIMITS
+
+
+@pytest.mark.slow
+@users
+def test_all_layers_together(user, tmp_path):
+    outcomes = attack("all", user, tmp_path)
+    assert {k: v for k, v in outcomes.items() if v != "stopped"} == {}
+
+
+@pytest.mark.slow
+@users
+def test_without_layers_the_attacks_work(user, tmp_path):
+    """Otherwise the tests above would prove nothing."""
+    outcomes = attack("none", user, tmp_path)
+    # Not as an ordinary user; not twice on the same file; not in every container.
+    rights = {"trace_the_parent", "make_a_namespace", "become_root", "open_a_socket"}
+    others = {"remove_a_file", "read_another_process", "signal_the_parent", "signal_everybody"}
+    work = {name for name, outcome in outcomes.items() if outcome == "succeeded"}
+    assert work >= (FILES | CALLS) - rights - others
+
+
+def test_attacks_on_a_real_worker(sandbox):
+    assert selftest.attack(sandbox._workers) == []
+
+
+MORE = {
+    "the course by import": "__import__('grader.run.compare')",
+    "a solution by path": f"open({str(ROOT / 'solutions/01-softmax/problem.py')!r}).read()",
+    "a named pipe": "__import__('os').mkfifo('/tmp/pipe')",
+    "the clock": "__import__('time').clock_settime(0, 0)",
+    "many files": "[open('/dev/null') for _ in range(100)]",
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_more_attacks_on_a_real_worker(ask, name):
+    raised = ask(f"def f():\n    {MORE[name]}\n    return 'succeeded'", "problem.f()")
+    assert raised[0] in ("PermissionError", "OSError", "ModuleNotFoundError")
+
+
+def own_mounts_work():
+    """Return whether this machine lets a process have mounts that note no reading."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if keep_access_times() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def is_read_at(path, read):
+    """Return whether a file system notes that a file is read that was last read long ago."""
+    os.utime(path, ns=(10**18, os.stat(path).st_mtime_ns))
+    assert read(str(path))
+    return os.stat(path).st_atime_ns != 10**18
+
+
+def test_what_a_worker_reads_leaves_no_trace(ask):
+    """Or a file could be told by one worker, bit by bit, what another one was asked."""
+    path = Path(torch.__file__).parent / "testing" / "_creation.py"
+    if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
+        pytest.skip("mounts can't be changed here, or note no reading anyway")
+    source = "def read(path):\n    with open(path, 'rb') as file: return len(file.read())"
+    assert not is_read_at(path, lambda name: ask(source, f"problem.read({name!r})") > 0)
+
+
+def test_torch_works_without_threads(ask):
+    """Right code may ask for some, and gets on with one."""
+    gradient, thread = ask(
+        """
+        import threading, torch
+        torch.set_num_threads(4)
+        def thread(): threading.Thread(target=print).start()
+        def several():
+            torch.set_num_threads(2)
+            torch.set_num_interop_threads(2)
+            x = torch.randn(300, 300, requires_grad=True)
+            y = x.mm(x).exp().sum(0) + torch.nn.functional.conv1d(x[None], x[None])
+            y.sum().backward()
+            return list(x.grad.shape)
+        """,
+        "problem.several()",
+        "problem.thread()",
+    )
+    assert gradient == [300, 300]
+    assert thread == ("RuntimeError", "can't start new thread")
+
+
+def gives_large_pages():
+    """Return whether the system has large pages, and a C library that asks for them."""
+    library, version = platform.libc_ver()
+    if library != "glibc" or tuple(map(int, version.split("."))) < (2, 35):
+        return False
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[never]" not in setting.read_text()
+
+
+@pytest.mark.skipif(not gives_large_pages(), reason="there are none")
+def test_large_tensors_lie_in_large_pages(ask):
+    """The system would provide small ones one by one, each time in each worker."""
+    size = 24 << 20
+    pages = ask(
+        """
+        import resource, torch
+        def pages(size):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            torch.ones(size, dtype=torch.uint8)
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        """,
+        f"problem.pages({size})",
+    )
+    assert pages < size / resource.getpagesize() / 2
+
+
+def of_a_worker(module):
+    """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
+    of_its_server = {"sandbox/prefork_server", "sandbox/sandbox", "sandbox/template"}
+    places = WORKERS_SIDE | of_its_server
+    mine = any(f"{module}.".startswith(f"grader.{place.replace('/', '.')}.") for place in places)
+    packages = {"grader", "grader.sandbox", "grader.code"}
+    return (mine or module in packages) and module != "grader.sandbox.selftest"
+
+
+@pytest.mark.slow
+def test_what_a_worker_runs_loads_nothing_of_the_trusted_side():
+    """Not by a detour either: what is loaded there, student code can read and patch."""
+    entries = ("prefork_server", "worker.recording", "sandbox.confine")
+    loads = ", ".join(f"grader.sandbox.{entry}" for entry in entries)
+    program = f"import sys, {loads}\nprint(*sys.modules)"
+    command = [sys.executable, "-I", "-c", f"import sys\nsys.path.append({str(ROOT)!r})\n{program}"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    loaded = run.stdout.split()
+    assert not [m for m in loaded if m.startswith("grader") and not of_a_worker(m)]
+    assert not {"pytest", "_pytest", "typer", "rich", "jinja2", "pydantic"} & set(loaded)
+
+
+def test_the_graders_own_modules_can_not_be_imported(ask):
+    """So what is left of the worker's word is not one assignment away."""
+    source = """
+        import sys
+        def found():
+            names = [name for name in sys.modules if name.partition(".")[0] == "grader"]
+            names += [name for name in vars(sys.modules["__main__"]) if name[:2] != "__"]
+            try:
+                import grader
+                names.append("import")
+            except ImportError:
+                pass
+            return names
+        """
+    assert ask(source, "problem.found()") == []
+
+
+LOOKS = """
+import gc, os, sys
+
+def modules(): return list(sys.modules)
+def hits(word):
+    words = (word, word[::-1])
+    texts = [o for o in gc.get_objects() if isinstance(o, dict)]
+    return sum(v in words for d in texts for v in list(d.values()) if isinstance(v, str))
+def start(): return [dict(os.environ), sys.argv, sys.orig_argv[1:3], os.getcwd()]
+def open_files():
+    found = []
+    for n in range(64):
+        try: os.fstat(n); found.append(n)
+        except OSError: pass
+    return found
+"""
+
+
+def test_a_worker_holds_nothing_of_the_course(ask, monkeypatch):
+    """A word that this process knows is found nowhere in a worker."""
+    canary = "canary-" + "7" * 12
+    monkeypatch.setenv("COURSE_CANARY", canary)
+    # Asked for backwards and in two pieces, so that it isn't there by being asked for.
+    word = f"{canary[::-1][:9]!r} + {canary[::-1][9:]!r}"
+    modules, hits, planted, start, open_files = ask(
+        LOOKS,
+        "problem.modules()",
+        f"problem.hits({word})",
+        "[problem.__dict__.update(word='planted'), problem.hits('planted')][1]",
+        "problem.start()",
+        "problem.open_files()",
+    )
+    assert not [m for m in modules if m.startswith("grader") and not of_a_worker(m)]
+    assert not [m for m in modules if m.split(".")[0] in ("pytest", "_pytest")]
+    assert (hits, planted > 0) == (0, True)
+    assert start == [{}, ["-c"], ["-I", "-c"], "/"]
+    assert open_files == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+@pytest.mark.slow
+def test_a_workers_memory_holds_no_word_of_the_tests():
+    """Search all memory of a prefork server, which every worker is a copy of."""
+    from grader.sandbox.spawn import ForkedWorkers
+
+    canary = "-".join(["canary", "of", "the", "tests", str(os.getpid())])
+    os.environ["COURSE_CANARY"] = canary
+    workers = ForkedWorkers(1 << 28, 30)
+    try:
+        memory = memory_of(*workers.processes)
+    finally:
+        workers.close()
+        del os.environ["COURSE_CANARY"]
+    assert b"grader.sandbox" in memory  # the search itself works
+    assert canary.encode() not in memory
+    assert b"--- hidden tests ---" not in memory
+    assert b"def test_" + b"hidden_" not in memory
+
+
+def test_the_filter_knows_this_machine():
+    from grader.sandbox import confine, seccomp
+
+    if platform.machine() in ("x86_64", "aarch64"):
+        assert confine.missing() == ""
+    for machine in seccomp._MACHINES.values():
+        program = seccomp._program(machine)
+        assert len(program) < 4096
+        assert len(set(machine.numbers.values())) == len(machine.numbers)
+
+
+def test_a_limit_of_the_shell_that_is_too_low_is_named(monkeypatch):
+    from grader.sandbox import confine
+
+    def refuse(number, limits):
+        raise ValueError("not allowed to raise maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    with pytest.raises(OSError, match="ulimit -Ha"):
+        confine.limit_resources(1 << 28, 30, private_uid=False)

@@ -1,0 +1,32 @@
+"""The grader does not grade in a sandbox that one of its own attacks gets through."""
+
+import sys
+
+import pytest
+
+from grader.sandbox import selftest
+from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.starting import SandboxError
+from tests.lent import lent_prefork_server
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+SUCCEEDS = "\ndef read_nothing(path):\n    return path\n"
+CANNOT_LOAD = "import nothing_of_that_name\n"
+ENDS_ITS_PROCESS = "\ndef end(path):\n    os._exit(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "reason"),
+    [
+        (SUCCEEDS, ["read_a_file", "read_nothing", "become_root"], r"hole \(read nothing\)"),
+        (CANNOT_LOAD, ["read_a_file"], r"hole \(Your code"),
+        (ENDS_ITS_PROCESS, ["read_a_file", "end"], r"hole \(Your code"),
+    ],
+)
+def test_no_sandbox_is_used_that_an_attack_gets_through(origin, monkeypatch, source, names, reason):
+    monkeypatch.setattr(selftest, "_ATTACKS", selftest._ATTACKS + source)
+    monkeypatch.setattr(selftest, "_NAMES", names)
+    sandbox = Sandbox(prefork_server=lent_prefork_server(origin))
+    with pytest.raises(SandboxError, match=reason):
+        sandbox.__enter__()

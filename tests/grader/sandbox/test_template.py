@@ -1,0 +1,247 @@
+"""A run's trusted process and its prefork server are forks of one clean interpreter.
+
+What the trusted side is told and loads, the other side never had.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.sandbox.starting import TemplateProcess, library_folders
+from tests.processes import memory_of, parent_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
+
+ROOT = Path(__file__).resolve().parents[3]
+
+LOOK = """
+import gc, os, sys, threading
+import torch
+
+def modules():
+    return sorted(sys.modules)
+
+def threads():
+    return threading.active_count()
+
+def open_files():
+    found = []
+    for number in range(64):
+        try:
+            os.fstat(number)
+            found.append(number)
+        except OSError:
+            pass
+    return found
+
+def environment():
+    return [*os.environ, *(name for name in ("TEMPLATE_CANARY",) if os.getenv(name))]
+
+def arguments():
+    return [*sys.argv, *sys.path]
+
+def texts_that_begin(begin):
+    frames, frame = [], sys._getframe()
+    while frame is not None:
+        frames.append(dict(frame.f_locals))
+        frame = frame.f_back
+    found = []
+    for thing in [*gc.get_objects(), *frames]:
+        if isinstance(thing, dict):
+            found += [value for value in list(thing.values()) if isinstance(value, str)]
+    return sorted({text for text in found if text.startswith(begin) and len(text) > len(begin)})
+"""
+
+FORBIDDEN = ("MultiheadAttention", "TransformerEncoderLayer")
+
+CALLS = """
+import torch
+from torch import nn
+
+X = torch.ones(1, 3, 4)
+
+def attends():
+    return nn.MultiheadAttention(4, 2)(X, X, X)[0]
+
+def encodes():
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 1)(X)
+
+def encodes_without_a_graph():
+    with torch.no_grad():
+        return nn.TransformerEncoderLayer(4, 2, batch_first=True).eval()(X)
+"""
+
+# What trusted processes do here; a file that they import by its name.
+TARGETS = """
+import os, sys, tempfile
+from grader.sandbox.sandbox import Sandbox
+from tests.grader.sandbox.asking import Asked
+
+def look(connection, prefork_server, canary, source):
+    names = ("modules", "threads", "open_files", "environment", "arguments")
+    expressions = [*(f"problem.{name}()" for name in names), "problem.texts_that_begin('cana')"]
+    with Sandbox(call_seconds=60, prefork_server=prefork_server) as sandbox:
+        with Asked(sandbox, source, *expressions) as asked:
+            found = {name: asked.next() for name in (*names, "texts")}
+        found["own threads"] = len(os.listdir("/proc/self/task"))
+        found["own canary"] = os.environ["TEMPLATE_CANARY"]
+        found["own temporary folder"] = tempfile.gettempdir()
+        found["own modules"] = sorted(sys.modules)
+        found["own word"] = canary
+        connection.send(found)
+
+def call(connection, prefork_server, files):
+    ended = {}
+    names = ("attends", "encodes", "encodes_without_a_graph")
+    with Sandbox(call_seconds=60, prefork_server=prefork_server) as sandbox:
+        for source, forbidden in files:
+            expressions = [f"problem.{name}() is not None" for name in names]
+            with Asked(sandbox, source, *expressions, forbidden=forbidden) as asked:
+                for name in names:
+                    found = asked.next()
+                    ended[source, forbidden, name] = "answered" if found is True else found.type
+    connection.send(ended)
+
+def hold(connection, prefork_server, canary):
+    with Sandbox(prefork_server=prefork_server) as sandbox:
+        connection.send((os.getpid(), *sandbox._workers.processes))
+        try:
+            connection.recv()
+        except EOFError:
+            pass
+
+def wait(connection, prefork_server):
+    connection.send(os.getpid())
+    try:
+        connection.recv()
+    except EOFError:
+        os._exit(7)
+"""
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemplateProcess]:
+    folder = tmp_path_factory.mktemp("trusted")
+    (folder / "targets_of_template.py").write_text(TARGETS)
+    with pytest.MonkeyPatch.context() as patch, TemplateProcess() as found:
+        patch.setattr(sys, "path", [*sys.path, str(folder)])
+        patch.setenv("TEMPLATE_CANARY", "canary-in-the-environment")
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(sys, "argv", [*sys.argv, "canary-as-an-argument"])
+        yield found
+
+
+def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
+    """Return what a worker sees whose trusted side knows a word, and what that side has."""
+    process, connection = template.start("targets_of_template:look", canary, LOOK)
+    with connection:
+        found: dict[str, Any] = connection.recv()
+    process.join(60)
+    assert process.exitcode == 0
+    return found
+
+
+@pytest.mark.slow
+def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplateProcess) -> None:
+    """Also not of a pair that was started before: the template keeps nothing that it passed on."""
+    waiting, connection = template.start("targets_of_template:wait")
+    with connection:
+        connection.recv()
+        for canary in ("canary-of-the-second", "canary-of-the-third"):
+            found = look(template, canary)
+            assert found["own word"] == canary
+            assert found["own canary"] == "canary-in-the-environment"
+            assert found["own temporary folder"] == os.environ["TMPDIR"]
+            assert "targets_of_template" in found["own modules"]
+            assert found["own threads"] == found["threads"] == 1
+            assert found["texts"] == []
+            assert found["environment"] == []
+            assert not [entry for entry in found["arguments"] if "canary" in entry]
+            assert found["open_files"] == [0, 1, 2, 3]
+            own = ("grader", "pytest", "targets_of_template")
+            assert not [name for name in found["modules"] if name.partition(".")[0] in own]
+            assert "torch" in found["modules"]
+    waiting.join(60)
+    assert waiting.exitcode == 7
+
+
+@pytest.mark.slow
+def test_what_is_forbidden_is_gone_from_its_workers(template: TemplateProcess) -> None:
+    """Also what torch has written in Python, whoever loaded it; a second file wants the compiler.
+
+    Prefork servers beside each other have it forbidden and allowed.
+    """
+    texts, sets = (CALLS, CALLS + "# meta\n"), (FORBIDDEN, ())
+    files = [(text, forbidden) for text in texts for forbidden in sets]
+    process, connection = template.start("targets_of_template:call", files)
+    with connection:
+        ended = connection.recv()
+    process.join(60)
+    assert len(ended) == 3 * len(files)
+    for (text, forbidden, name), found in ended.items():
+        expected = "ForbiddenCall" if forbidden else "answered"
+        assert found == expected, (name, forbidden, text[-7:])
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_is_told(template: TemplateProcess) -> None:
+    process, connection = template.start("targets_of_template:wait")
+    with connection:
+        os.kill(connection.recv(), signal.SIGKILL)
+        with pytest.raises(EOFError):
+            connection.recv()
+    process.join(60)
+    assert not process.is_alive()
+    assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess) -> None:
+    """What it forked ends with it."""
+    process, connection = template.start("targets_of_template:wait")
+    with connection:
+        pid = connection.recv()
+        os.kill(parent_of(pid), signal.SIGKILL)
+        with pytest.raises((EOFError, ConnectionResetError)):
+            connection.recv()
+    assert not process.is_alive()
+    another, connection = template.start("targets_of_template:wait")
+    with connection:
+        assert connection.recv() != pid
+    another.join(60)
+    assert another.exitcode == 7
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+@pytest.mark.slow
+def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling(
+    template: TemplateProcess,
+) -> None:
+    """Every worker is a copy of it."""
+    canary = "-".join(["canary", "told", str(os.getpid())])
+    process, connection = template.start("targets_of_template:hold", canary)
+    with connection:
+        pid, prefork_server = connection.recv()
+        held = {"own": canary.encode() in memory_of(pid)}
+        held["prefork server's"] = canary.encode() in memory_of(prefork_server)
+    process.join(60)
+    assert held == {"own": True, "prefork server's": False}
+
+
+def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path, monkeypatch):
+    """Two folders may have torch, where one environment stands on another; the first one counts."""
+    folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
+    for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
+        for name in names:
+            (folder / name).mkdir(parents=True)
+            (folder / name / "__init__.py").touch()
+            monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "path", [*map(str, folders)])
+    assert library_folders() == [str(folder.resolve()) for folder in folders]
