@@ -118,6 +118,8 @@ def number_hint(got: float, want: float) -> str:
     for name, factor in _CONSTANTS.items():
         if math.isclose(got, factor * want, rel_tol=1e-5):
             return f"It is {name} = {factor:.4g} times what it should be."
+    if any(math.isclose(each, round(each), rel_tol=1e-6) for each in (got / want, want / got)):
+        return ""  # 0.5 is the root of 0.25, and twice as much
     name = transformation(numpy.array(got), numpy.array(want))
     return f"It is {name} what it should be." if name else ""
 

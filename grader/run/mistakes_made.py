@@ -1,7 +1,7 @@
-"""Names the mistakes that the code of a run makes, once its tests have run.
+"""Name the mistakes that the code of a run makes, after its tests.
 
-What the tests themselves have seen and what is named become one list here, and what is one mistake
-is drawn once.
+Observations of the tests and names become one list. A name belongs to the failures that it
+explains, and the numbers of one mistake are drawn once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ KEPT = Evidence(
     Source.NUMBERS,
     names=("kept_between_calls",),
 )
-"""What to tell when code answers rightly until something else was asked before."""
+"""Evidence that a call depends on earlier calls."""
 
 FITS = "That fits the mistake that is named."
-"""What is said of a wrong answer that isn't drawn once more."""
+"""The message of a wrong answer of a mistake that another test has drawn."""
 
 _FACTOR = " times what it should be"
 
@@ -123,7 +123,7 @@ def _explaining(
 
 
 def _changes(each: Evidence, shown: Shown, sides: Collection[str]) -> bool:
-    """Tell whether wrong numbers are of a mistake's function, or of its side of a class."""
+    """Check whether wrong numbers belong to a mistake's function, or to its side of a class."""
     if not each.changes_numbers or not _called(shown, [each]):
         return False
     side = re.match(r"the (\w+) of ", shown.call)  # as in "the loss of GPT(...)"
@@ -132,7 +132,7 @@ def _changes(each: Evidence, shown: Shown, sides: Collection[str]) -> bool:
 
 
 def _is_about(each: Evidence, test: TestResult) -> bool:
-    """Tell whether a test names a function or class of a mistake, or the mistake has none.
+    """Check whether a test names a function or class of a mistake, or the mistake has none.
 
     A mistake of the catalogue that no visible test catches explains no visible failure.
     """
@@ -172,7 +172,7 @@ def _factors_told(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
 
 
 def _is_whole(factor: float) -> bool:
-    """Tell whether a factor is a number such as 3 or 1/3."""
+    """Check whether a factor is a number such as 3 or 1/3."""
     larger = max(factor, 1 / factor)
     return 0 < larger < 100 and isclose(larger, round(larger), rel_tol=1e-3)
 
@@ -186,9 +186,9 @@ def _part(factor: float) -> str:
 def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
     """Return the tests, the failed one that says most and its other cases first.
 
-    That is one with a name; of these the first exception with the forms of tensors, or the first
-    answer whose numbers show something, such as a factor. What a test has seen of a module's parts
-    stays first.
+    A failure with a name comes before one without. Of these an exception with the forms of tensors,
+    or an answer with an observation such as a factor, comes before rows of numbers. An observation
+    of a module's parts stays first.
     """
 
     def order(test: TestResult) -> tuple[bool, bool]:
@@ -242,7 +242,7 @@ def _drawn_once(
 
 
 def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return what is told of the function or class that gave a wrong answer."""
+    """Return the diagnoses of the function or class that gave a wrong answer."""
     if not shown.call or not shown.is_finite:
         return ()
     named = [each for each in told if each.changes_numbers]
@@ -251,7 +251,7 @@ def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the function or class whose answer it is, if it is one of these mistakes' own."""
+    """Return the function or class that gave the answer, if one of these mistakes is in it."""
     owners = {owner for each in evidence for owner in each.owners}
     return next((word for word in re.findall(r"\w+", shown.call) if word in owners), None)
 

@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from torch import Tensor, nn
 
 from grader.code.forbidden import Guard
+from grader.diagnose.diff_hint import number_hint
 from grader.errors import Mismatch
 from grader.run.compare import check, check_layer, check_number, gradients, set_weights
 
@@ -162,6 +163,11 @@ def test_a_number_that_is_a_function_of_the_right_one_is_told_as_that() -> None:
     with pytest.raises(Mismatch, match="It is exp of what it should be") as caught:
         check_number(math.exp(2.5), 2.4999, 2.5001, "f()", "2.5")
     assert caught.value.shown.factor == pytest.approx(math.exp(2.5) / 2.5)
+
+
+def test_a_number_that_may_be_a_multiple_is_told_as_no_function() -> None:
+    assert number_hint(0.5, 0.25) == number_hint(4.0, 2.0) == ""
+    assert number_hint(1.5, 2.25) == "It is the root of what it should be."
 
 
 def test_a_number_that_is_wrong_has_no_sign_where_it_is_0() -> None:
