@@ -210,6 +210,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES)
 def test_a_forged_message_earns_nothing(grade: Grade, forgery: str) -> None:
     taken = "\nmain['send_frame'] = forge\n"
@@ -251,6 +252,7 @@ def test_a_mistake_is_named_by_answers_from_a_worker(grade: Grade) -> None:
     assert (result.mistakes, list(result.unknown)) == ([], ["double"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forged", FORGED_ANSWERS.values(), ids=FORGED_ANSWERS)
 def test_forged_answers_name_nothing(
     grade: Grade, forged: str, monkeypatch: pytest.MonkeyPatch
