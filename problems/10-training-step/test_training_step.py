@@ -635,18 +635,28 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
 
 @pytest.mark.points(0.25)
 def test_evaluate_records_no_gradients(problem, rng):
-    """evaluate runs the model without recording gradients"""
+    """evaluate runs the model without recording gradients, and returns its loss"""
+    weights, batches, call = (
+        random_weights(rng),
+        [random_batch(rng, 2, 5)],
+        "evaluate(model, batches)",
+    )
     with torch.inference_mode():  # PyTorch refuses to store such weights for a backward pass
-        model = model_of(random_weights(rng))
+        model = model_of(weights)
     was_refused = False
     try:
-        problem.evaluate(model, [random_batch(rng, 2, 5)])
+        problem.evaluate(model, batches)
     except RuntimeError as error:
         was_refused = "saved for backward" in str(error)
         # requires_grad_() raises the second
         if not was_refused and "inference tensor" not in str(error):
             raise
-    check_that(was_refused, oracles.records_nothing, "evaluate(model, batches)")
+    check_that(was_refused, oracles.records_nothing, call)
+    found, expected = (
+        problem.evaluate(model_of(weights), batches),
+        oracles.mean_loss(weights, batches),
+    )
+    check_that(found, oracles.is_near, call, expected)
 
 
 # What holds for all
