@@ -1,17 +1,17 @@
 """Tests, verdicts and reports for a course of exercises.
 
-Nothing is imported here: `explore.py` begins with this package, and a student's `enum.py` beside it
-would be taken for Python's until `grader.student.script` has seen to that.
+This module imports nothing: `explore.py` imports this package first, and Python would import a
+student's `enum.py` from the same folder until `grader.student.script` prevents it.
 """
 
 
 def check(problem: str) -> None:
-    """Test a problem from a notebook's cell, and print what `uv run pytest` would show.
+    """Test a problem from a notebook's cell, and print the same report as `uv run pytest`.
 
     Args:
         problem: which one, such as "03".
     """
-    from grader.student.notebook import show  # nothing is loaded that isn't asked for
+    from grader.student.notebook import show  # loaded only when needed
 
     show(problem)
 

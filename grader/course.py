@@ -1,4 +1,4 @@
-"""What the course is made of, as `course.toml` says, and where its files are."""
+"""The course: its parts and problems in `course.toml`, and the paths of its files."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ MANIFEST = "course.toml"
 """The file in the course's folder that says which parts and problems it has."""
 
 COURSE_VARIABLE = "GRADER_COURSE"
-"""The environment variable by which `--course` reaches the processes that a command starts."""
+"""The environment variable that passes `--course` on to child processes."""
 
 COPY = ".release.json"
 """The file in a students' copy that lists the files it was released with."""
 
 COPY_DATA = "grader_data"
-"""The folder in a students' copy with what the grader reads of each problem and no student does."""
+"""The folder in a students' copy with the data files of the grader."""
 
 HIDDEN_MARKER = "# --- hidden tests ---"
 """Tests below this line of a test file run only when grading."""
 
 REFERENCE = "reference"
-"""What edits of right files call the reference solution; a variant goes by its file's name."""
+"""The name of the reference in edits; a variant is named after its file."""
 
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
 
 STUB_LINE = "raise NotImplementedError"
-"""What stands in a stub where students write."""
+"""The line of a stub that students replace."""
 
 OWN_PICTURE = "my_"
-"""How the names of pictures begin that somebody has drawn for themselves."""
+"""The prefix of the file names of pictures that a student draws."""
 
 NOTEBOOK = "notebook.ipynb"
-"""What a release may hand out beside each `problem.py`."""
+"""The notebook that a release may contain for each `problem.py`."""
 
 OWN_TESTS = "test_mine.py"
 """The file in a problem's folder that a student may write tests into."""
 
 NAMES_MISTAKES = ("seen again", "at once")
-"""When a student who runs tests at home reads the name of a mistake; the first is the default."""
+"""When a student at home reads the name of a mistake; the first is the default."""
 
 VALUES = ("torch", "numpy")
-"""What the functions of a course take and return: tensors or arrays; the first is the default."""
+"""Whether a course's functions use tensors or arrays; the first is the default."""
 
 _Minutes = Annotated[int, Meta(ge=0, le=100_000)]
 
@@ -72,7 +72,7 @@ class CoursePart(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         id: its name in commands and in the columns of a gradebook.
         title: its subject.
-        optional: whether its points stand beside the total.
+        optional: whether its points are reported separately from the total.
     """
 
     id: str
@@ -117,18 +117,18 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"minutes should have the smaller number first, not {least}, {most}")
 
     def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return what may not be called where functions and classes of these names are tested."""
+        """Return the functions that are forbidden in tests of these functions and classes."""
         own = [each for name, more in self.forbidden_in.items() if name in names for each in more]
         return (*self.forbidden, *dict.fromkeys(own))
 
     def all_forbidden(self) -> list[tuple[str, ...]]:
-        """Return what may not be called anywhere, and what in some function or class, each once."""
+        """Return each set of forbidden functions once: the general one, then those of a name."""
         of_some = [self.forbidden_where({name}) for name in self.forbidden_in]
         return [*dict.fromkeys([self.forbidden, *of_some])]
 
 
 class Handout(Struct, frozen=True, forbid_unknown_fields=True):
-    """Patterns of files that students get beside READMEs, stubs and visible tests.
+    """Patterns of files that students get in addition to READMEs, stubs and visible tests.
 
     Attributes:
         shared: files of the course.
@@ -159,7 +159,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     values: str = VALUES[0]
 
     def __post_init__(self) -> None:
-        """Check what several keys say together."""
+        """Check that the keys agree with each other."""
         ids = [part.id for part in self.parts]
         for kind, names in (("parts", ids), ("problems", [entry.id for entry in self.problems])):
             if twice := [name for name in names if names.count(name) > 1]:
@@ -185,7 +185,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         """Read a course's `course.toml`.
 
         Raises:
-            CourseError: it is missing, or something in it is missing, unknown or of another kind.
+            CourseError: the file is missing, or a key is missing, unknown or of another type.
         """
         path = root / MANIFEST
         try:
@@ -195,10 +195,10 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         return _manifest(path, said)
 
     def entry(self, id: str) -> Entry:
-        """Return what is said of a problem.
+        """Return a problem's entry.
 
         Raises:
-            CourseError: nothing is.
+            CourseError: there is no entry.
         """
         for entry in self.problems:
             if entry.id == id:
@@ -209,7 +209,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         """Return a part of the course.
 
         Raises:
-            UsageError: there is none of this id.
+            UsageError: there is no part with this id.
         """
         for part in self.parts:
             if part.id == id:
@@ -218,7 +218,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         raise UsageError(f"This course has no part '{id}'; there are: {there_are}.")
 
 
-@cache  # a manifest is asked for often, and read again once it has changed
+@cache  # by modification time: a manifest is needed often, and read again when it has changed
 def _manifest(path: Path, said: int) -> Manifest:
     try:
         data = read_toml(path)
@@ -237,7 +237,7 @@ _PLACE = re.compile(r"(.*?)(?: - at `\$\.(\w+)(?:\[(\d+)\])?\.?(.*)`)?")
 
 
 def _explained(message: str, data: Mapping[str, Any]) -> str:
-    """Return a message of msgspec with the place as it is called in the file."""
+    """Return a message of msgspec with the name of the key in the file."""
     match = _PLACE.fullmatch(message)
     assert match
     text, key, number, below = match.groups(default="")
@@ -268,15 +268,15 @@ class Problem:
 
     @property
     def manifest(self) -> Manifest:
-        """What the `course.toml` of its course says."""
+        """The manifest of its course."""
         return Manifest.load(self.folder.parents[1])
 
     @property
     def entry(self) -> Entry:
-        """What `course.toml` says of it.
+        """Its entry in `course.toml`.
 
         Raises:
-            CourseError: it says nothing.
+            CourseError: there is no entry.
         """
         return self.manifest.entry(self.id)
 
@@ -286,7 +286,7 @@ class Problem:
         return self.manifest.part(self.entry.part)
 
     def result(self) -> ProblemResult:
-        """Return a result of it that has no tests yet."""
+        """Return an empty result of this problem, without tests."""
         part = self.part
         return ProblemResult(self.id, part=part.id, optional=part.optional)
 
@@ -302,7 +302,7 @@ class Problem:
 
     @property
     def data(self) -> Path:
-        """The folder of the files that no student opens: apart from the problem's in a copy."""
+        """The folder of the grader's data files; in a students' copy a separate one."""
         apart = self.folder.parents[1] / COPY_DATA / self.id
         return apart if apart.is_dir() else self.folder
 
@@ -313,22 +313,22 @@ class Problem:
 
     @property
     def original(self) -> Path:
-        """The stub as it is handed out: in the repository, where nobody edits it, that itself."""
+        """The stub as handed out: the kept one in a students' copy, else `stub`."""
         return self.kept_stub if self.kept_stub.is_file() else self.stub
 
     @property
     def is_begun(self) -> bool:
-        """Whether the student's file is there and no longer the stub, however its lines end."""
+        """Whether the student's file exists and differs from the stub, ignoring line ends."""
         if not self.stub.is_file():
             return False
-        if not self.kept_stub.is_file():  # somebody tries the course in its repository
+        if not self.kept_stub.is_file():  # a user tries the course in its repository
             return STUB_LINE not in self.stub.read_text(encoding="utf-8", errors="replace")
         return not self.is_stub(self.stub.read_bytes())
 
     def is_stub(self, source: bytes | None) -> bool:
-        """Return whether that is the stub as it is handed out, but for what editors change.
+        """Return whether a source equals the stub.
 
-        That is a byte order mark, blank lines, and how lines end.
+        A byte order mark, blank lines and line ends are ignored, as editors change them.
         """
         if source is None or not self.original.is_file():
             return False
@@ -336,12 +336,12 @@ class Problem:
 
     @property
     def probe_file(self) -> Path:
-        """The questions by which a mistake is told; `grader.diagnose` asks them."""
+        """The file of the probe, from which `grader.diagnose` names mistakes."""
         return self.data / "probe.py"
 
     @property
     def fingerprints(self) -> Path:
-        """The answers of known mistakes, by which a report can name one."""
+        """The file with the answers of known mistakes, from which a report can name one."""
         return self.data / "fingerprints.json"
 
     def first_hidden_line(self) -> int | None:
@@ -356,22 +356,22 @@ class Course:
 
     Attributes:
         root: the folder.
-        only: the ids of the problems that count; empty when all do.
+        only: the ids of the problems to use; empty for all.
     """
 
     root: Path
     only: frozenset[str] = frozenset()
 
     def only_with(self, problems: Iterable[Problem]) -> Course:
-        """Return the same course as if it had no other problems."""
+        """Return the course restricted to these problems."""
         return replace(self, only=frozenset(problem.id for problem in problems))
 
     @property
     def manifest(self) -> Manifest:
-        """What `course.toml` says.
+        """The content of `course.toml`.
 
         Raises:
-            CourseError: it can't be read.
+            CourseError: the file can't be read.
         """
         return Manifest.load(self.root)
 
@@ -379,8 +379,8 @@ class Course:
         """Return all problems in the order of their numbers.
 
         Raises:
-            CourseError: there is none, or one has no test file of the right name, or a folder of a
-                problem is not in `course.toml`.
+            CourseError: there is no problem, a problem has no test file of the right name, or a
+                problem's folder is not in `course.toml`.
         """
         manifest = self.manifest
         if not manifest.problems:
@@ -391,13 +391,14 @@ class Course:
         for problem in problems:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
-        if self.has_solutions and not self.is_copy:  # there another folder is a student's work
+        # In a copy, another folder may be the student's.
+        if self.has_solutions and not self.is_copy:
             for folder in filter(is_problem_folder, sorted((self.root / "problems").glob("*"))):
                 manifest.entry(folder.name)
         return problems
 
     def of_part(self, part: str | None) -> list[Problem]:
-        """Return the problems of one part, in order; of all parts if it is None.
+        """Return the problems of one part in order, or all problems if `part` is None.
 
         Raises:
             UsageError: there is no such part, or it has no problem.
@@ -409,10 +410,10 @@ class Course:
         return problems
 
     def select(self, names: list[str]) -> list[Problem]:
-        """Return the problems meant by `names`: an id, a number or a part of an id; all if empty.
+        """Return the problems with these ids, numbers or parts of ids; all problems if empty.
 
         Raises:
-            UsageError: a name fits no problem, or more than one.
+            UsageError: a name matches no problem, or more than one.
         """
         problems = self.problems()
         return [self._one(name, problems) for name in names] if names else problems
@@ -440,7 +441,7 @@ class Course:
         return (self.root / COPY).is_file()
 
     def solution(self, problem: Problem) -> Path:
-        """Return where the problem's reference solution is, whether or not it is there."""
+        """Return the path of the problem's reference solution, which need not exist."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
 
     def salt(self, problem: Problem) -> Path:
@@ -448,22 +449,22 @@ class Course:
         return self.solution(problem).with_name("salt.txt")
 
     def right_files(self, problem: Problem) -> dict[str, Path]:
-        """Return a problem's right files by the names that edits call them: the reference first."""
+        """Return a problem's reference and variants by their names in edits, reference first."""
         solution = self.solution(problem)
         variants = sorted((solution.parent / "variants").glob("*.py"))
         return {REFERENCE: solution} | {path.stem: path for path in variants}
 
 
 def _written_lines(source: bytes) -> list[bytes]:
-    """Return the lines that have something on them, without blanks after it."""
+    """Return the lines that are not blank, without trailing blanks."""
     lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
     return [*filter(None, map(bytes.rstrip, lines))]
 
 
 def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that a student is at: all that count, and of the optional what was begun.
+    """Return the problems that a student works on: the required ones and the optional ones begun.
 
-    Where none counts, somebody asked for optional ones: then they are all.
+    If all given problems are optional, they were selected explicitly: return them all.
     """
     problems = list(problems)
     asked = all(problem.part.optional for problem in problems)
@@ -471,9 +472,10 @@ def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems in the order in which a student goes through them.
+    """Return problems in the order in which a student solves them.
 
-    That is the order of their numbers, but for whoever began optional ones and nothing else.
+    That is the order of their numbers, except that the optional ones come first for a student who
+    has begun only optional ones.
     """
     problems = list(problems)
     begun = {problem.part.optional for problem in problems if problem.is_begun}
@@ -482,15 +484,15 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def is_problem_folder(folder: Path) -> bool:
-    """Tell whether a folder is called as those of problems are."""
+    """Return whether a folder's name is that of a problem."""
     return _PROBLEM_FOLDER.fullmatch(folder.name) is not None
 
 
 def use_course(root: Path) -> None:
-    """Let `own_course` return the course in a folder, here and in all processes started from now.
+    """Make `own_course` return the course in a folder, here and in child processes.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the folder has no course.
     """
     if not (root / MANIFEST).is_file():
         raise UsageError(f"There is no {MANIFEST} in {root}, so it is no course.")
@@ -498,14 +500,14 @@ def use_course(root: Path) -> None:
 
 
 def command(words: str) -> str:
-    """Return a command as it is typed here: with `--course`, where that names the course."""
+    """Return a complete command line, with `--course` if this process was given one."""
     named = os.environ.get(COURSE_VARIABLE)
     course = f"--course {shlex.quote(named)} " if named else ""
     return f"uv run grader {course}{words}"
 
 
 def way_to(folder: Path) -> str:
-    """Return what to type in front of a command that is to run in `folder`."""
+    """Return the `cd` prefix of a command that must run in `folder`."""
     try:
         way = os.path.relpath(folder)
     except ValueError:  # on another drive
@@ -514,14 +516,14 @@ def way_to(folder: Path) -> str:
 
 
 def own_course() -> Course:
-    """Return the course to work on: what `--course` says, that of this grader, or the one around.
+    """Return the course of `--course`, or that of this grader, or that of the current folder.
 
-    Where the grader lies in a course, that is it, never the folder one happens to stand in: that
-    may be a student's, with tests of their own. An installed grader takes the nearest folder with
-    a `course.toml`, from where one stands upward.
+    A grader inside a course uses that course and ignores the current folder, which may be a
+    student's and have other tests. An installed grader uses the nearest folder with a
+    `course.toml`, from the current one upward.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no course.
     """
     named = os.environ.get(COURSE_VARIABLE)
     if named:

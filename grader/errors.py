@@ -1,7 +1,7 @@
-"""Whose fault it is: the student's, the instructor's input, the course's, or the grader's own.
+"""Exceptions by cause: the student's file, the instructor's input, the course, the grader.
 
-The kinds are never mixed. What a student's file does wrong becomes a status and a sentence; what
-anybody else does wrong ends the run, and gives nobody a zero.
+An error in a student's file becomes a status and a sentence. Any other error ends the run, and no
+student gets a zero for it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from grader.result import Status
 
 
 TIME_USED_UP = "Not run: the time for this submission is used up."
-"""What is said of a test for which a submission had no time left."""
+"""The message of a test for which a submission had no time left."""
 
 
 class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the program)
-    """An answer is not what it should be. The text is for the student.
+    """A check failed. The text is for the student.
 
     Attributes:
-        shown: what the answer shows of the mistake, where something looked at it.
+        shown: the mistake that the value shows, if it was diagnosed.
     """
 
     def __init__(self, text: str, shown: Any = None) -> None:
@@ -29,12 +29,12 @@ class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the p
         self.shown = shown
 
 
-class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
+class CannotLoad(Exception):  # noqa: N818  (it carries a verdict)
     """The student's file can't be used, so none of the problem's tests can run.
 
     Args:
-        status: what the tests get.
-        message: what the student reads.
+        status: the status of the tests.
+        message: the sentence for the student.
     """
 
     def __init__(self, status: Status, message: str) -> None:
@@ -42,7 +42,7 @@ class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
         self.status = status
 
     def without_traceback(self) -> CannotLoad:
-        """Return the same to be raised once more: a traceback grows each time it is raised."""
+        """Return this exception without its traceback, which grows each time it is raised."""
         return self.with_traceback(None)
 
 
@@ -50,17 +50,17 @@ class CannotLoad(Exception):  # noqa: N818  (it is a verdict on its way up)
 
 
 class SubmissionError(Exception):
-    """A path that was given can't be graded; the text says why and what to give instead."""
+    """A given path can't be graded. The text says why and which path to give instead."""
 
 
-class InUse(Exception):  # noqa: N818  (it is what the instructor reads)
+class InUse(Exception):  # noqa: N818  (the instructor reads it)
     """Another run is writing to the same folder."""
 
 
-class CannotWrite(OSError):  # noqa: N818  (it is what the instructor reads)
-    """A path that was given, or something in it, can't be written. `filename` says which.
+class CannotWrite(OSError):  # noqa: N818  (the instructor reads it)
+    """A given path, or a file in it, can't be written. `filename` is the path.
 
-    The text is the system's; `grader.files.os_error_sentence` makes a sentence of it.
+    The text is the system's; `grader.files.os_error_sentence` turns it into a sentence.
     """
 
 
@@ -68,17 +68,17 @@ class CannotWrite(OSError):  # noqa: N818  (it is what the instructor reads)
 
 
 class CourseError(Exception):
-    """The course's own files are not as they should be; the text says which and how."""
+    """A file of the course is invalid. The text names the file and the problem."""
 
 
 class UsageError(CourseError):
-    """Something was asked for that isn't to be had; the course itself is well."""
+    """A request can't be fulfilled, for example for a part that doesn't exist."""
 
 
 class InternalError(Exception):
-    """The grader itself can't do its work. Never a student's error.
+    """The grader itself failed. It is never a student's error.
 
-    Raised by the sandbox when student code can't be run, and by grading when the course's own
-    solutions don't pass its tests here or the machines that grade are lost. In a test it is a
-    verdict, the status `internal`; anywhere else it ends the run and no mark is given.
+    The sandbox raises it when it can't run student code. Grading raises it when the reference
+    solutions don't pass the tests here, or when the grading machines are lost. In a test it leads
+    to the status `internal`. Elsewhere it ends the run, and no mark is given.
     """

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, locked, kept, set aside, read as rows, hashed."""
+"""Write files atomically; lock folders; back up, rename, read and hash files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOCK = ".lock"
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never half of it.
+    """Write a file atomically: a reader finds the old content or the new one.
 
     Raises:
         CannotWrite: it can't be written.
@@ -32,7 +32,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write files as `write_whole` writes one; where one can't be written, none is.
+    """Write several files atomically. If one of them can't be written, write none.
 
     Raises:
         CannotWrite: one of them can't be written.
@@ -59,17 +59,17 @@ def _beside(path: Path) -> Path:
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse what is no file: a folder, and also a device, in whose place a file would be put."""
+    """Refuse to replace a folder or a device."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Tell that it is this path which can't be written, when the system says so.
+    """Turn an `OSError` into a `CannotWrite` that names this path.
 
     Raises:
-        CannotWrite: it can't.
+        CannotWrite: the system reported an error.
     """
     try:
         yield
@@ -78,15 +78,15 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def require_writable(folder: Path, folders: Iterable[str], files: Iterable[str]) -> None:
-    """Make sure that a folder, and what will stand in it, can be written. Nothing is left there.
+    """Check that a folder and its future contents can be written. Leave nothing there.
 
     Args:
-        folder: it need not be there yet.
+        folder: the folder, which need not exist yet.
         folders: the names of folders in it.
         files: the names of files in it, which may be replaced.
 
     Raises:
-        UsageError: something can't be written; the text says what and why.
+        UsageError: a path can't be written; the text says which and why.
     """
     for path in (folder, *(folder / name for name in folders)):
         place = path
@@ -113,19 +113,19 @@ _NO_ROOM = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def no_room(path: object = None) -> str:
-    """Return what to do when a disk is full."""
+    """Return the message for a full disk."""
     where = f" for {path}" if path else ""
     return f"There is no room left on the disk{where}. Make room and run the same command again."
 
 
 def is_of_a_place(error: OSError) -> bool:
-    """Return whether it is about a place that the user can change, and not about the grader."""
+    """Return whether the user can avoid the error by choosing another path or freeing space."""
     unreadable = isinstance(error, PermissionError) and bool(error.filename)
     return isinstance(error, CannotWrite) or unreadable or error.errno in _NO_ROOM
 
 
 def os_error_sentence(error: OSError) -> str:
-    """Return what went wrong with a file, and what to do where that is known."""
+    """Return a sentence about the error, with advice where there is any."""
     if error.errno in _NO_ROOM:
         return no_room(error.filename)
     if isinstance(error, CannotWrite):
@@ -137,7 +137,7 @@ def os_error_sentence(error: OSError) -> str:
 
 
 def _in_the_way(path: Path) -> str:
-    """Return what stands where a file, or a folder above it, should be; empty if nothing does."""
+    """Return what blocks a path, such as a folder of that name; empty if nothing does."""
     if os.path.isdir(path):
         return "it is a folder"
     if os.path.exists(path) and not os.path.isfile(path):
@@ -148,13 +148,13 @@ def _in_the_way(path: Path) -> str:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; the lock ends with this process, however that ends.
+    """Lock a folder against other runs. The system releases the lock when this process ends.
 
     Raises:
-        InUse: another run has it.
+        InUse: another run holds the lock.
         CannotWrite: the folder can't be written.
     """
-    from filelock import FileLock, Timeout  # here, for students' commands lock nothing
+    from filelock import FileLock, Timeout  # imported here, as students' commands lock nothing
 
     lock = folder / _LOCK
     with writing(lock):
@@ -171,11 +171,11 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def set_aside(path: Path, why: str) -> Path:
-    """Rename a file, or a folder that stands in its place, and return where it is now.
+    """Rename a file or folder to make room for a new file, and return its new path.
 
     Args:
-        path: what is in the way of a file that will be written.
-        why: what is put behind its name, such as "damaged".
+        path: the file or folder.
+        why: the suffix of the new name, such as "damaged".
     """
     endings = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     names = (f"{path.name}.{why}{ending}" for ending in endings)
@@ -185,44 +185,44 @@ def set_aside(path: Path, why: str) -> Path:
 
 
 def keep(file: Path) -> Path:
-    """Copy a file to the first free name such as problem.py.bak-1, and return that."""
+    """Copy a file to the first free name such as problem.py.bak-1, and return the new path."""
     content = file.read_bytes()
     for number in itertools.count(1):
         kept = file.with_name(f"{file.name}.bak-{number}")
         with writing(kept), suppress(FileExistsError):
-            with kept.open("xb") as copy:  # x: never over a file that is there
+            with kept.open("xb") as copy:  # x: never overwrite a file
                 copy.write(content)
             return kept
     raise AssertionError("unreachable")
 
 
 def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return what a TOML file says.
+    """Return the content of a TOML file.
 
     Args:
         path: the file.
-        parse_float: returns what a number with a point becomes.
+        parse_float: converts the text of each number with a decimal point.
 
     Raises:
-        OSError: it can't be read.
-        ValueError: it is no TOML; the text says why.
+        OSError: the file can't be read.
+        ValueError: the file is not TOML; the text says why.
     """
     text = path.read_text(encoding="utf-8-sig")
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError:
         raise
-    except ValueError:  # of Python's, which reads no more than 4,300 digits
+    except ValueError:  # Python refuses to parse more than 4,300 digits
         raise ValueError("a number in it has thousands of digits") from None
 
 
 def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    """Return what the first line calls the columns, in small letters."""
+    """Return the column names from the first line, in lower case."""
     return [name.strip().lower() for name in rows[0][1]] if rows else []
 
 
 SEPARATORS = ",;\t"
-"""What spreadsheets put between the cells of a CSV file."""
+"""The separators that spreadsheets write in CSV files."""
 
 
 def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
@@ -230,10 +230,10 @@ def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
 
     Args:
         data: the file's bytes.
-        errors: what to do about bytes that are no text, as Python calls it.
+        errors: Python's name of the handler for bytes that are no text.
 
     Raises:
-        ValueError: it is no text.
+        ValueError: the data is no text.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16"), "utf-16"
@@ -244,14 +244,14 @@ def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
 
 
 def separator_in(text: str) -> str:
-    """Return what stands between the cells of a CSV file: what its first line has most of."""
+    """Return the separator of a CSV file: the one that splits its first line into most cells."""
     lines = (line for line in text.splitlines(keepends=True) if line[0] not in "#\r\n")
     first = next(lines, "") + "".join(lines)  # a cell may have several lines
     return max(SEPARATORS, key=lambda separator: _cells(first, separator))
 
 
 def _cells(text: str, separator: str) -> int:
-    """Return how many cells the first line has; none if it can't be read with a separator."""
+    """Return the number of cells in the first line; 0 if it can't be read with the separator."""
     try:
         return len(next(csv_rows(text, separator), (0, []))[1])
     except csv.Error:
@@ -259,10 +259,10 @@ def _cells(text: str, separator: str) -> int:
 
 
 def csv_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a CSV file, each with the number of the line where it begins.
+    """Yield the rows of a CSV file, each with the number of the line where it begins.
 
     Raises:
-        csv.Error: it is no CSV file, such as one with a quotation mark that is never closed.
+        csv.Error: the text is not CSV, for example because a quotation mark is never closed.
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     line = 1
@@ -272,14 +272,14 @@ def csv_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]]]:
-    """Return the lines of a CSV file of any spreadsheet with their numbers, without empty ones.
+    """Return the non-empty rows of a CSV file from any spreadsheet, with their line numbers.
 
     Args:
         path: the file.
-        comments: whether lines that begin with `#` are left out, too.
+        comments: whether to skip lines that begin with `#`, too.
 
     Raises:
-        UsageError: it is no CSV file, or can't be read.
+        UsageError: the file is not CSV, or can't be read.
     """
     try:
         text, _ = decoded_csv(path.read_bytes())
@@ -297,7 +297,7 @@ def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:
-    """Return one hash over files and the names that they go by."""
+    """Return one hash over files and their names."""
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
         digest.update(f"{name}\0".encode())

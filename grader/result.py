@@ -1,4 +1,4 @@
-"""The one result model. Every report is a view of it."""
+"""The result model. Every report is a view of it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from grader.text import line, look, person_name
 SCHEMA_VERSION = 7
 
 NOT_YET = "This can't be judged yet: "
-"""How the message of a test begins whose rule nothing is known of, as the code stops before."""
+"""The start of the message of a test that can't be judged because the code stops before it."""
 
 
 def not_yet(reason: str) -> str:
-    """Return the message of a test whose rule can't be judged for this reason, said once."""
+    """Return the message of a test that can't be judged for this reason, with one `NOT_YET`."""
     return reason if reason.startswith(NOT_YET) else NOT_YET + reason
 
 
-_MOST_POINTS = 1e6  # of one test; a number beyond it was not written by a grader
+_MOST_POINTS = 1e6  # of one test; the grader never writes a larger number
 
 
 class Status(StrEnum):
@@ -40,7 +40,7 @@ class Status(StrEnum):
     NOT_IMPLEMENTED = "not_implemented"
     """The student's code raised NotImplementedError, as the stub does."""
     MISSING = "missing"
-    """The file, or the function or class that the test needs, isn't there."""
+    """The file, or a function or class that the test needs, is missing."""
     FORBIDDEN = "forbidden"
     """The student's code called a function that the problem forbids."""
     TIMEOUT = "timeout"
@@ -48,16 +48,16 @@ class Status(StrEnum):
     CRASH = "crash"
     """The process of the student's code ended."""
     BAD_OUTPUT = "bad_output"
-    """What came back can't be read as tensors and plain data."""
+    """The returned value can't be read as tensors and plain data."""
     INTERNAL = "internal"
-    """The grader's own fault, never a student's zero."""
+    """The grader failed; the student never gets a zero for it."""
 
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
 """The statuses that a mistake in the student's code leads to."""
 
 ALTERNATIVE = "\nOr as if "
-"""What stands in a diagnosis between mistakes that answer alike."""
+"""The text in a diagnosis between mistakes that give the same answers."""
 
 
 class Policy(StrEnum):
@@ -72,26 +72,26 @@ class Policy(StrEnum):
 
 
 class Isolation(StrEnum):
-    """How student code is kept apart from the tests."""
+    """How student code is isolated from the tests."""
 
     SANDBOX = "sandbox"
     """In confined processes."""
     PROCESS = "process"
-    """In processes of its own that are not confined."""
+    """In separate processes that are not confined."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test of one submission; small, as a run keeps those of the whole class.
+    """One test of one submission. It is small, as a run keeps all of them in memory.
 
     Attributes:
         id: the test's name in its file, with the parameters in brackets.
-        title: the sentence that students and instructors read; the test's docstring.
-        hidden: whether the test stands below the hidden marker.
-        points: what was reached: `max` or 0.
-        max: what the test is worth.
-        message: what was called, what came back, what was expected; empty when passed.
-        diagnosis: the catalogued mistakes that explain the failure; empty when none is known.
+        title: the test's docstring, which students and instructors read.
+        hidden: whether the test is in the hidden half.
+        points: the points earned: `max` or 0.
+        max: the points of the test.
+        message: the call, the returned value and the expected one; empty when passed.
+        diagnosis: the known mistakes that explain the failure; empty when none does.
         seconds: the test's run time.
     """
 
@@ -107,27 +107,27 @@ class TestResult:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        # What many submissions have in common is in memory once, also when it comes from a file.
+        # Texts that many submissions share are in memory once, also when read from a file.
         for name in ("id", "title", "message"):
             object.__setattr__(self, name, sys.intern(getattr(self, name)))
 
     def __reduce__(self) -> tuple[type[TestResult], tuple[Any, ...]]:
-        """Come from another process as newly made, or its names were there once more."""
+        """Unpickle by calling the constructor, so that the texts are interned."""
         return TestResult, tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def points(self) -> float:
-        """What the test earned: all of its points or none."""
+        """The points earned: all of the test's points or none."""
         return self.max if self.status is Status.PASSED else 0.0
 
     @property
     def is_wrong(self) -> bool:
-        """Whether there was a wrong answer; what isn't written yet has none."""
+        """Whether an answer was wrong, which excludes functions that are not implemented."""
         return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
 
     @property
     def is_judged(self) -> bool:
-        """Whether it says something: not that it waits for something else to be right."""
+        """Whether the test could be judged, as `not_yet` was not needed."""
         return not self.message.startswith(NOT_YET)
 
     @property
@@ -137,27 +137,27 @@ class TestResult:
 
     @property
     def case(self) -> str:
-        """Which case of a parametrised test it is; empty when there is only one."""
+        """The parameters of a parametrised test; empty when it has none."""
         return self.id.partition("[")[2].removesuffix("]")
 
 
 WrongAnswers = dict[str, str]
-"""Wrong answers to small questions about a function or a class, by question, as short texts."""
+"""Wrong answers of a function or a class to the probe, as short texts by question."""
 
 
 class Provenance(TypedDict, total=False):
-    """What a problem's marks rest on; while it stays the same they hold.
+    """The inputs that a problem's marks depend on. Marks are valid while these do not change.
 
     Attributes:
         submission: the hash of the student's file, or why there is none.
         tests: a hash over tests and solution.
-        grader: a hash over the grader's code, as far as marks depend on it.
+        grader: a hash over the grader's code that marks depend on.
         python: its version.
         torch: its version.
-        seed: what the tests' inputs were drawn from.
-        limits: time and memory that student code had.
-        isolation: how it was kept apart from the tests.
-        words: the hash of what mistakes were named by and told in. No mark rests on it.
+        seed: the seed of the tests' inputs.
+        limits: the time and memory limits of student code.
+        isolation: the isolation of student code.
+        words: the hash of the mistakes' names and sentences. No mark depends on it.
     """
 
     submission: str
@@ -173,12 +173,12 @@ class Provenance(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Adjustment:
-    """What an instructor's correction or the late policy changes in a problem's marks.
+    """A change of a problem's marks by an instructor's correction or the late policy.
 
     Attributes:
-        points: what is added to what the tests gave; negative when points are taken away.
+        points: the points added; negative when points are deducted.
         reason: the sentence that student and instructor read.
-        max: what is added to what can be reached, when a test is left out for all.
+        max: the change of the maximum, when a test is dropped for all.
     """
 
     points: float
@@ -193,22 +193,22 @@ class ProblemResult:
     Attributes:
         id: the problem's id, such as `01-some-name`.
         sha256: the hash of the student's file; empty when there is none.
-        tests: in the order of the test file; at home the failed one that says most is first.
-        notes: sentences about the file itself, for example a name that was nearly right.
-        diagnoses: what to tell the student about the known mistakes that the answers show. The
-            first may be the message of the first test that fails, about a module's parts.
-        mistakes: for each diagnosis the names of its mistakes in the catalogue; none for that.
-        repeated: whether a test took too long while others were graded at the same time, or its
-            process was killed by something else, so that this is the result of a second run, alone.
-        provenance: what the marks rest on.
-        reason: why the problem was graded when it was: what its provenance had changed in.
-        late: whether the platform says that this problem's file came late.
-        handed_in: when the file's bytes first came, in ISO 8601 with the zone; empty where no
-            platform said it.
-        adjustments: what changed the marks after the tests had given them.
-        part: the id of the part of the course that it belongs to.
-        optional: whether that part is for whoever likes to: then it doesn't count in the total.
-        unknown: by function or class, the wrong answers that fit no known mistake.
+        tests: in the order of the test file; at home the most informative failure is first.
+        notes: sentences about the file itself, for example about a misspelled name.
+        diagnoses: the sentences about the known mistakes that the answers show. The first may be
+            the message of the first test that fails, about a module's parts.
+        mistakes: for each diagnosis the names of its mistakes; none for such a message.
+        repeated: whether this is the result of a second run, alone, because a test took too long
+            or its process was killed while others were graded at the same time.
+        provenance: the inputs that the marks depend on.
+        reason: why the problem was graded: the inputs that had changed.
+        late: whether the platform reports that this problem's file was late.
+        handed_in: when the file's bytes were first submitted, in ISO 8601 with the zone; empty if
+            no platform reported it.
+        adjustments: the changes of the marks after the tests.
+        part: the id of its part of the course.
+        optional: whether that part is optional, so that it doesn't count in the total.
+        unknown: by function or class, the wrong answers that match no known mistake.
     """
 
     id: str
@@ -229,17 +229,17 @@ class ProblemResult:
 
     @property
     def earned(self) -> float:
-        """What the tests gave, before any adjustment."""
+        """The points of the tests, before any adjustment."""
         return total(t.points for t in self.tests)
 
     @property
     def points(self) -> float:
-        """What counts: what the tests gave, adjusted, and never below 0."""
+        """The adjusted points, never below 0."""
         return max(0.0, total([self.earned, *(a.points for a in self.adjustments)]))
 
     @property
     def max(self) -> float:
-        """What the tests that ran are worth, without those that were left out for all."""
+        """The maximum points, without tests that were dropped for all."""
         return total([*(t.max for t in self.tests), *(a.max for a in self.adjustments)])
 
     @property
@@ -254,7 +254,7 @@ class ProblemResult:
 
     @property
     def ended_alike(self) -> bool:
-        """Whether all tests say the same, but for rules that can't be judged for that reason."""
+        """Whether all tests that could be judged have the same status and message."""
         judged = [test for test in self.tests if test.is_judged]
         return len({(t.status, t.message) for t in judged}) == 1
 
@@ -266,24 +266,24 @@ class ProblemResult:
 
     @property
     def order(self) -> int:
-        """The place on a page about one student: first what went wrong, last what is right."""
+        """The position on a student's page: wrong problems first, untouched next, passed last."""
         return 2 if self.passed else int(self.untouched)
 
     @property
     def is_stub(self) -> bool:
-        """Whether the file was handed in as it was handed out."""
+        """Whether the submitted file is the stub."""
         return bool(self.sha256 and self.tests) and self.untouched
 
     @property
     def absent(self) -> bool:
-        """Whether no file of it was handed in."""
+        """Whether no file was submitted."""
         return not self.sha256 and all(t.status is Status.MISSING for t in self.tests)
 
     @property
     def skipped(self) -> bool:
-        """Whether it is optional and left out.
+        """Whether it is optional and not attempted.
 
-        A file in which nothing that tests look for has its right name was handed in all the same.
+        A file that lacks all names that the tests need counts as attempted.
         """
         stubs = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
         nothing = stubs or (self.untouched and not self.sha256)
@@ -292,22 +292,22 @@ class ProblemResult:
 
 @dataclass(frozen=True)
 class PartResult:
-    """What was reached in an optional part of the course.
+    """The result of an optional part of the course.
 
     Attributes:
-        problems: those that were tried.
+        problems: the attempted ones.
     """
 
     problems: list[ProblemResult]
 
     @property
     def points(self) -> float:
-        """What they gave."""
+        """The points earned."""
         return total(p.points for p in self.problems)
 
     @property
     def max(self) -> float:
-        """What they are worth."""
+        """The maximum points."""
         return total(p.max for p in self.problems)
 
 
@@ -316,20 +316,19 @@ class SubmissionResult:
     """All problems of one submission.
 
     Attributes:
-        submission: the name of the submission's files among the results; safe, and nobody else's.
-        seed: what the hidden tests' inputs were drawn from.
-        isolation: how the student's code was kept apart from the tests; None when the grader
-            failed before it ran.
-        grader_sha256: hash of the grader, the tests and the solutions, as far as marks depend on
-            them.
+        submission: the unique name of the submission's result files, safe as a file name.
+        seed: the seed of the hidden tests' inputs.
+        isolation: how the student's code was isolated from the tests; None when the grader failed
+            before it ran.
+        grader_sha256: hash of the files of grader, tests and solutions that marks depend on.
         notes: sentences about the submission as a whole.
         problems: in the order of the course.
-        members: whose work it is, as a learning platform knows them; empty outside of one.
-        late: whether the platform says that any of it came late.
-        identity: who it is, the same in every run: the platform's own id, such as `canvas:1004`,
+        members: the platform's names of the students; empty without a platform.
+        late: whether the platform reports that a file was late.
+        identity: the stable id of the student or group: the platform's, such as `canvas:1004`,
             else the full name of the folder or archive.
-        full_name: the real name of a student or group, as the platform or the folder gives it, in
-            any script; empty when none is known.
+        full_name: the real name of the student or group from the platform or the folder, in any
+            script; empty when it is not known.
     """
 
     submission: str
@@ -345,38 +344,38 @@ class SubmissionResult:
 
     @property
     def shown_name(self) -> str:
-        """What reports call the student or group."""
+        """The name of the student or group in reports."""
         return self.full_name or self.submission
 
     @property
     def who(self) -> str:
-        """Whose it is: the identity, or where none is known the name."""
+        """The identity, or the name if there is no identity."""
         return self.identity or self.submission
 
     @property
     def counted(self) -> list[ProblemResult]:
-        """The problems whose points make the total."""
+        """The problems that count in the total."""
         return [p for p in self.problems if not p.optional]
 
     @property
     def points(self) -> float:
-        """What was reached in all that counts. What is optional never changes it."""
+        """The total of the problems that count; optional ones never change it."""
         return total(p.points for p in self.counted)
 
     @property
     def max(self) -> float:
-        """What all that counts is worth."""
+        """The maximum total of the problems that count."""
         return total(p.max for p in self.counted)
 
     @property
     def optional(self) -> dict[str, PartResult]:
-        """What was reached in each optional part that was tried, by the part's id."""
+        """The result of each optional part that was attempted, by the part's id."""
         tried = [p for p in self.problems if p.optional and not p.skipped]
         ids = dict.fromkeys(p.part for p in tried)
         return {id: PartResult([p for p in tried if p.part == id]) for id in ids}
 
     def without_skipped(self) -> SubmissionResult:
-        """Return what reports show: what is optional only as far as it was tried."""
+        """Return the result without optional problems that were not attempted, for reports."""
         return replace(self, problems=[p for p in self.problems if not p.skipped])
 
     @property
@@ -408,25 +407,25 @@ class SubmissionResult:
 
     @classmethod
     def from_json(cls, data: Any) -> SubmissionResult:
-        """Return the result that `to_json` gave.
+        """Return the result that `to_json` wrote.
 
         Args:
-            data: plain data of which nothing is known, such as what a file says.
+            data: untrusted plain data, such as the content of a file.
 
         Raises:
-            ValueError: it is no result; the text says what is wrong with it.
+            ValueError: the data is no valid result; the text says why.
         """
         try:
             result = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from None
-        # All else that stands there, such as the totals, follows from what was read.
+        # All other fields of the data, such as the totals, follow from the result.
         if not result._is_sound() or result.to_json() != data:
             raise ValueError("its parts contradict each other")
         return result
 
     def _is_sound(self) -> bool:
-        """Tell whether the numbers are those that a grader can have written."""
+        """Return whether a grader can have written these numbers."""
         ids = {problem.id for problem in self.problems}
         tests = [test for problem in self.problems for test in problem.tests]
         adjustments = [change for problem in self.problems for change in problem.adjustments]
@@ -438,9 +437,9 @@ class SubmissionResult:
 
 
 def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
-    """Return what reports call everybody, by the name of the submission; nobody is called alike.
+    """Return a unique name for reports by the name of the submission.
 
-    Equal names, as far as one can see, get the beginning of a hash of the identity behind them.
+    Names that look the same get the beginning of a hash of the identity as a suffix.
     """
     results = list(results)
     names = {r.submission: person_name(r.shown_name) or line(r.submission) for r in results}
@@ -455,17 +454,17 @@ def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
 
 
 def _short_hashes(identities: Iterable[str]) -> dict[str, str]:
-    """Return so much of the hash of each that all of them differ."""
+    """Return the shortest prefixes of the hashes that all differ."""
     whole = {each: sha256(each.encode(errors="surrogatepass")).hexdigest() for each in identities}
     length = next(n for n in range(4, 65) if len({h[:n] for h in whole.values()}) == len(whole))
     return {each: hash[:length] for each, hash in whole.items()}
 
 
 def total(points: Any) -> float:
-    """Add points up. A share such as 2/3 + 2/3 + 2/3 makes 2, without the last digits' noise."""
+    """Add points up, rounded so that 2/3 + 2/3 + 2/3 is 2."""
     return round(math.fsum(points), 6)
 
 
 def shown(points: float) -> str:
-    """Return points as a report shows them: with at most two digits behind the point."""
+    """Format points for a report, with at most two decimals."""
     return f"{round(points, 2):g}"

@@ -1,4 +1,4 @@
-"""Text from anywhere, made harmless: what every view does before its own escaping. And numbers."""
+"""Remove dangerous characters from text, format words and names, and parse numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 MOST_POINTS = 1_000_000
-"""The most points that anything is worth: a larger number is a slip of the keyboard."""
+"""The most points that anything is worth: a larger number is a typing error."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:[.,][0-9]{1,20})?")
 
@@ -40,12 +40,12 @@ _SIMPLER = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """Return text with nothing in it that could control a terminal, a reader or a parser."""
+    """Replace all characters that could control a terminal, a reader or a parser."""
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", "    "))
 
 
 def printable(text: str, encoding: str) -> str:
-    """Return the text without what could control a terminal or isn't in the encoding."""
+    """Replace control characters and characters that the encoding lacks."""
     text = plain(text)
     try:
         text.encode(encoding)
@@ -66,7 +66,7 @@ def person_name(text: str) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number with what it counts: "1 file", "2 files"."""
+    """Return a number and its noun: "1 file", "2 files"."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -82,14 +82,14 @@ def some(texts: Sequence[object], most: int) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name as it stands in a sentence, in any script, with nothing in it that controls."""
+    """Return a name in quotation marks for a sentence, without control characters."""
     return f"'{plain(name)}'".replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
 def look(name: str) -> str:
-    """Return what names that look the same have in common, however they are encoded.
+    """Return a key that is equal for names that look the same, in any encoding.
 
-    That is a name without what one does not see: capitals, blanks, marks of format.
+    The key ignores case, blanks and invisible format characters.
     """
     letters = unicodedata.normalize("NFKC", name).casefold()
     return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})
@@ -101,7 +101,7 @@ _JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in India
 
 
 def cell(text: str) -> str:
-    """Return text that a spreadsheet shows and doesn't run; a formula starts with =, +, - or @."""
+    """Escape text that a spreadsheet would run as a formula: one that starts with =, +, - or @."""
     # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
     plain = "".join(
         c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
@@ -110,18 +110,18 @@ def cell(text: str) -> str:
 
 
 def from_cell(text: str) -> str:
-    """Return the text of a cell that was copied from a gradebook: without what `cell` adds."""
+    """Undo `cell`: return the original text of a gradebook's cell."""
     return text[1:] if cell(text[1:]) == text else text
 
 
 def parse_number(text: str) -> float | None:
-    """Return a number as people write it, with a decimal point or comma; None for anything else."""
+    """Parse a number with a decimal point or comma; return None for anything else."""
     text = text.strip()
     return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
 
 
 def parse_points(text: str) -> float | None:
-    """Return a number of points; None for anything else, a negative or a senseless number too."""
+    """Parse points; return None for other text, a negative number and too large a number."""
     found = parse_number(text)
     return found if is_between(found, 0, MOST_POINTS) else None
 
