@@ -187,7 +187,7 @@ CachedGPT.forward = forward
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), TRICKS)
 def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
-    """Recomputing costs what it costs, in whichever of the calls of a test it is done."""
+    """Recomputing has the same cost in each call of a test."""
     path = tmp_path / "problem.py"
     trick = WITHOUT_A_CACHE + TRICKS[name, how]
     path.write_text(REFERENCE.read_text(encoding="utf-8") + trick)

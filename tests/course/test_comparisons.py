@@ -34,7 +34,7 @@ def listed(numbers: list[float], digits: int = 3) -> str:
 
 
 def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
-    """What each answer has to say, worked out by hand, by the number of the problem."""
+    """The expected content of each answer, computed by hand, by problem number."""
     with modules_of_course(COURSE.root):
         from shared.oracles.attention import OUTPUT, SCORES, WEIGHTS, multi_head_by_hand
         from shared.oracles.attention import softmax_by_hand as softmax

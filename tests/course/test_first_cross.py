@@ -1,7 +1,7 @@
-"""The first test that fails stands for what is wrong, and its title accuses nothing right.
+"""The first failing test names the error, and its title blames nothing correct.
 
-`first_cross.edits` holds slips of newcomers. The number of the problem begins the name of each, and
-in place of a sentence stands the test whose rule it breaks.
+`first_cross.edits` holds mistakes of beginners. The name of each begins with its problem's number.
+Its text is the test that checks the broken rule.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-r"""The formulas of all documents come through GitHub's Markdown, and TeX reads what comes out.
+r"""GitHub's Markdown passes the formulas of all documents unchanged to TeX.
 
-GitHub hands what stands between dollars to its Markdown before TeX sees it. Markdown takes the
-first backslash away from `\\`, `\,`, `\_` and the like, but for a `\\` at the end of a line, which
-GitHub saves; and it takes `_` and `*` in some places for emphasis. VS Code hands formulas to TeX as
-they are. So a formula has to be one that Markdown doesn't change.
+GitHub applies Markdown to the text between dollars before TeX reads it. Markdown removes the
+first backslash of `\\`, `\,`, `\_` and similar, except of a `\\` at the end of a line, which
+GitHub keeps. It reads `_` and `*` in some places as emphasis. VS Code passes formulas to TeX
+unchanged. So Markdown must not change a formula.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_a_loop_over_pairs_is_one(
 
 
 def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]) -> None:
-    """Otherwise right code would be asked for thousands of positions, and run out of time."""
+    """Otherwise correct code would get thousands of positions and exceed the time limit."""
     assert judged(lambda length: 20 * steps_of_pairs(length), itertools.repeat(0.15), waiting=48)
 
 

@@ -86,7 +86,7 @@ def test_a_change_of_it_is_read(small_course: Course) -> None:
 def test_a_command_works_on_the_course_that_it_is_told(
     two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(COURSE_VARIABLE, "")  # what the command sets is undone with it
+    monkeypatch.setenv(COURSE_VARIABLE, "")  # restored at the end of the test
     done = CliRunner().invoke(cli.app, ["--course", str(two_parts.root), "check"])
     assert "01-doubling" in done.output
     assert "softmax" not in done.output

@@ -44,7 +44,7 @@ def library():
 
 @pytest.fixture
 def explore(tmp_path, monkeypatch, capsys, library):
-    """Run a problem's explore.py beside the given problem.py; return its folder and its words."""
+    """Run explore.py with the given problem.py; return its folder and its output."""
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
     monkeypatch.setattr(training_text, "_library", library)
     for name, coarse in COARSE.items():
@@ -67,7 +67,7 @@ def explore(tmp_path, monkeypatch, capsys, library):
 
 
 def how_it_is(words):
-    """Return what is said of the student's functions."""
+    """Return the lines about the student's functions."""
     return set(re.findall(r"^[\w ]+: (yours.*)$", words, re.MULTILINE))
 
 

@@ -1,4 +1,4 @@
-"""The lines of Python in the READMEs do what the text claims."""
+"""The lines of Python in the READMEs have the results that the text claims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_line_has_the_value_of_its_comment(block: str) -> None:
-    """A block that imports what it needs is for typing into Python."""
+    """Readers type blocks with imports into Python."""
     if not block.startswith("import "):
         pytest.skip("a part of a program")
     here: dict[str, object] = {}

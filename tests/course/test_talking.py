@@ -1,4 +1,4 @@
-"""A talk with a trained model: whose code is used, what can be typed, and what is said without."""
+"""Talking with a trained model: which code it uses, valid input, and generation without input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def talk(problems: Path) -> Talk:
-    """Keep a small model, and return what talks with it: from typed lines to what is shown."""
+    """Keep a small model, and return a function from typed lines to output."""
     torch.manual_seed(3)
     model = torch_gpt.TinyGPT(argparse.Namespace(**CONFIG))
     kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}

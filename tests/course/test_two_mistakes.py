@@ -1,4 +1,4 @@
-"""Two mistakes in one file, as they come in life: what is told is true, and is not nothing."""
+"""A file with two mistakes gets a correct, nonempty message."""
 
 from __future__ import annotations
 

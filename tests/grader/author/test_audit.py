@@ -1,4 +1,4 @@
-"""The audit finds what is wrong with a course, and is content with one that is right."""
+"""The audit finds errors in a course and reports none for a correct one."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which mistakes and variants are asked the questions of the probe."""
+    """The mistakes and variants that the probe runs on."""
     names: list[str] = []
     answers = running._probe_answers
 

@@ -1,4 +1,4 @@
-"""The audit's gates: what they find in a test that depends on the tested file or accepts damage."""
+"""The audit's gates find tests that depend on the tested file or accept damaged values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notebooks are made of what students get anyway, and run where PyTorch is there already."""
+"""Notebooks contain the students' files and run where PyTorch is installed."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_it_runs_before_and_after_the_work(copy: Course, warm_python: WarmPython
     problem.stub.write_bytes(problem.original.read_bytes())
 
 
-# What a cell is saved over
+# Files that a cell is saved over
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_deleted_file_is_written_again(small: Problem) -> None:
 
 
 class Shell:
-    """What a notebook's cells run in, as far as the magic knows it."""
+    """The environment of a notebook's cells, as far as the magic uses it."""
 
     def __init__(self) -> None:
         self.user_ns: dict[str, Any] = {"x": 3}

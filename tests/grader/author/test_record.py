@@ -1,4 +1,4 @@
-"""A record says how every test ends for everybody, and what ends otherwise after a change."""
+"""A record has the outcome of each test for each file, and shows changed outcomes."""
 
 from __future__ import annotations
 

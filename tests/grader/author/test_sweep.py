@@ -130,7 +130,7 @@ def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbo
 def test_a_record_that_can_not_be_read_is_no_record(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
-    """After a merge, for one; torch is swept, and the record can be written anew."""
+    """For example after a merge; torch is swept, and the record can be written again."""
     path = small_course.root / "solutions/swept.json"
     path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
     monkeypatch.setattr(

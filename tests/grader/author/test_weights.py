@@ -1,4 +1,4 @@
-"""When the case of a mistake is settled: by how it weighs, and by what the tests before said."""
+"""A mistake is settled by its weight and by the messages of earlier tests."""
 
 from __future__ import annotations
 

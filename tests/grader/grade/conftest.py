@@ -1,4 +1,4 @@
-"""What the tests of grading share: a class that takes no time to grade."""
+"""Fixtures for grading: a class that is graded quickly."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class School:
         return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
 
     def command(self, *words: str, paths: Sequence[Path] = (), status: int = 0) -> str:
-        """Run `grader grade` on the class, or on other paths; return what it says, in one line."""
+        """Run `grader grade` on the class or on other paths; return its output in one line."""
         self.graded.clear()
         given = map(str, paths or [self.folder])
         done = CliRunner().invoke(app, ["grade", *given, "--out", str(self.out), *words])
@@ -67,7 +67,7 @@ class School:
             return {row[by]: row for row in csv.DictReader(file)}
 
     def gradebook(self) -> dict[str, str]:
-        """Return everybody's total."""
+        """Return each student's total."""
         return {name: row["total"] for name, row in self.rows().items()}
 
     def names(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""One weekly run of a term, as a process of its own that can be killed.
+"""One weekly run of a term in a process that can be killed.
 
-Marks are made up: the first line of a student's file says how many of 10 points it gets. Everything
-else is as in `grader grade`: the download is read, results are kept, reports are written.
+The first line of a student's file states its points, 10 at most. Everything
+else works as in `grader grade`: it reads the download, keeps results and writes reports.
 
     python -m tests.grader.grade.term_run DOWNLOAD OUT PROBLEM [--die-at N]
 """

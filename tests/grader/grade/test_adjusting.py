@@ -153,7 +153,7 @@ def test_a_run_that_was_killed_while_it_wrote_them_goes_on(
 ) -> None:
     correct(school, "*,01,,2,Half for all\nada,01,,3,why\n")
     save = class_run.save_result
-    left = iter(range(3))  # two results as they are graded, and one that is adjusted
+    left = iter(range(3))  # two graded results, and one adjusted result
 
     def killed(*args: Any) -> Any:
         if next(left, None) is None:

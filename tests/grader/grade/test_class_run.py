@@ -1,4 +1,4 @@
-"""A class is graded into a folder: nothing is done twice, and what holds is kept."""
+"""Grading a class repeats no work and keeps valid results."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_who_is_missing_is_named_and_stays(school: Any) -> None:
 
 
 def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
-    """The reports are of the whole class; what was not given is left as it was."""
+    """The reports are of the whole class; results without a new submission are unchanged."""
     school.hand_in("eve", school.wrong)
     school.grade()
     before = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}

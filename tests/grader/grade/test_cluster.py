@@ -94,7 +94,7 @@ def test_a_scheduler_that_is_not_there(
 
 
 class FakeFuture:
-    """What came of a submission that was sent to a worker."""
+    """The result of a submission that was sent to a worker."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -146,7 +146,7 @@ def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Any]:
-    """Two workers in processes of their own, as on other machines."""
+    """Two worker processes, as on two machines."""
     needs_dask()
     from distributed import LocalCluster
 
@@ -165,7 +165,7 @@ def shared_course(tmp_path_factory: pytest.TempPathFactory, new_course: Any) -> 
 def shared_class(
     tmp_path_factory: pytest.TempPathFactory, shared_course: Course
 ) -> list[Submission]:
-    """What is handed in of the shared course."""
+    """Submissions to the shared course."""
     folder = tmp_path_factory.mktemp("handed in") / "class"
     hand_in(folder)
     return find_submissions([folder], shared_course)

@@ -1,4 +1,4 @@
-"""The doctor says what there is, what is missing, and whether `grade` works here."""
+"""The doctor lists installed and missing parts, and tries `grade`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`grade --dry-run`: what a run would do is said, and nothing is graded or written."""
+"""`grade --dry-run` reports what a run would do and writes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def files(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 @pytest.fixture
 def dry(school: Any) -> Any:
-    """Return what a dry run of the school says."""
+    """Return the output of a dry run."""
 
     def run(*more: str) -> str:
         said = school.command("--dry-run", *more)

@@ -26,7 +26,7 @@ SHARE = 1 / 20
 
 
 def stub(number: str) -> str:
-    """Return the stub of a problem, whose given parts a wrong file needs."""
+    """Return a problem's stub; wrong files need its given parts."""
     (problem,) = own_course().select([number])
     return problem.stub.read_text(encoding="utf-8")
 

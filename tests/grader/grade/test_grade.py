@@ -1,4 +1,4 @@
-"""A class is graded: each submission is a row, whatever is in it."""
+"""Each submission of a class is a row, even if it is invalid."""
 
 from __future__ import annotations
 

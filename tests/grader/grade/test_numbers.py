@@ -118,7 +118,7 @@ def test_the_number_of_a_problem(small_course: Course, command: str, number: str
 
 
 def in_course(course: Course, *words: str, status: int = 2) -> str:
-    """Run a command that is refused; return what it says."""
+    """Run a command that fails; return its output."""
     done = CliRunner().invoke(app, words, env={COURSE_VARIABLE: str(course.root)})
     assert done.exit_code == status, (done.output, done.exception)
     return " ".join(done.output.split())

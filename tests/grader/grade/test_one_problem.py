@@ -1,4 +1,4 @@
-"""A class hands in one problem after the other: what is known of the others stays as it is."""
+"""A class submits one problem after the other; results of other problems stay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER = "02-doubling"
 
 @pytest.fixture
 def term(school: Any) -> Any:
-    """A class in a course of two problems, whose second was handed in by itself."""
+    """A class of a course with two problems; the second problem was submitted separately."""
     add_problem(school.course.root, OTHER)
     hand_in_second(school, ada=school.wrong, bob=school.right)
     return school
@@ -41,7 +41,7 @@ def rows(term: Any) -> dict[str, tuple[str, ...]]:
 
 
 def test_only_the_given_problem_is_entered(term: Any) -> None:
-    """The gradebook has its columns all the same; what was not handed in is no zero."""
+    """The gradebook has the same columns, and a missing submission is not a zero."""
     run = grade_second(term)
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
     assert rows(term) == {"ada": ("", "0", "0", "4"), "bob": ("", "4", "4", "4")}
@@ -110,7 +110,7 @@ def test_marks_that_rest_on_something_else_are_told(term: Any) -> None:
 
 
 def test_a_whole_class_after_one_problem(term: Any) -> None:
-    """What holds of the one problem is kept; who is not given is named and stays."""
+    """Valid results of the problem are kept; missing students are listed and kept."""
     for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
         term.hand_in(name, source, OTHER)
     grade_second(term)
@@ -122,7 +122,7 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
 
 
 def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
-    """Nobody's marks become zeros because `--problem` was forgotten."""
+    """No mark becomes zero because `--problem` was forgotten."""
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()
     folder = term.folder.with_name("second")

@@ -32,7 +32,7 @@ SUNDAY_EVENING = "2026-11-01 19:30:00 -05:00"
 
 
 class Term:
-    """What an instructor does: grade downloads, write into the book, export."""
+    """The steps of an instructor: grade downloads, edit the gradebook folder, export."""
 
     def __init__(self, school: Any, folder: Path) -> None:
         self.school, self.folder, self.book = school, folder, dict[str, str]()
@@ -51,7 +51,7 @@ class Term:
         return {who: row[column] for who, row in self.school.rows().items() if row[column]}
 
     def export(self, platform: str, sheet: str, problem: str, *options: str) -> list[str]:
-        """Return the last column of a platform's file, as it is filled in."""
+        """Return the last column of an exported file."""
         file = self.folder / f"{platform}.csv"
         file.write_text(sheet, encoding="utf-8")
         words = ["export", platform, str(file), "--reports", str(self.school.out), *options]
@@ -106,7 +106,7 @@ def test_a_term_ends_with_each_mark_at_the_person_who_earned_it(
     marks["1005"] = "3"
     assert term.marks("01-doubling") == {f"canvas:{id}": mark for id, mark in marks.items()}
 
-    # Moodle: a group, whose number is that of a participant who has nothing to do with it
+    # Moodle: a group with the number of an unrelated participant
     term.add("roster.csv", PARTICIPANTS)
     uploads = {"Group One_305": right, "Emmy Noether_303": wrong}
     term.grade("02", {MOODLE.format(name): source for name, source in uploads.items()})
@@ -128,7 +128,7 @@ def test_a_term_ends_with_each_mark_at_the_person_who_earned_it(
     options = ("--column", "03")
     assert term.export("gradescope", sheet, "03", *options) == ["4", "3.6", "3.6", ""]
 
-    # What is said to be one person is one row, and Canvas has everybody's mark of the first week
+    # Two names of one student are one row, and Canvas has each student's mark of the first week
     row = school.rows()["gradescope:a@x"]
     assert (row["01-doubling"], row["03-doubling"]) == ("4", "4")
     sheet = "Student,ID,Section,01 (7)\n    Points Possible,,,4\n"

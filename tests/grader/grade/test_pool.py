@@ -1,4 +1,4 @@
-"""The pool tries again, alone, what may not have been the code's own fault."""
+"""The pool retries failures alone if the code may not have caused them."""
 
 from __future__ import annotations
 

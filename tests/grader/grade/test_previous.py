@@ -1,4 +1,4 @@
-"""What a previous run left is read with care: what is no result is named and graded again."""
+"""Invalid results of a previous run are reported and graded again."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def write_list(path: Path) -> Path:
 
 
 def add_problem(school: Any, name: str, id: str) -> Path:
-    """Add a problem to somebody's result that the course doesn't have."""
+    """Add a problem to a result that the course doesn't have."""
     (path,) = (school.out / "results").glob(f"{name}.json")
     result = read_result(path)
     result.problems.append(replace(result.problems[0], id=id, part=""))

@@ -1,4 +1,4 @@
-"""Tests that run in the process of the student's code: what it holds, and what it can forge."""
+"""Tests in the worker: which data the student's code can read, and which it can forge."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_what_is_kept_between_calls_is_named(grade: Grade) -> None:
     assert result.mistakes == [["kept_between_calls"]]
 
 
-# What a process of student code holds
+# Contents of a worker
 
 SEARCH = """
 import gc, sys, types
@@ -363,7 +363,7 @@ def test_the_worker_of_the_probe_holds_no_test_and_no_reference(
     monkeypatch.setattr(recorded, "PROBE_SECONDS", 60.0)
     secret = [*SECRET, *OF_HIDDEN, "test_doubles", "only_in_the_reference"]
     source = searching(*secret, "Ask what three becomes")
-    # The answer to the probe is the name of what is raised. The tests are to fail.
+    # The probe returns the name of the exception. The tests must fail.
     told = "def double(x):\n    if x.tolist() != [3.0]: return 3 * x\n"
     source = source.replace("def double(x):\n", told)
     source = source.replace(

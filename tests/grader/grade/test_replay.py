@@ -33,7 +33,7 @@ def helper(x):
 
 @pytest.fixture
 def graded(tmp_path: Path, small_course: Course) -> Path:
-    """A class of two, of whom one was graded with a seed of its own."""
+    """A class of two students; one was graded with another seed."""
     write(tmp_path / "class", {f"{name}/{FILE}": SOURCE for name in ("ada", "bob")})
     (ada, _) = find_submissions([tmp_path / "class"], small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
@@ -45,7 +45,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
 
 @pytest.fixture
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The seeds of what is run again; nothing is run."""
+    """Collect the seeds of replays instead of running them."""
     used = []
 
     def run(function: str, isolation: str, *args: Any) -> Rerun:

@@ -70,7 +70,7 @@ def copy_in_short(course: Course, root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What the command printed, and the folder of its reports."""
+    """Return the output of the command and the folder of its reports."""
     folder = tmp_path_factory.mktemp("graded")
     for name, problems in EXPECTED.items():
         for handed_in in (own_course().root / "examples/class" / name).iterdir():

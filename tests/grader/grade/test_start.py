@@ -37,7 +37,7 @@ if __name__ == "__main__":
         assert not {"torch", "numpy", "pytest", "distributed"} & sys.modules.keys()
 """
 
-# What the first test does before all else: it notes which processes there are.
+# The first test notes the running processes before it does anything else.
 NOTE = """
     import json
     import os
@@ -101,7 +101,7 @@ def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[in
 @pytest.mark.slow
 def test_to_grade_loads_torch_once_and_not_again_when_nothing_is_to_do(run: Any) -> None:
     tree = run("grade", run.one)
-    assert len(tree) >= 5  # the command, what it forks from, the trusted side, a server, a worker
+    assert len(tree) >= 5  # the command, its fork server, the trusted side, a server, a worker
     assert len(those_that_loaded_torch(tree)) == 1
     assert run("grade", run.one) == {}
 
@@ -116,5 +116,5 @@ def test_to_replay_a_test_loads_torch_once(run: Any) -> None:
 @pytest.mark.slow
 def test_the_process_level_still_works_with_interpreters_of_its_own(run: Any) -> None:
     tree = run("grade", run.one, "--isolation", "process")
-    # The trusted side and the student's; the third has no torch, and ends what they leave.
+    # The trusted side and the student's; the third has no torch and ends orphaned processes.
     assert [torch for _, torch in tree.values()].count(True) == 2

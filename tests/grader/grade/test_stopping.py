@@ -140,8 +140,8 @@ def test_two_runs_at_once_are_one_too_many(school: Any) -> None:
     school.grade()
 
 
-# Whoever runs the tests in the background ignores Ctrl-C, or by nohup the end of the terminal, and
-# what is started there would too.
+# Background jobs ignore Ctrl-C, and with nohup the end of the terminal. Processes
+# inherit this.
 RUN = """
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""A term, played through: what is killed, corrected and handed in again ends in the same book."""
+"""A term with killed runs, corrections and repeated submissions ends with the same gradebook."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEED = random.SystemRandom().randrange(10**6)
 
 
 class Term:
-    """Twenty students, five problems, and what each handed in when."""
+    """Twenty students, five problems, and the submissions of each week."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -45,9 +45,9 @@ class Term:
         self.attachment = 1
 
     def hand_in(self, problem: str, students: list[Student], late: float) -> bytes:
-        """Let students hand a problem in, again perhaps; return Canvas's download of it.
+        """Let students submit a problem, perhaps again; return Canvas's download.
 
-        A late file with the bytes of one that was in time is in time, whatever Canvas says.
+        A late file with the same bytes as an earlier one is in time, even if Canvas flags it.
         """
         for student in students:
             key = student.id, problem
@@ -87,7 +87,7 @@ Run = Callable[[Path, Path, str, int], bool]
 
 @pytest.fixture
 def killed() -> Iterator[Run]:
-    """Runs a week, as a process of its own that is killed; return whether it was at work then."""
+    """Run a week in a process that is killed; return whether it was still running then."""
     with WarmPython("grader.grade.class_run", "grader.intake.submissions") as python:
 
         def week(download: Path, out: Path, problem: str, renaming: int) -> bool:
@@ -199,7 +199,7 @@ def test_a_term_on_two_machines_loses_nothing_with_the_cache(
         download = tmp_path / f"{problem}.zip"
         download.write_bytes(term.hand_in(problem, rng.sample(few, 11), late=0.3))
         downloads.append((download, problem))
-        if week == 3:  # nobody has the reports any more: all that was handed in is graded again
+        if week == 3:  # the reports are lost: all submissions are graded again
             shutil.rmtree(other / "reports")
             for earlier, id in downloads[:-1]:
                 run_week(earlier, machine / "reports", id)

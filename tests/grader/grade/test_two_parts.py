@@ -1,4 +1,4 @@
-"""Part two has columns and totals of its own; who leaves it out reads nothing of it."""
+"""Part two has separate columns and totals; reports omit it if it was not submitted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def texts(school: Any) -> dict[str, str]:
     }
 
 
-# What the course is
+# The course
 
 
 def test_the_manifest_says_which_part_a_problem_is_of(two_parts: Course) -> None:
@@ -58,7 +58,7 @@ def test_the_first_five_problems_are_part_one_and_the_others_part_two() -> None:
         assert problem.part.id == ("one" if int(problem.id[:2]) <= 5 else "two"), problem.id
 
 
-# What the model says
+# The model
 
 
 def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemResult:
@@ -91,7 +91,7 @@ def test_what_counts_as_left_out(status: Status, sha256: str, skipped: bool) -> 
     assert not problem("05", "one", status, sha256).skipped
 
 
-# What is handed in
+# Submissions
 
 
 def test_a_stub_of_part_two_is_not_handed_in(long_school: Any) -> None:
@@ -154,7 +154,7 @@ def test_what_cannot_be_used_for_it_alone_is_graded_with_the_reason(long_school:
     assert long_school.graded == [("cleo", [SIX])]
 
 
-# What is reported
+# Reports
 
 
 def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> None:

@@ -24,7 +24,7 @@ LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:
 
 @pytest.fixture
 def term(school: Any) -> Any:
-    """A course of two problems, nobody yet, and a policy by which lateness costs half."""
+    """A course of two problems, no students yet, and a late policy that subtracts half."""
     add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     school.write_book("late.toml", LATE)
@@ -67,7 +67,7 @@ def test_a_file_with_other_bytes_came_when_these_did(term: Any, tmp_path: Path) 
 
 
 def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path) -> None:
-    """As after the reports were lost: whichever download is graded first, the mark is the same."""
+    """The order in which downloads are graded does not change the mark, as after lost reports."""
     week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     assert problems(term.grade(week2))["01"].points < 4

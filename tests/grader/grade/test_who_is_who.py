@@ -1,4 +1,4 @@
-"""Marks go to whose they are: over weeks, in any script, whoever comes and goes."""
+"""Marks go to the right students: over weeks, in any script, in changing classes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER = "02-doubling"
 
 @pytest.fixture
 def term(school: Any) -> Any:
-    """A course of two problems, and nobody yet."""
+    """A course of two problems, without students yet."""
     add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     return school
@@ -46,7 +46,7 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
 
 
 def test_a_class_in_one_students_archive_is_told(term: Any, tmp_path: Path) -> None:
-    """Graded by itself, it is a class of whoever it names."""
+    """A submission that is graded alone is a class of its members."""
     both = {f"{name}/01-doubling/problem.py": term.right for name in ("ada", "mallory")}
     assert "read as a class" not in term.command(paths=[write(tmp_path / "class", both)])
     mallory = {f"{name}/01-doubling/problem.py": term.wrong for name in ("ada", "mallory")}
@@ -73,7 +73,7 @@ def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) ->
 
 
 def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path) -> None:
-    """As if two hashes were the same, or somebody renamed a file."""
+    """As if two hashes were equal, or a user renamed a file."""
     week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
     term.grade(week, only="01")
     (path,) = (term.out / "results").iterdir()
@@ -127,7 +127,7 @@ def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
         assert {column: found[id][column] for column in marks} == marks
 
 
-# What the instructor says about names
+# Entries in names.csv
 
 
 def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
-    """Moodle numbers people anew in each assignment; the lines to say so are printed."""
+    """Moodle's numbers differ in each assignment; the lines for names.csv are printed."""
     moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
     week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
     week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
@@ -388,7 +388,7 @@ def test_names_are_data_in_every_report(school: Any) -> None:
 def test_one_hostile_folder_does_not_end_a_run(
     school: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the shell makes of class/*, with links, too many files and what is no submission."""
+    """As the shell expands class/*, with links, too many files and other files."""
     monkeypatch.setattr("grader.intake.limits.MAX_ENTRIES", 20)
     (school.folder / "all").symlink_to("/")
     (school.folder / "gone").symlink_to("nowhere")

@@ -1,4 +1,4 @@
-"""Words are no part of marks: a sentence or a name that is new regrades nobody."""
+"""Words are not part of marks: after a new sentence or name no result is graded again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def known() -> Fingerprints:
 
 
 def named(fault: Fault, known: Fingerprints) -> ProblemResult:
-    """Return what is kept of code that makes a mistake, when these mistakes are known."""
+    """Return the kept result of code with a mistake, if these mistakes are known."""
     answers = with_deviations(known.reference, fault.deviations)
     found = diagnose(known, answers)
     return ProblemResult(

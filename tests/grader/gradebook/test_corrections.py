@@ -1,4 +1,4 @@
-"""Corrections: what an instructor writes into one file holds at every run, and is shown."""
+"""Corrections in the gradebook folder apply to every run and are shown."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
 
 
 def test_marks_that_no_result_has_any_more_are_listed() -> None:
-    """Totals, names and what is still to come are none."""
+    """Totals, names and missing marks are not listed."""
     row = {"submission": "ada", "status": "graded", "03-scaled-attention": "20", "total": "20"}
     row |= {"01-softmax": "10", "02-basic-attention": "", "max": "35"}
     row |= {"part_two_total": "3", "member": "1001"}

@@ -79,7 +79,7 @@ def cells(data: bytes, separator: str = ",") -> list[list[str]]:
 
 
 def without_column(data: bytes, name: str) -> list[object]:
-    """Return all that stands in a file but for one column."""
+    """Return the whole table except one column."""
     table = read_table(data, "")
     at = table.columns.index(name)
     rows = [table.header, *table.rows]

@@ -29,7 +29,7 @@ def handed_in(
 
 
 def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
-    """Return what a policy takes from each result."""
+    """Return the points that a policy subtracts from each result."""
     (folder / "late.toml").write_text(policy, encoding="utf-8")
     found, _ = adjusted(results, GradebookFolder(folder))
     return [r.problems[0].earned - r.points for r in found]

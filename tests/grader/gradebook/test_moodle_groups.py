@@ -1,4 +1,4 @@
-"""A Moodle group's mark goes to its members, and to nobody else."""
+"""A Moodle group's mark goes only to its members."""
 
 from __future__ import annotations
 

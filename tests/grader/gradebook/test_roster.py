@@ -1,4 +1,4 @@
-"""The roster: whose row is whose, and never somebody else's."""
+"""The roster: each student is matched to the right row."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_plain_list_is_of_names(folder: Path) -> None:
         ("first name\tlast name\tlogin\nAda\tL\tada\n", Known("ada"), "Ada L"),
         ("name,id\nAda L,canvas:7\n", Known("canvas:7", "lada"), "Ada L"),
         ("name,id\nAda L,7\n", Known("canvas:7", "someone"), "Ada L"),
-        # No number of one assignment, nor of another platform, says who somebody is.
+        # A number of one assignment or of another platform does not identify a student.
         ("name,id\nAda L,7\n", Known("moodle:7", "Bo B"), ""),
         ("Student,ID,SIS User ID,Section\nAda L,1,7,\n", Known("canvas:7", "bob"), ""),
         ("Student,ID,Section\nKim Lee,1,\n", Known("canvas:7", "kimlee"), ""),
@@ -103,7 +103,7 @@ def test_a_file_that_says_nobody_is_told(content: str, folder: Path) -> None:
 
 
 def adjusted_by(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
-    """Return the points of everybody, and what did nothing."""
+    """Return the points of each student, and the warnings."""
     (folder / name).write_text(text, encoding="utf-8")
     found, told = adjusted(results, GradebookFolder(folder))
     return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in found), *told]
@@ -250,7 +250,7 @@ def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
 
 
 def test_a_file_of_the_book_by_a_name_that_is_nearly_right_is_told(tmp_path: Path) -> None:
-    """Deadlines that nothing reads cost nobody anything, and nobody would notice."""
+    """Unused deadlines change no mark and would be overlooked."""
     book = GradebookFolder(tmp_path)
     for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
         (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""A platform's file keeps its encoding, its separator and what stands in its cells."""
+"""A platform's file keeps its encoding, its separator and its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page on the weekly workflow shows as a file is one."""
+"""The files shown on the page about the weekly workflow are valid."""
 
 from __future__ import annotations
 

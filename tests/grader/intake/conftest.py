@@ -1,4 +1,4 @@
-"""What the tests of uploads share: ways to take one in."""
+"""Fixtures that read submissions."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -
 
 @pytest.fixture
 def two_problems(small_course: Course) -> Course:
-    """The small course with a second problem, whose tests are those of the first."""
+    """The small course with a second problem that has the same tests."""
     add_problem(small_course.root, OTHER)
     return small_course
 
 
 @pytest.fixture
 def take_one(take: Take, two_problems: Course) -> Take:
-    """Take in what was handed in for the first problem of two."""
+    """Take in submissions to the first of two problems."""
 
     def take_files(files: Files, problem: str = "01", **options: str) -> Intake:
         return take(files, problem=problem, course=two_problems, **options)

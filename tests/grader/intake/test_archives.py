@@ -1,4 +1,4 @@
-"""Archives: members that are no files, of one name, or not read; each is told in a sentence."""
+"""Archives with special, duplicate or unreadable members are reported."""
 
 from __future__ import annotations
 

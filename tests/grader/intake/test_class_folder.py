@@ -1,4 +1,4 @@
-"""Which entries of a folder are submissions: nobody vanishes, and nothing is guessed."""
+"""Find all submissions in a class folder, without guessing."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_lies_beside_students_makes_no_submission_of_their_class(
 
 
 def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:
-    """Whoever handed in, one row each; two of one name stay apart."""
+    """Each submission is one row; two with the same name stay separate."""
     submission(class_folder, "ada")
     (class_folder / "ada.zip").write_bytes(zip_file({FILE: RIGHT}))
     shutil.make_archive(str(class_folder / "grace"), "gztar", class_folder, "ada")
@@ -93,7 +93,7 @@ def test_a_whole_class_in_one_archive(
     found = find_submissions([path], small_course)
     assert [s.full_name for s in found] == [*names, "imani"]
     assert [s.files["01-doubling"].source for s in found[:3]] == [b"ada", b"grace", b"hugo"]
-    if ending == ".zip":  # as learning platforms pack what students packed
+    if ending == ".zip":  # as learning platforms pack archives of students
         assert found[3].files["01-doubling"].source == RIGHT
     else:
         assert_bad(found[3], "archive inside an archive, which is not opened")
@@ -124,7 +124,7 @@ def test_an_archive_by_itself_is_one_submission(
 def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
-    """It may be a class of one as well as what a student packed."""
+    """It may be a class of one student or a student's archive."""
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))
@@ -152,7 +152,7 @@ def test_of_an_archive_of_problems_nothing_is_asked(
 
 
 def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
-    """Somebody handed in the problem's folder alone, next to the folders of the others."""
+    """One student submitted only the problem's folder, next to the folders of the others."""
     folder = hand_in(name="ada")
     hand_in(name="grace")
     stray = folder.parents[1] / "01-doubling"
@@ -173,7 +173,7 @@ def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> No
 
 
 def test_a_hidden_file_is_no_work(class_folder: Path, small_course: Course) -> None:
-    """It is a tool's, whatever its name seems to tell."""
+    """A tool writes it, although its name looks like a submission."""
     submission(class_folder / "spring", "ada")
     submission(class_folder / "spring", "grace")
     (class_folder / "spring" / ".01-doubling.py").touch()

@@ -1,4 +1,4 @@
-"""Broken archives: whatever is left, it is a row, and never half of the work for the whole."""
+"""A broken archive is a row, and a partial submission is never graded as a complete one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_what_is_no_archive(read: Read, ending: str, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
 def test_cut_short_anywhere(read: Read, ending: str) -> None:
-    """Whatever is left, it is a row, and never half of the work for the whole."""
+    """It is a row, and a partial submission is never graded as a complete one."""
     packed = PACKERS[ending]((FILE, RIGHT), ("README.md", b"hello" * 300), ("x/y", RIGHT))
     end = packed.rindex(b"hello") if ending == ".tar" else len(packed) - 30
     for length in range(1, end, max(1, end // 40)):

@@ -1,4 +1,4 @@
-"""Files and folders on disk: nothing is followed or waited for, and what is odd is a sentence."""
+"""Files on disk: links are not followed, pipes do not block, and both are reported."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_may_not_be_opened(tmp_path: Path, small_course: Course) -> None:
     assert grace.files["01-doubling"].source == RIGHT
 
 
-# What is in the place of the file
+# Objects at the path of the file
 
 
 def local_socket(path):
@@ -115,7 +115,7 @@ def test_what_is_no_file_is_refused_and_named(hand_in, small_course, name):
 
 
 def test_a_hard_link_is_a_file(hand_in, small_course):
-    """It can't be told from a file, and the student could read what it holds anyway."""
+    """It looks like a file, and the student can read the content anyway."""
     folder = hand_in(None)
     (folder / "other").write_bytes(RIGHT)
     os.link(folder / "other", folder / "problem.py")

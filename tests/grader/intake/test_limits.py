@@ -128,7 +128,7 @@ def test_names_that_are_slow_to_compare(read: Read, ending: str, pack: Pack, mar
 
 
 def test_long_names_are_near_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever compares all letters of fifty thousand names takes a minute."""
+    """Comparing all letters of fifty thousand names would take a minute."""
     monkeypatch.setattr(difflib.SequenceMatcher, "ratio", None)
     monkeypatch.setattr(difflib, "get_close_matches", None)
     assert nearest_folder("01-doubling" * 20, ["01-doubling"]) == ""
@@ -181,7 +181,7 @@ def test_noise_without_end(
 
 @pytest.mark.slow
 def test_a_repository_with_its_environment(read: Read) -> None:
-    """As it is packed by who packs everything: the list alone has more than eight million bytes."""
+    """The list alone has more than eight million bytes if a student packs everything."""
     place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
     found = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
     assert found.files["01-doubling"].source == RIGHT

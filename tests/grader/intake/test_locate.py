@@ -132,7 +132,7 @@ def test_a_date_is_no_problems_number(take_one: Take, name: str) -> None:
 def test_files_beside_problems_folders_are_read_and_those_in_other_folders_are_not(
     take_one: Take, two_problems: Course
 ) -> None:
-    """The folder of a whole course has files that are nobody's work."""
+    """The folder of a whole course has files that belong to no submission."""
     stub = (two_problems.root / "problems" / FILE).read_bytes()
     course = {f"problems/{FILE}": stub, "problems/shared/a.py": WRONG, "grader/b.py": WRONG}
     files = {f"ada/{name}": content for name, content in course.items()}

@@ -1,4 +1,4 @@
-"""`names.csv` answers once for all what a name in a submission means."""
+"""`names.csv` assigns names in submissions to identities in every run."""
 
 from __future__ import annotations
 

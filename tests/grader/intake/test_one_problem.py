@@ -186,7 +186,7 @@ def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
 def test_code_that_lies_beside_students_folders_is_told(
     take: Take, take_one: Take, place: str
 ) -> None:
-    """It may be what somebody handed in, without a folder of their name around it."""
+    """It may be a submission without a folder of the student's name."""
     files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
     code = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
     beside = [f"{place}{name}" for name in [*code, "grades.csv", "test_doubling.py"]]

@@ -1,4 +1,4 @@
-"""`--only NAME`: an identity, a file's name or a real name; what fits nobody is asked back."""
+"""`--only NAME`: an identity, a file's name or a real name; unknown names are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths that the instructor gives: one or several, and what is wrong with one of them."""
+"""Paths that the instructor gives: one or several, and errors in them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_one_odd_path_of_several_is_a_row(
     make: Callable[[Path], None],
     reason: str,
 ) -> None:
-    """By itself it is the instructor's to mend; beside others it never ends the run for all."""
+    """A single such path is an error; next to others it is only reported."""
     monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "cho")})
     open_to_all(tmp_path)
@@ -291,7 +291,7 @@ def test_one_archive_of_a_class_of_archives_with_dates(
 def test_one_archive_alone_has_nothing_beside_it_looked_at(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What else lies in a folder of downloads is nobody's business."""
+    """Other files in a folder of downloads are ignored."""
     (tmp_path / "ada.zip").write_bytes(zip_file({FILE: RIGHT}))
     (tmp_path / "tax.zip").write_bytes(b"private")
     looked: list[str] = []

@@ -1,4 +1,4 @@
-"""What is read of a problem's folder, and what is only named."""
+"""Files in a problem's folder that are read, and files that are only listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What submissions are called in results: safe for a file, and nobody else's."""
+"""Names of submissions in results: safe as file names, and unique."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is who: nobody takes another's identity or file, whatever the names look like."""
+"""No student can take another one's identity or file by choosing a name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_people_keep_their_names_in_any_script(take: Take, name: str) -> None:
 
 
 def test_a_canvas_student_is_the_user_number(take: Take) -> None:
-    """Names of Chinese characters once became `__` and `__-2`, counted anew in each download."""
+    """Names of Chinese characters once became `__` and `__-2`, numbered in each download."""
     both = take(
         {"王芳_1004_90_problem_01.py": RIGHT, "李娜_1005_91_problem_01.py": WRONG}
     ).submissions
@@ -90,7 +90,7 @@ def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> 
 
 
 def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Course) -> None:
-    """Only an archive goes by its name without the ending."""
+    """Only an archive is identified by its name without the ending."""
     folder = write(tmp_path / "class", {f"ada.zip/{ID}/problem.py": WRONG})
     write(folder, {"bea.tar.gz": zip_file(COURSE), "cho.rar": b""})
     found = find_submissions([folder], small_course)
@@ -121,7 +121,7 @@ def test_a_zip_that_does_not_say_utf_8(tmp_path: Path, small_course: Course, nam
     """As macOS packs it: the same student as in a folder."""
     packed = zip_file({f"{name}/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     path = tmp_path / "class.zip"
-    # The flag stands in each member's head, and again in the list of them.
+    # The flag is in each member's head, and again in the list of members.
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         parts = packed.split(mark)
         packed = mark.join([parts[0], *(_without_flag(part, place - 4) for part in parts[1:])])
@@ -176,7 +176,7 @@ def test_any_names_stay_apart_and_the_same() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
 def test_any_folders_stay_apart_and_the_same(tmp_path: Path, small_course: Course) -> None:
-    """Over two runs with others beside them; only two writings of one name depend on both."""
+    """Over two runs with other students; only two spellings of one name depend on both."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")  # noqa: T201
     rng = random.Random(seed)

@@ -123,7 +123,7 @@ def stub(two_problems: Course) -> bytes:
 def test_a_file_that_tells_the_problem_goes_before_an_untouched_stub(
     take_one: Take, stub: bytes, folder: str, name: str
 ) -> None:
-    """Many hand in the whole course folder, and their file beside it."""
+    """Many submit the whole course folder, and next to it their file."""
     ada, bea = take_one(
         {f"ada/{folder}": stub.replace(b"\n", b"\r\n"), f"ada/{name}": RIGHT}
         | {f"bea/{folder}": WRONG, f"bea/{name}": RIGHT}
@@ -155,7 +155,7 @@ def test_of_a_stub_a_notebook_is_named(take_one: Take, stub: bytes, name: str) -
 def test_the_notebook_that_is_handed_out_is_nobodys_work(
     take: Take, two_problems: Course, stub: bytes
 ) -> None:
-    """It stands beside each stub of a copy that was released with notebooks."""
+    """A copy that was released with notebooks has one next to each stub."""
     files = {f"{id}/{name}": stub for id in (ID, OTHER) for name in ("problem.py", NOTEBOOK)}
     (untouched,) = take(files, course=two_problems).submissions
     (found,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions
@@ -222,7 +222,7 @@ def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: 
 def test_the_only_archive_in_a_students_folder_is_read(
     class_folder: Path, small_course: Course, tmp_path: Path
 ) -> None:
-    """Some learning platforms pack what was handed in into a folder of the student's name."""
+    """Some learning platforms put submissions into a folder of the student's name."""
     work = submission(tmp_path, "work")
     (class_folder / "ada").mkdir()
     shutil.make_archive(str(class_folder / "ada" / "hw"), "zip", work)

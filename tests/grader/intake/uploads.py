@@ -43,7 +43,7 @@ def submission(root: Path, name: str, *, below: str = "", file: str = "problem.p
 
 
 def write(folder: Path, files: Mapping[str, bytes] | Mapping[str, str]) -> Path:
-    """Write files, whose names are paths in a folder, and return the folder."""
+    """Write files into a folder, by relative path, and return the folder."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def write(folder: Path, files: Mapping[str, bytes] | Mapping[str, str]) -> Path:
 
 
 def zip_file(files: Files) -> bytes:
-    """Return a zip file of `files`, whose names are paths."""
+    """Return a zip file with these files, by path."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -111,7 +111,7 @@ def assert_bad(submission: Submission, words: str) -> None:
 
 
 def open_to_all(folder: Path) -> None:
-    """Let every user in as far as a folder for temporary files; pytest makes them for one's own."""
+    """Let every user enter the parents of a temporary folder; pytest makes them private."""
     for parent in (folder, *folder.parents):
         if parent == Path(tempfile.gettempdir()).resolve() or parent.owner() != folder.owner():
             return
@@ -132,5 +132,5 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
 
 
 def class_of(folder: Path, course: Course) -> dict[str, Submission]:
-    """Return what is read of the class that holds this problem's folder, by name."""
+    """Return the submissions, by name, of the class that contains this problem's folder."""
     return {s.full_name: s for s in find_submissions([folder.parents[1]], course)}

@@ -1,4 +1,4 @@
-"""What a student may read: visible tests in full, hidden ones as far as the policy goes."""
+"""Feedback shows visible tests in full, and hidden ones within the policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identical files are told, and only those: never how alike two files are."""
+"""Only identical files are reported, never similar ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People go by their real names, what many share is said once, and what changed marks is told."""
+"""Pages show real names, one message for many students, and reasons of changed marks."""
 
 from __future__ import annotations
 

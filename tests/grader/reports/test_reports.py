@@ -1,4 +1,4 @@
-"""The views of a result: whatever students call things and print, a view stays what it is."""
+"""Reports stay valid for any names and output of students."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def result_with(text: str, name: str = "ada") -> SubmissionResult:
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: its elements, and its text."""
+    """The elements and the text of a page, as a browser reads it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def test_the_text_of_feedback_shows_nothing_raw(text: str) -> None:
     assert not NEVER_RAW.search(written)
 
 
-# What students may read
+# Content that students may read
 
 CANARY = "canary-7f3a"
 
@@ -202,7 +202,7 @@ def test_the_page_says_what_was_not_understood() -> None:
 
 
 def test_all_points_are_those_that_somebody_could_reach() -> None:
-    """Points by hand, while not everybody has them yet, take them from nobody."""
+    """Points by hand that some students do not have yet take no points from others."""
     full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
     by_hand = Adjustment(4, "Style", 5)
     problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]

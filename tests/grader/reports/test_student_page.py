@@ -1,4 +1,4 @@
-"""The page about one student says everything, beside the code, and leads on to others."""
+"""The page about one student shows all results next to the code, with links to others."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_of_a_long_file_the_beginning_is_shown(tmp_path: Path) -> None:
     assert page.count("<span id=") == MOST_LINES
 
 
-# What is kept
+# Kept files
 
 
 def test_a_file_is_kept_once_and_only_while_it_is_needed(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ PROBLEMS = COURSE.problems()
 each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
 
 
-# What a student sees
+# Output for students
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def solve(problem: Problem) -> None:
 
 
 def remember(problem: Problem) -> None:
-    """Let the copy remember that a problem passes as it is now."""
+    """Let the copy remember that a problem passes in its current state."""
     passed = TestResult("all", "all", False, 1, Status.PASSED)
     SeenMistakes(problem.folder.parents[1]).keep(problem, ProblemResult(problem.id, tests=[passed]))
     assert SeenMistakes(problem.folder.parents[1]).passes(problem)

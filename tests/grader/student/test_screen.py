@@ -1,4 +1,4 @@
-"""What a small window shows of a problem while it is watched."""
+"""Lines of a watched problem that fit into a small window."""
 
 from __future__ import annotations
 

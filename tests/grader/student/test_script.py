@@ -1,4 +1,4 @@
-"""What explore.py begins with: no file beside it stands in its way, and Ctrl-C ends it quietly."""
+"""The start of explore.py: no file next to it shadows a module, and Ctrl-C ends it quietly."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def known(small_course: Course) -> Course:
     return small_course
 
 
-# What is read of a result
+# Parts of a result that are read
 
 
 def result_of(*mistakes: tuple[str, str, str]) -> ProblemResult:
@@ -157,7 +157,7 @@ def test_part_of_the_tests_is_a_run_too(known: Course, student_pytest: StudentPy
 
 @pytest.fixture
 def grader(known: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Run a command on the course that knows one mistake, and return what it prints."""
+    """Run a command on the course that knows one mistake, and return its output."""
     monkeypatch.setattr(cli, "own_course", lambda: known)
 
     def run(*arguments: str) -> str:

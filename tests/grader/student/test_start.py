@@ -42,7 +42,7 @@ def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_hidden_tests_load_no_triton(course: Course) -> None:
-    """Where Triton is installed, Python would end with 40 lines about what it leaked."""
+    """Python would print 40 lines about leaks if Triton is installed."""
     told = LEAN.replace('"sympy"', '"triton"')
     done = subprocess.run(
         [sys.executable, "-c", told],

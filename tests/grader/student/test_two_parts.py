@@ -1,4 +1,4 @@
-"""Part two is an invitation: what a student has not begun of it is asked for nowhere."""
+"""Part two is optional: no command requests problems of it that are not begun."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 
 @pytest.fixture
 def problems(two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
-    """The problems of a course whose stubs are untouched; commands act on it."""
+    """The problems of a course with untouched stubs; commands use it."""
     monkeypatch.setattr(cli, "own_course", lambda: two_parts)
     monkeypatch.chdir(two_parts.root)
     return two_parts.problems()

@@ -1,4 +1,4 @@
-"""Canvas's downloads: names, late ones, and what was uploaded again."""
+"""Canvas's downloads: names, late files and repeated uploads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_canvas_without_names(take: Take) -> None:
 
 
 def test_one_student_who_is_two_is_told(take: Take) -> None:
-    """A number that has two names is nobody's; the others are graded."""
+    """A number with two names is rejected; the other students are graded."""
     intake = take(
         {
             "ada_12_98_problem_01.py": RIGHT,

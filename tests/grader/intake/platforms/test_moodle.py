@@ -40,7 +40,7 @@ def test_moodle_without_folders(take: Take) -> None:
 
 
 def test_moodle_names_with_underscores(take: Take) -> None:
-    """They may stand in a name, and whoever is in no group has no number at all."""
+    """Names may contain digits, and students without a group have no number."""
     intake = take(
         {
             f"Ada_Love_lace_7_assignsubmission_file_/{ID}/problem.py": RIGHT,

@@ -1,4 +1,4 @@
-"""What all platforms share: nobody vanishes, and nobody can hand in for others or harm them."""
+"""On all platforms no student is lost or can submit for another one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
     ],
 )
 def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
-    """Nor does it take another's number, or hide those who stand beside it."""
+    """It takes no other student's number and hides no other student."""
     files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea", "cho")}
     own = {name: zip_file(COURSE)} if name.endswith(".zip") else {f"{name}/{ID}/problem.py": RIGHT}
     intake = take(files | own)
