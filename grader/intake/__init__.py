@@ -1,1 +1,1 @@
-"""What comes in: folders, archives and downloads of learning platforms, read as submissions."""
+"""Read folders, archives and downloads of learning platforms as submissions."""

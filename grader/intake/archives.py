@@ -1,7 +1,7 @@
-"""An archive as a folder of the tree: gone through once, in memory; nothing is unpacked.
+"""Read an archive as a folder of the tree, in one pass and in memory. Nothing is unpacked to disk.
 
-An archive in a zip file can be opened: learning platforms pack what students packed, and students
-pack what they had packed already. How deep that goes is said by whoever opens the outermost one.
+An archive in a zip file can be opened: learning platforms pack students' archives, and students
+pack archives again. The caller that opens the outermost archive sets the depth.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP_START = b"\x1f\x8b"
 
 Below = dict[str, TreeEntry]
-"""What stands in a folder, by name."""
+"""The entries of a folder, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file or a folder as an archive lists it.
+    """A file or a folder in the list of an archive.
 
     Attributes:
-        name: as it stands there.
-        path: the same with `/` between folders, whatever the archive has.
-        kind: what the archive says that it is.
+        name: its name in the archive, unchanged.
+        path: the name with `/` between folders, also if the archive uses backslashes.
+        kind: its kind according to the archive.
         open: opens a file's content; may raise Refused.
     """
 
@@ -68,22 +68,22 @@ def require_readable_kind(name: str) -> None:
 
 
 def read_archive(name: str, file: BinaryIO, wanted: Wanted, *, nested: int) -> TreeEntry:
-    """Return the folder that an archive is.
+    """Return an archive as a folder.
 
     Args:
-        name: the archive's.
-        file: its bytes, which decide how it is read.
-        wanted: which members to read. The others are known by name only.
-        nested: how many archives in each other can be opened in a zip file, while `file` is open.
+        name: the name of the archive.
+        file: its bytes; the first ones decide the format.
+        wanted: selects the members to read. Of the others only the names are known.
+        nested: how many levels of archives in a zip file can be opened, while `file` is open.
 
     Raises:
-        BadArchive: it can't be read as an archive, or is too large.
+        BadArchive: the file is not a readable archive, or is too large.
     """
     return _OpenArchive(name, file, wanted, nested).run()
 
 
 class _OpenArchive:
-    """An archive that is gone through, and the tree that grows from it."""
+    """An archive while it is read, and the tree of the members read so far."""
 
     def __init__(self, name: str, file: BinaryIO, wanted: Wanted, nested: int) -> None:
         self._file = file
@@ -95,7 +95,7 @@ class _OpenArchive:
         self._top = {"": self._folder(name)}
 
     def run(self) -> TreeEntry:
-        """Return the folder that the archive is."""
+        """Return the archive as a folder."""
         try:
             for member in self._members():
                 self._add(member)
@@ -117,7 +117,7 @@ class _OpenArchive:
         self._nested = 0
         return _tar_members(self._file, self._budget, is_packed=start.startswith(_GZIP_START))
 
-    # The tree: each member stands where its name says, and only once
+    # The tree: each member is at the path of its name, and only once
 
     def _add(self, member: Member) -> None:
         path, wrong = split_name(member.path)
@@ -148,7 +148,7 @@ class _OpenArchive:
             around[name] = self._completed(around[name], path, member)
 
     def _completed(self, entry: TreeEntry, path: Sequence[str], member: Member) -> TreeEntry:
-        """Return a file with its bytes if it is wanted; an archive so that it can be opened."""
+        """Return a wanted file with its bytes, or a nested archive with a function to open it."""
         if most := self._wanted(path):
             try:
                 content = self._content(member, most)
@@ -162,10 +162,9 @@ class _OpenArchive:
         return entry
 
     def _add_leading_out(self, path: Sequence[str], name: str, wrong: str) -> None:
-        """Put what has a name that leads out where that name still made sense.
+        """Add a member with an invalid name to the last valid folder of its path.
 
-        It is never read, and the folders around it are marked: none of them is read as one
-        student's work.
+        It is never read. All folders around it are marked, so that none is read as a submission.
         """
         fault = f"holds the name {quoted(name[:100])}, which {wrong}; pack the folder itself again"
         below = self._below(path)
@@ -181,7 +180,7 @@ class _OpenArchive:
             around = self._inside[marked]
 
     def _below(self, path: Sequence[str]) -> Below | None:
-        """Return what stands in a folder, made if need be; None where something else stands."""
+        """Return a folder's entries and create missing folders; None if the path has a file."""
         below = self._top
         for name in ("", *path):
             folder = below.get(name)
@@ -199,10 +198,10 @@ class _OpenArchive:
         self._inside[folder] = below
         return folder
 
-    # What is in a member
+    # The content of a member
 
     def _open_nested(self, member: Member, name: str, wanted: Wanted) -> TreeEntry:
-        """Read an archive in this one into memory and go through it."""
+        """Read a nested archive into memory and return it as a folder."""
         require_readable_kind(name)
         self._budget.renew()
         try:
@@ -222,7 +221,7 @@ class _OpenArchive:
                         raise Refused(f"has more than {most:,} bytes")
         except Refused:
             raise
-        except Exception:  # in a zip file, the members beside it may be whole
+        except Exception:  # other members of a zip file may be intact
             raise Refused("is damaged; pack it and hand it in again") from None
         return bytes(content)
 
@@ -235,11 +234,11 @@ def _twice(there: TreeEntry) -> TreeEntry:
 # Names
 
 _LONGEST_NAME = 255
-_MOST_MARKS = 30  # which Unicode calls safe: to put more in order takes the square of their number
+_MOST_MARKS = 30  # Unicode's safe limit: the time to sort marks grows with their number squared
 
 
 def split_name(name: str) -> tuple[list[str], str]:
-    """Return the parts of a member's name up to the first that is wrong, and what is wrong."""
+    """Return the parts of a member's name before the first invalid one, and why it is invalid."""
     if name.startswith("/") or re.match("[A-Za-z]:", name):
         return [], "is absolute"
     parts: list[str] = []
@@ -262,7 +261,7 @@ def _wrong(part: str) -> str:
 
 
 def _has_too_many(part: str) -> bool:
-    """Return whether a name has so many marks in a row, such as accents, that it is slow."""
+    """Return whether a name has so many marks in a row, such as accents, that sorting is slow."""
     if part.isascii() or len(part) <= _MOST_MARKS:
         return False
     row = 0
@@ -275,21 +274,21 @@ def _has_too_many(part: str) -> bool:
 
 # Zip files
 
-_LISTED = b"PK\x01\x02"  # before each member in the list of them
-_UTF_8 = 0x800  # says that a name is in UTF-8; else it is read as cp437
-_LARGEST_LIST = 32_000_000  # it is read, and kept, as a whole
+_LISTED = b"PK\x01\x02"  # before each member in the central directory
+_UTF_8 = 0x800  # flag for a name in UTF-8; otherwise it is decoded as cp437
+_LARGEST_LIST = 32_000_000  # the central directory is in memory as a whole
 
 
 def _zip_members(file: IO[bytes], budget: limits.Budget) -> Iterable[Member]:
-    """Return the members of a zip file; they can be opened as long as that is open."""
+    """Return the members of a zip file. They can be opened while the file is open."""
     limited = limits.LimitedFile(file, budget, _LARGEST_LIST, list_mark=_LISTED)
-    archive = zipfile.ZipFile(cast(IO[bytes], limited))  # closing it would close nothing
+    archive = zipfile.ZipFile(cast(IO[bytes], limited))  # LimitedFile.close does nothing
     return map(partial(_zip_member, archive), archive.infolist())
 
 
 def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
-    # The name as it stands there: `filename` ends at a zero byte. What is made on Windows may have
-    # backslashes between its folders. Some programs write UTF-8 and don't say so, as on macOS.
+    # `filename` ends at a zero byte; `orig_filename` is complete. Archives from Windows may have
+    # backslashes between folders. Some programs, as on macOS, write UTF-8 without the flag.
     name = info.orig_filename
     if not info.flag_bits & _UTF_8:
         with suppress(UnicodeError):
@@ -321,13 +320,13 @@ _LONGEST_READ = 2 * limits.CHUNK
 
 
 def _tar_members(file: IO[bytes], budget: limits.Budget, *, is_packed: bool) -> Iterator[Member]:
-    """Yield the members of a tar file. A member can be opened until the next one is asked for."""
+    """Yield the members of a tar file. Open a member before the next one is requested."""
     tar = (_Unpacked if is_packed else _Forwards)(file, budget)
     with tarfile.open(fileobj=cast(IO[bytes], tar), mode="r:") as archive:
         for info in archive:
             extract = cast(Callable[[], IO[bytes]], partial(archive.extractfile, info))
             yield Member(info.name, info.name, _tar_kind(info), extract)
-    if tar.last_read != bytes(_BLOCK):  # tarfile takes a broken header for the end
+    if tar.last_read != bytes(_BLOCK):  # tarfile treats a broken header as the end
         raise BadArchive(_DAMAGED)
 
 
@@ -340,10 +339,10 @@ def _tar_kind(info: tarfile.TarInfo) -> Kind:
 
 
 class _Forwards(limits.LimitedFile):
-    """A tar file. Going back in it is refused, as no reader of an honest one does that.
+    """A tar file that only seeks forwards. Reading a valid one never seeks backwards.
 
     Attributes:
-        last_read: what was read last.
+        last_read: the bytes of the last read.
     """
 
     def __init__(self, file: IO[bytes], budget: limits.Budget) -> None:
@@ -356,14 +355,14 @@ class _Forwards(limits.LimitedFile):
         return self.last_read
 
     def seek(self, position: int, whence: int = 0) -> int:
-        """Go forwards, or stay."""
+        """Seek forwards, or stay."""
         if whence or position < self.tell():
             raise BadArchive(_DAMAGED)
         return super().seek(position)
 
 
 class _Unpacked(_Forwards):
-    """What is in a gzip file. To go forwards in it means to unpack it, which is counted."""
+    """The content of a gzip file. Seeking forwards unpacks it, and the bytes are counted."""
 
     def __init__(self, file: IO[bytes], budget: limits.Budget) -> None:
         packed = limits.LimitedFile(file, budget, _LONGEST_READ)
@@ -371,7 +370,7 @@ class _Unpacked(_Forwards):
         super().__init__(cast(IO[bytes], unpacked), budget)
 
     def seek(self, position: int, whence: int = 0) -> int:
-        """Go forwards by reading what is between."""
+        """Seek forwards by reading."""
         if whence or position < self.tell():
             raise BadArchive(_DAMAGED)
         while position > self.tell() and self.read(min(limits.CHUNK, position - self.tell())):

@@ -1,4 +1,4 @@
-"""Which of a folder's entries are submissions: a class of them, or the folder itself."""
+"""Decide whether a folder is one submission or a class of submissions."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from grader.intake.tree import IS_TWICE, Kind, Refused, TreeEntry, is_minor
 def submissions_in(
     folder: TreeEntry, problems: Problems, *, bare: bool, several: bool
 ) -> tuple[TreeEntry, list[TreeEntry]]:
-    """Return what to list of a folder: itself if it is one submission, else those in it.
+    """Return the submissions of a folder, after the folder that contains them.
 
-    They come after the folder in which they stand, which may be the only one in it.
+    A folder that is one submission is its own only entry. A class may be in a single subfolder.
 
     Args:
-        folder: which one.
-        problems: those of the course.
-        bare: whether a `problem.py` counts that stands in no problem's folder.
+        folder: the folder to list.
+        problems: the problems of the course.
+        bare: whether a `problem.py` outside of a problem's folder counts.
         several: whether more paths were given; then a folder is a class only if that is certain.
 
     Raises:
-        Refused: the folder can't be read.
+        Refused: the folder cannot be read.
     """
     around, inside = folder, _listed(folder)
     is_class = _is_class(inside, problems, bare=bare)
     if has_work(folder, problems, bare=bare):
         return folder, inside if is_class else [folder]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        with suppress(Refused):  # one student's folder may be what can't be read
+        with suppress(Refused):  # the unreadable folder may be one student's
             below = _listed(inside[0])
             around = inside[0] if _is_class(below, problems, bare=bare) else folder
         inside = _listed(around)
-    # What is there more than once, as a folder and as a link, may be somebody's, but is nobody's.
+    # An entry that is there twice, as a folder and as a link, may be a submission: keep its row.
     folders = [entry for entry in inside if entry.kind is not Kind.OTHER or _is_twice(entry)]
     is_one = folder.is_packed and len(folders) < 2
     is_uncertain = several and around is folder and not is_class
@@ -42,16 +42,16 @@ def submissions_in(
 
 
 def has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
-    """Return whether a folder holds problems' folders, or files whose names tell their problems.
+    """Return whether a folder has problems' folders, or files named after problems.
 
     Args:
-        folder: which one.
-        problems: those of the course.
-        bare: whether a `problem.py` counts that stands in no problem's folder, and any other
-            Python file if it is the only thing there.
+        folder: the folder to search.
+        problems: the problems of the course.
+        bare: whether a `problem.py` outside of a problem's folder counts, and any other Python
+            file that is the only entry.
 
     Raises:
-        Refused: its `problems` can't be read, and there is nothing else.
+        Refused: its folder `problems` cannot be read, and there is nothing else.
     """
     children = folder.children()
     code = python_files(children)
@@ -69,11 +69,11 @@ def has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
     except Refused:
         if len(_listed(folder)) < 2:
             raise
-        return False  # of a class it is one student's, who is called so
+        return False  # in a class it is the folder of a student with this name
 
 
 def python_files(children: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """Return the Python files among entries, but for those of tools and of the course."""
+    """Return the Python files among entries, without those of tools and of the course."""
     plain = (each for each in children if each.is_plain_file and is_python(each.name))
     return [each for each in plain if not is_minor(each.name)]
 
@@ -83,15 +83,15 @@ def _has_problems(children: Sequence[TreeEntry], problems: Problems) -> bool:
 
 
 def _listed(folder: TreeEntry) -> list[TreeEntry]:
-    """Return what a class lists: all but plain files, so that nobody vanishes unnoticed."""
+    """Return all entries but plain files, so that each possible submission has a row."""
     return [each for each in folder.children() if not each.is_plain_file]
 
 
 def _is_submission(entry: TreeEntry, problems: Problems, *, bare: bool) -> bool:
-    """Return whether an entry of a class is a submission by the look of it."""
+    """Return whether an entry of a class looks like a submission."""
     if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *problems.known}:
         return entry.is_archive
-    # A folder nearly called like a problem isn't a student's because a problem.py stands in it.
+    # A problem.py does not make a folder a submission if its name is nearly that of a problem.
     counts = bare and not problems.nearly_folder(entry.name)
     with suppress(Refused):
         return has_work(entry, problems, bare=counts)
@@ -99,7 +99,7 @@ def _is_submission(entry: TreeEntry, problems: Problems, *, bare: bool) -> bool:
 
 
 def _is_class(inside: Sequence[TreeEntry], problems: Problems, *, bare: bool) -> bool:
-    """Return whether two submissions or more are among entries."""
+    """Return whether at least two entries are submissions."""
     works = [entry for entry in inside if _is_submission(entry, problems, bare=bare)]
     return len(works) + sum(map(_is_twice, inside)) > 1
 

@@ -1,4 +1,4 @@
-"""All files of a submission, each with the problem that its place and its name tell."""
+"""Collect the files of a submission, each with the problem that its path and name indicate."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry, is_minor
 from grader.text import quoted, some
 
 MISSPELT = "?"
-"""Stands for the problem of a file in a folder whose name is nearly that of a problem."""
+"""The problem of a file in a folder with a name that is nearly that of a problem."""
 
 _IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
 _PACKED = 10
 """Places of files, the clearest first; `_PACKED` is added for those in archives."""
 
 _COURSES = {"shared", "grader", "solutions", "students"}
-"""Folders of the course beside those of its problems."""
+"""Folders of the course that contain no problems."""
 
 _MOST_ARCHIVES = 10
 _MOST_COMPARED = 1000
-"""So many names are compared with those of problems; to compare letters takes long."""
+"""The most names that are compared with those of problems, because comparing is slow."""
 _LIST_DEPTH = 2  # a platform's list of students lies in the folder or the only one in it
 
 
 @dataclass(frozen=True)
 class PythonFile:
-    """A Python file that may be a problem's.
+    """A Python file that may answer a problem.
 
     Attributes:
-        path: where it is in the submission.
+        path: its path in the submission.
         entry: the file.
-        problem: the problem that it is for; empty if nothing tells one.
-        place: how clear that is; less is clearer.
+        problem: its problem; empty if unknown.
+        place: how clear the problem is; less is clearer.
     """
 
     path: str
@@ -53,12 +53,12 @@ class PythonFile:
 
     @property
     def is_obvious(self) -> bool:
-        """Whether it is called as it should be."""
+        """Whether it has the expected name."""
         return self.entry.name == SUBMISSION_FILE
 
     @property
     def work(self) -> str:
-        """The folder or archive that holds the work, if that is not the submission itself."""
+        """The folder or archive of the course's files, if that is not the submission itself."""
         folders = self.path.split("/")[:-1]
         for course in (self.problem, ALL_PROBLEMS):
             folders = folders[:-1] if folders[-1:] == [course] else folders
@@ -67,15 +67,15 @@ class PythonFile:
 
 @dataclass
 class SubmittedFiles:
-    """What there is in a submission.
+    """The files of a submission.
 
     Attributes:
         candidates: the Python files.
-        others: the paths of all other files, but for those of tools.
-        misspelt: folders whose names are nearly those of problems, with these.
-        refused: by problem why its folder can't be read; under no problem, why an archive can't.
+        others: the paths of all other files, without those of tools.
+        misspelt: the problem by folder, for folders with nearly the name of a problem.
+        refused: the reason by problem why its folder cannot be read; the key "" is for archives.
         folders: the problems that have a folder.
-        archives: those that were not opened yet, with their paths and what their names tell.
+        archives: archives that are not opened yet, with their paths and problems.
     """
 
     candidates: list[PythonFile] = field(default_factory=list)
@@ -94,7 +94,7 @@ class SubmittedFiles:
 
 
 def wanted(parts: Sequence[str]) -> int:
-    """Return how many bytes a member of an archive may have to be read; 0 for not at all."""
+    """Return the largest size in bytes at which an archive's member is read; 0 for never."""
     name = parts[-1]
     if name in LISTS:
         return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
@@ -102,18 +102,18 @@ def wanted(parts: Sequence[str]) -> int:
 
 
 class _TooMuch(Refused):
-    """A submission holds more than is looked at."""
+    """A submission has too many entries."""
 
 
 @dataclass(frozen=True)
 class _Around:
-    """What is around a file.
+    """The folders around a file.
 
     Attributes:
-        path: as it is shown.
-        way: the folders below the work.
-        told: the problem that they tell.
-        place: what is added to the place of each file.
+        path: their path, as shown in messages.
+        way: the folders below the root of the course's files.
+        told: the problem that they indicate.
+        place: the number to add to the place of each file.
     """
 
     path: str = ""
@@ -126,15 +126,15 @@ class _Around:
 
 
 def collect(folder: TreeEntry, problems: Problems, told: str = "") -> SubmittedFiles:
-    """Return what there is in a submission; archives in it are not opened.
+    """Return the files of a submission without opening archives in it.
 
     Args:
         folder: the submission.
-        problems: those of the course.
-        told: the problem that the name of what was uploaded tells.
+        problems: the problems of the course.
+        told: the problem that the name of the upload indicates.
 
     Raises:
-        Refused: the submission can't be read.
+        Refused: the submission cannot be read.
     """
     found = SubmittedFiles()
     _collect_work(folder, problems, _Around(told=told), found)
@@ -142,7 +142,7 @@ def collect(folder: TreeEntry, problems: Problems, told: str = "") -> SubmittedF
 
 
 def open_archives(found: SubmittedFiles, problems: Problems) -> None:
-    """Add what is in the archives, and in those in them, as far as they can be opened."""
+    """Add the files of the archives and of nested archives, as far as these can be opened."""
     archives, found.archives = found.archives, []
     if len(archives) > _MOST_ARCHIVES:
         names = some([quoted(path) for _, path, _ in archives], _MOST_ARCHIVES)
@@ -163,7 +163,7 @@ def open_archives(found: SubmittedFiles, problems: Problems) -> None:
 def _collect_work(
     folder: TreeEntry, problems: Problems, around: _Around, found: SubmittedFiles
 ) -> None:
-    """Add what is in a submission or an archive. Folders of just one folder are passed through."""
+    """Add the files of a submission or an archive; skip folders that contain only one folder."""
     way: list[str] = []
     while len(way) < MAX_DEPTH:
         inside = [each for each in folder.children() if not _is_minor(each)]
@@ -208,7 +208,7 @@ def _collect(folder: TreeEntry, problems: Problems, around: _Around, found: Subm
 def _collect_folder(
     folder: TreeEntry, problems: Problems, around: _Around, found: SubmittedFiles
 ) -> None:
-    """Add what is in a folder. If it can't be read, its problem has that as the reason."""
+    """Add the files of a folder. If it cannot be read, record this as its problem's reason."""
     id = problems.of_folder(folder.name)
     found.folders |= {id} - {""}
     told = _told(folder.name, around.told, problems, found)
@@ -228,7 +228,7 @@ def _collect_folder(
 
 
 def _told(name: str, around: str, problems: Problems, found: SubmittedFiles) -> str:
-    """Return the problem of what is in a folder or an archive of this name."""
+    """Return the problem of the files in a folder or an archive of this name."""
     if id := problems.of_folder(name):
         return id
     if found.may_compare() and (near := problems.nearly_folder(name)):
@@ -254,7 +254,7 @@ def _candidate(
 def _place(
     name: str, way: tuple[str, ...], problem: str, problems: Problems, by_name: bool, near: str
 ) -> int:
-    """Return how clear it is that a file is a problem's."""
+    """Return how clear it is that a file belongs to a problem; less is clearer."""
     if name == SUBMISSION_FILE and way[-1:] == (problem,):
         tops = ((problem,), (ALL_PROBLEMS, problem))
         return _IN_FOLDER + tops.index(way) if way in tops else _DEEPER

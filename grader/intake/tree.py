@@ -1,8 +1,7 @@
-"""One tree for folders and archives: a file or a folder, wherever it is.
+"""Represent files and folders, on disk or in archives, as one tree.
 
-Two readers make it, `disk` and `archives`; what a platform packed is put together anew from the
-same entries. Whoever looks for submissions sees names and kinds, and asks for the bytes of the few
-files that matter. No entry is ever a link that was followed.
+`disk` and `archives` create it, and downloads of platforms are rearranged from its entries. The
+search for submissions uses names and kinds and reads the bytes of few files. No link is followed.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ IS_LINK = "is a link; a link is not followed"
 IS_TWICE = "is in the archive more than once; which one counts can't be known"
 
 Wanted = Callable[[Sequence[str]], int]
-"""Says of the parts of a member's name how many bytes it may have to be read; 0 for not at all."""
+"""Return, by the parts of a member's name, the largest size at which it is read; 0 for never."""
 
 
 class Refused(Exception):  # noqa: N818  (it is an answer, not always an error)
-    """Something is not read. The text says why, as the rest of a sentence that names it."""
+    """An entry is not read. The text is the reason, as the rest of a sentence about the entry."""
 
     def sentence(self, subject: str) -> str:
         """Return the whole sentence about `subject`."""
@@ -35,13 +34,13 @@ class BadArchive(Refused):
 
 
 class Kind(Enum):
-    """What an entry is, without following a link."""
+    """The kind of an entry, without following a link."""
 
     FOLDER = "folder"
     FILE = "file"
     LINK = "link"
     OTHER = "other"
-    """A device, a pipe, or what an archive can't mean seriously."""
+    """A device, a pipe, or an invalid member of an archive."""
 
 
 def _nothing() -> Iterable[TreeEntry]:
@@ -53,14 +52,14 @@ class TreeEntry:
     """A file or a folder.
 
     Attributes:
-        name: the last part of its path, as it was handed in.
-        kind: what it is.
-        fault: why it is not read, as the rest of a sentence; empty when nothing is wrong with it.
-        leads_out: the fault of a name in it, at any depth, that leads elsewhere.
+        name: the last part of its path, unchanged.
+        kind: folder, file, link or other.
+        fault: why it is not read, as the rest of a sentence; empty if it is valid.
+        leads_out: the fault of a name below it, at any depth, that leads out of its folder.
         is_packed: whether it is an archive, or in one.
-        list_children: gives what stands in a folder, in any order.
-        read_bytes: gives the bytes of a regular file; one more than asked for if there are more.
-        open_archive: gives the folder that an archive is; None where it may not be opened.
+        list_children: returns the entries of a folder, in any order.
+        read_bytes: returns the bytes of a regular file; one more than requested if it is longer.
+        open_archive: returns an archive as a folder; None if it may not be opened.
     """
 
     name: str
@@ -74,29 +73,29 @@ class TreeEntry:
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is a file that is called as an archive of any kind."""
+        """Whether it is a file with the suffix of an archive."""
         return self.kind is Kind.FILE and bool(archive_suffix(self.name))
 
     @property
     def is_plain_file(self) -> bool:
-        """Whether it is any other file: the one thing that can't be a submission."""
+        """Whether it is a file but no archive. Such an entry cannot be a submission."""
         return self.kind is Kind.FILE and not archive_suffix(self.name)
 
     def children(self) -> list[TreeEntry]:
-        """Return what stands in the folder, by name, but for what tools leave behind.
+        """Return the entries of the folder, sorted by name, without files of tools.
 
         Raises:
-            Refused: it is not a folder, may not be read, or holds too much.
+            Refused: it is not a folder, may not be read, or has too many entries.
         """
         if self.fault or self.kind is not Kind.FOLDER:
             raise self._refused("is not a folder")
         return sorted(self.list_children(), key=lambda entry: entry.name)
 
     def read(self, limit: int) -> bytes:
-        """Return the bytes of a regular file that has at most `limit` of them.
+        """Return the bytes of a regular file with at most `limit` bytes.
 
         Raises:
-            Refused: it is anything else, or may not be read.
+            Refused: it is not such a file, or may not be read.
         """
         if self.fault or self.read_bytes is None:
             raise self._refused("is not a regular file")
@@ -106,13 +105,13 @@ class TreeEntry:
         return content
 
     def opened(self, wanted: Wanted) -> TreeEntry:
-        """Return the folder that this is; if it is called as an archive, the one that it packs.
+        """Return a folder unchanged, and an archive as a folder.
 
         Args:
-            wanted: which members of an archive to read. The others are known by name only.
+            wanted: selects the members of an archive to read. Of the others only names are known.
 
         Raises:
-            BadArchive: it can't be read as an archive, or is too large.
+            BadArchive: the file is not a readable archive, or is too large.
         """
         if self.kind is Kind.FOLDER or not archive_suffix(self.name):
             return self
@@ -122,7 +121,7 @@ class TreeEntry:
         return self.open_archive(wanted)
 
     def renamed(self, name: str) -> TreeEntry:
-        """Return the same by another name."""
+        """Return the entry with another name."""
         return replace(self, name=name)
 
     def _refused(self, reason: str) -> Refused:
@@ -130,12 +129,12 @@ class TreeEntry:
 
 
 def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:
-    """Return a folder that is nowhere: it is made of entries from elsewhere."""
+    """Return a virtual folder of entries from other folders."""
     leads_out = next((entry.leads_out for entry in entries if entry.leads_out), "")
     return TreeEntry(name, Kind.FOLDER, fault, leads_out, list_children=lambda: entries)
 
 
-# What names say
+# Names
 
 
 _NOISE = {
@@ -148,27 +147,27 @@ _MINOR = (".", "test_", "README", "explore.py", "probe.py", "conftest.py", "__in
 
 
 def is_noise(name: str) -> bool:
-    """Tell whether a file or folder is left behind by a tool. Then it isn't there for anybody."""
+    """Return whether a file or folder was created by a tool. It is ignored completely."""
     return name in _NOISE or name.startswith("._")
 
 
 def is_minor(name: str) -> bool:
-    """Tell whether a file is a tool's or the course's own. Then it is never taken for work."""
+    """Return whether a file belongs to a tool or to the course. It is never graded."""
     return name.startswith(_MINOR)
 
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
-"""How the names of archives end that are read."""
+"""The suffixes of archives that can be read."""
 
 _OTHER_ARCHIVES = (".rar", ".7z", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".gz", ".bz2", ".xz")
 
 
 def archive_suffix(name: str) -> str:
-    """Return how the name of an archive ends, of any kind; empty when it is no archive's name."""
+    """Return the suffix of an archive of any kind; empty if the name has none."""
     suffixes = (*ARCHIVE_SUFFIXES, *_OTHER_ARCHIVES)
     return next((name[-len(s) :] for s in suffixes if name.lower().endswith(s)), "")
 
 
 def without_suffix(name: str) -> str:
-    """Return the name of an archive, or of anything else, without such an ending."""
+    """Return a name without the suffix of an archive."""
     return name.removesuffix(archive_suffix(name))
