@@ -235,6 +235,12 @@ def sums_of_rows(grad):
 
 
 def is_near(found, call, expected, share=1e-4, atol=1e-6):
+    """A float, or a tensor of one number, is near this one, by a share of it."""
+    is_tensor = isinstance(found, torch.Tensor) and found.dim() == 0
+    is_near_float(found.item() if is_tensor else found, call, expected, share, atol)
+
+
+def is_near_float(found, call, expected, share=1e-4, atol=1e-6):
     """A Python float is near this one, by a share of it."""
     near = share * abs(expected) + atol
     check_number(found, expected - near, expected + near, call, f"{expected:.7g}")
@@ -255,7 +261,7 @@ def are_cleared(found, call):
 
 def learns_by_heart(losses, call, before):
     """The first loss is that of a random model, `before` or about that; the last one is near 0."""
-    first, last = losses
+    first, last = (each.item() if isinstance(each, torch.Tensor) else each for each in losses)
     check_number(first, 0.5, 2 * before, call, "far above 0 at first")
     check_number(last, 0.0, 0.1, call, "below 0.1 in the end: they are known by heart")
 
