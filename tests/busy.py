@@ -28,7 +28,7 @@ def busy_core(programs: int) -> Iterator[int]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(programs):
-            # Each in a session of its own: the kernel may share its time out among sessions.
+            # Each in a separate session: the kernel may divide its time among sessions.
             command = [sys.executable, "-Sc", _BUSY]
             one = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
             started.append(one)

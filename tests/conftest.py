@@ -1,4 +1,4 @@
-"""What the tests of the grader share."""
+"""Fixtures for all tests of the grader."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ HANG_SECONDS = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark of what `make test` leaves to `make test-all`; and let torch use one core.
+    """Register the mark for tests that `make test` skips; and let torch use one core.
 
-    There is a process of tests for each core, whose tensors are small: threads would only wait for
-    each other. The audit runs the course's tests with several. A process that only hands tests out
-    to others does without torch, so that these start seconds sooner; nothing above imports it.
+    Each core has a test process with small tensors: threads would only wait for
+    each other. The audit runs the course's tests with several. A process that only distributes
+    tests does not load torch, so that the others start seconds sooner; no import above loads it.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
@@ -52,15 +52,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was loaded and collected out of the search for garbage, which is no garbage.
+    """Exclude loaded and collected objects from the garbage collection.
 
-    To look through a million objects takes a third of a second each time.
+    Searching a million objects takes a third of a second each time.
     """
     gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
-    """Let the interpreter find all again when it ends; Triton complains of what it does not."""
+    """Let the interpreter find all objects again at exit; otherwise Triton complains."""
     gc.unfreeze()
 
 
@@ -272,7 +272,7 @@ def small_course(tmp_path: Path) -> Course:
 
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
-    """Run the small course's tests on a source text and return what they found."""
+    """Run the small course's tests on a source text and return their results."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite
@@ -291,7 +291,7 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
 
 @dataclass
 class StudentRun:
-    """What came of `uv run pytest` in the folder of the small course's problem."""
+    """The outcome of `uv run pytest` in the folder of the small course's problem."""
 
     status: int
     text: str
@@ -303,7 +303,7 @@ class StudentRun:
 
     @property
     def screen(self) -> str:
-        """What stands below pytest's own lines, without times."""
+        """The output below pytest's lines, without times."""
         own = re.sub(r"\A.*?\[100%\]\n", "", self.text, flags=re.DOTALL)
         return re.sub(r"=* (.*) in [\d.]+s =*", r"\1", own)
 

@@ -20,9 +20,9 @@ HANG_SECONDS = 120
 
 @contextmanager
 def lent_template(template: TemplateProcess) -> Iterator[None]:
-    """Let classes that this process grades meanwhile fork from an interpreter that is there.
+    """Let classes that this process grades fork from an interpreter that is already running.
 
-    Each would start one of its own and load torch again, which takes longer than to grade a few.
+    Otherwise each starts an interpreter and loads torch, which takes longer than grading a few.
     """
     kept = SimpleNamespace(
         start=template.start, __enter__=lambda: None, __exit__=lambda *exception: None
@@ -56,11 +56,11 @@ def lent_prefork_server(template: TemplateProcess) -> socket.socket:
 
 @contextmanager
 def lent_sandbox(template: TemplateProcess, **options: object) -> Iterator[Sandbox]:
-    """Enter a sandbox whose prefork server is a fork of a template; no process of it is left.
+    """Enter a sandbox with a prefork server that is a fork of a template; end all its processes.
 
     Args:
         template: the process to fork from.
-        options: of the sandbox.
+        options: options of the sandbox.
     """
     prefork_server = lent_prefork_server(template)
     with Sandbox(prefork_server=prefork_server, **options) as sandbox:  # type: ignore[arg-type]

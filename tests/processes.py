@@ -1,4 +1,4 @@
-"""What tests ask about processes that are not their own children; on Linux."""
+"""Information about processes that are not children of the test; on Linux."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ def memory_of(process: int) -> bytes:
 
 
 def _stat(process: int) -> list[str]:
-    """Return what the kernel tells of a process, from its state on."""
+    """Return the kernel's data about a process, beginning with its state."""
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()

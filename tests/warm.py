@@ -1,7 +1,7 @@
-"""Commands of Python that find torch loaded: each a process of its own, forked from one that waits.
+"""Python commands with torch loaded: each a process that is forked from a waiting one.
 
-Loading torch takes seconds, many times what most commands do with it. Other modules may be loaded,
-too. What a fresh interpreter finds or loads is not to be tested with these.
+Loading torch takes seconds, many times as long as most commands. Other modules may be loaded,
+too. Do not use these to test which modules a fresh interpreter finds or loads.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ else:
 
 
 class WarmPython:
-    """Runs what Python is told on its command line. A context manager, which ends it.
+    """Run Python commands in forked processes. A context manager that ends the waiting process.
 
-    Where a process can't be forked safely, each command is a fresh interpreter.
+    If a process can't be forked safely, each command is a fresh interpreter.
 
     Args:
-        loaded: the modules that commands find loaded.
+        loaded: the modules that are already loaded.
     """
 
     def __init__(self, *loaded: str) -> None:
@@ -99,13 +99,13 @@ class WarmPython:
         env: Mapping[str, str] | None = None,
         typed: str = "",
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as `python *arguments` would be, and return what came of it.
+        """Run a command like `python *arguments`, and return its exit status and output.
 
         Args:
-            arguments: `-m` and a module, `-c` and code, or a script; then what they are given.
+            arguments: `-m` and a module, `-c` and code, or a script; then its arguments.
             cwd: the folder to run it in.
-            env: its environment; this process's own by default.
-            typed: what it reads from its standard input.
+            env: its environment; this process's by default.
+            typed: its standard input.
         """
         environment = dict(os.environ if env is None else env)
         if sys.platform != "linux":

@@ -69,7 +69,7 @@ def upload(
     only: str = "",
     part: str | None = None,
 ) -> dict[str, Any]:
-    """Grade what is in the folder, by a grader that gives everybody the same status."""
+    """Grade the folder with a grader that gives each submission the same status."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions
@@ -126,7 +126,7 @@ def test_what_is_not_one_submission_is_told(
 def test_for_one_problem_a_bare_file_will_do(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
-    """What is for another problem is told by its name and never taken for this one."""
+    """A file for another problem is reported by name and never graded as this one."""
     write(tmp_path / "submission", dict.fromkeys(files, RIGHT))
     (test,) = upload(tmp_path, small_course, only="02")["tests"]
     assert test["name"].startswith("02-halving:")

@@ -1,11 +1,10 @@
 """Every command in the documents works.
 
-A block that begins with ```bash is run line by line in a copy of the project: from its root, and in
-a problem's README from the problem's folder, unless the block begins with `cd problems/`. What
-stands in all problems' READMEs is run in the first problem's folder; of tests chosen by -k it is
-only looked whether there are any. What is not to be run here, since it installs something, never
-ends or speaks of files that one has at home, stands in a block that begins with ```console or
-```text.
+A block that begins with ```bash is run line by line in a copy of the project: from its root, or in
+a problem's README from the problem's folder, unless the block begins with `cd problems/`. Commands
+in all problems' READMEs are run in the first problem's folder; tests chosen by -k are only
+collected. Commands that install something, never end, or use files of the reader are in
+blocks that begin with ```console or ```text, which are not run.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Command(NamedTuple):
 
     @property
     def chooses(self) -> str:
-        """What stands behind pytest -k, if that is all there is to the command."""
+        """Return the argument of pytest -k, if the command has no other."""
         match = re.fullmatch(r"uv run pytest -k (.+)", self.text)
         return shlex.split(match[1])[0] if match else ""
 
@@ -89,7 +88,7 @@ class Result(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Give a document's blocks of code: line number, what stands behind the ```, lines."""
+    """Return a document's blocks of code: line number, text behind the ```, lines."""
     for match in re.finditer(r"^( *)```([^\n`]*)\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL):
         lines = textwrap.dedent(match[3]).replace("\\\n", " ").splitlines()
         yield text.count("\n", 0, match.start()) + 1, match[2].strip(), lines
@@ -117,7 +116,7 @@ def written_commands() -> Iterator[tuple[str, Command]]:
 def made_by(make: str) -> list[str]:
     """Return the commands that a make command runs."""
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
-    # Without what the make that runs these tests was told, such as ARGS, and as if there were none:
+    # Without variables of the make that runs these tests, such as ARGS, and as a top-level make:
     # a make below another one also prints where it is.
     own = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     done = subprocess.run(dry, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
@@ -134,7 +133,7 @@ IN_CI = {
 
 
 def runs_in_ci(command: Command) -> bool:
-    """Return whether CI runs a command itself, as it stands or with more options."""
+    """Return whether CI runs a command itself, perhaps with more options."""
     return any(
         command.folder == own.folder and f"{own.text} ".startswith(f"{command.text} ")
         for own in IN_CI
@@ -182,7 +181,7 @@ def runs(
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]]),
-        # An editable install names the original; what is tested is the copy.
+        # An editable install refers to the original; this tests the copy.
         "PYTHONPATH": str(copy),
     }
 

@@ -1,4 +1,4 @@
-"""Comparison: what is right passes, what is wrong gets a message in the words of the subject."""
+"""Comparison: correct values pass, others get a message in the terms of the subject."""
 
 from __future__ import annotations
 

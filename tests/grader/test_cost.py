@@ -1,4 +1,4 @@
-"""What a call costs: equal mathematics counts equally, in all of torch's modes."""
+"""The cost of a call: equal mathematics costs the same, in all of torch's modes."""
 
 import functools
 

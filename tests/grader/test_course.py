@@ -32,7 +32,7 @@ def test_the_problems_and_their_points(course_suite: Suite) -> None:
 def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(
     course_suite: Suite, tmp_path: Path
 ) -> None:
-    """In each problem that forbids something one test watches; it says what it knows, alone."""
+    """If a problem forbids functions, one test checks for them, and only it reports the typo."""
     course = own_course()
 
     def with_typo(problem: Problem) -> Path:
@@ -56,7 +56,7 @@ def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the problems, in a folder whose name has a space in it."""
+    """A copy of the problems, in a folder with a space in its name."""
     root = tmp_path_factory.mktemp("a course")
     for name in ("problems", "solutions"):
         shutil.copytree(own_course().root / name, root / name)

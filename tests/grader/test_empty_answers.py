@@ -1,4 +1,4 @@
-"""A file whose functions all return None earns nothing: what it leaves alone is no merit."""
+"""A file with functions that return None earns no points."""
 
 from __future__ import annotations
 

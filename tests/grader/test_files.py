@@ -1,4 +1,4 @@
-"""A lock keeps others out as long as its process lives; what is in the way is set aside."""
+"""A lock lasts as long as its process; obstructing files are moved away."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_hash_tells_names_and_contents_apart(tmp_path: Path) -> None:
     assert sha256_of({"b": two, "a": one}) == sha256_of({"a": one, "b": two})
 
 
-# What can't be written
+# Paths that can't be written
 
 
 def test_a_folder_that_can_be_written_stays_as_it_was(tmp_path: Path) -> None:

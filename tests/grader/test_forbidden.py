@@ -157,7 +157,7 @@ SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
 
 
 def own_training() -> None:
-    """Does what a training step does, without torch.optim."""
+    """Do the work of a training step without torch.optim."""
     W.grad = None
     (F.cross_entropy(W[None] * 2, torch.tensor([1])) + W.softmax(-1)[0]).backward()
     assert W.grad is not None
@@ -172,7 +172,7 @@ def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
     try:
         with guard:
             call()
-    except (ForbiddenCall, RuntimeError):  # TorchScript wraps what is raised in it
+    except (ForbiddenCall, RuntimeError):  # TorchScript wraps the exception
         assert guard.called
     return guard.called is not None
 
@@ -214,7 +214,7 @@ class OwnNorm(nn.LayerNorm):
 
 
 def own_parts_of_a_block() -> torch.Tensor:
-    """Uses what the parts of a block are made of: var, std, tanh, norms, fused attention."""
+    """Use the operations of a block: var, std, tanh, norms, fused attention."""
     x = OwnNorm(4)(X) / X.std(-1, keepdim=True) / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
     x = F.scaled_dot_product_attention(x, x, F.normalize(x), is_causal=True)
     return F.dropout(0.5 * x * (1 + torch.tanh(x)))
@@ -265,7 +265,7 @@ def test_an_unknown_name_is_an_error() -> None:
         Guard(["no_such_function"])
 
 
-# What `remove` does lasts, so it is tried in a process of its own.
+# The effect of `remove` is permanent, so a separate process tests it.
 REMOVED = """
 import sys, threading, warnings
 import torch

@@ -1,4 +1,4 @@
-"""The layers of the package: what may import what. CONTRIBUTING says the same in a picture."""
+"""The import layers of the package, as in CONTRIBUTING's picture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def imported(path: Path) -> set[str]:
 
 
 def names_imported(path: Path) -> set[str]:
-    """What a file imports, anywhere in it."""
+    """Return all modules that a file imports."""
     found = set[str]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -115,7 +115,7 @@ def test_no_two_files_have_one_name() -> None:
 
 
 def test_no_two_classes_or_types_have_one_name() -> None:
-    """A leading underscore is no difference to a reader; what is torch's goes by torch's name."""
+    """Ignore a leading underscore; functions of torch have torch's names."""
     trees = (ast.parse((PACKAGE / module).read_text(encoding="utf-8")) for module in MODULES)
     names = [name.lstrip("_") for tree in trees for name in types_named(tree)]
     twice = {name for name in names if names.count(name) > 1 and not name.startswith("Torch")}

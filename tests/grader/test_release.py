@@ -41,7 +41,7 @@ TRIVIAL = 24
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    """A released copy, in a folder whose name has a space in it."""
+    """A released copy, in a folder with a space in its name."""
     folder = tmp_path_factory.mktemp("for students") / "a course"
     release(own_course(), folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -60,7 +60,7 @@ def texts(course: Course) -> dict[str, str]:
 
 
 def environment_of(copy: Course) -> dict[str, str]:
-    """Return an environment whose grader is the copy's, into which no byte code is written."""
+    """Return an environment with the copy's grader, which writes no byte code."""
     own = {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
     return os.environ | own
 
@@ -251,7 +251,7 @@ def toml(path: Path) -> dict[str, Any]:
 
 
 def test_both_projects_are_one() -> None:
-    """Students run what the course was tested with: a name has one version and one meaning."""
+    """Students run the tested versions: each package has one version."""
     ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
     assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
     for key in ("name", "version", "requires-python", "license", "entry-points"):
@@ -311,7 +311,7 @@ def imported_by(node: ast.stmt) -> list[str]:
 
 
 def is_there(copy: Course, name: str) -> bool:
-    """Whether a module is another package's, or stands in the copy."""
+    """Return whether a module belongs to another package or is in the copy."""
     path = copy.root.joinpath(*name.split("."))
     ours = name.startswith("grader.")
     return not ours or path.is_dir() or path.with_suffix(".py").is_file()
@@ -377,7 +377,7 @@ def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) ->
 
 @pytest.mark.slow
 def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Course) -> None:
-    """That the solutions reach all their points is what the audit proves."""
+    """The audit proves that the solutions have full points."""
     tests = Suite(copy.problems(), copy.root).tests
     assert {test.problem.id for test in tests} == {problem.id for problem in copy.problems()}
     of_one = [test.points for test in tests if test.problem.part.id == "one"]

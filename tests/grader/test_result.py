@@ -1,4 +1,4 @@
-"""The result model itself; what is shown of it is tested with the reports."""
+"""The result model; reports test its display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What students type beside pytest: check, hint and reset."""
+"""The commands of students other than pytest: check, hint and reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching: a save is answered, whatever the saved file does, and keys work in a terminal."""
+"""Watching: each save is tested, and keys work in a terminal."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, 
 
 @pytest.fixture
 def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[FoundSoFar]]]:
-    """Runs that take two seconds of silence for a hang, and what they tell."""
+    """Runs that count two seconds of silence as a hang, and their messages."""
     found: Queue[FoundSoFar] = Queue()
     runs = Runs(small_course.root, found.put, silence=2.0)
     yield runs, found

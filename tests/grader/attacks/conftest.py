@@ -1,4 +1,4 @@
-"""What the attacks share: a sandbox, what they aim at, and a look at what they left behind."""
+"""Fixtures for attacks: a sandbox, targets, and checks for traces that an attack left."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass
 class Target:
-    """What the attacks aim at, all of it made for them.
+    """The targets of attacks, created for each test.
 
     Attributes:
-        folder: holds what they would like to read, and anybody may write there.
-        victim: a process that they would like to end.
-        port: where somebody listens on this machine.
-        canary: what only the grader's environment knows.
+        folder: contains files to read; every user may write to it.
+        victim: a process to kill.
+        port: a port of this machine with a listener.
+        canary: a secret in the grader's environment.
     """
 
     folder: Path
@@ -67,7 +67,7 @@ class Target:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make the folder that the attacks aim at; everybody may do everything in it."""
+    """Create the folder of targets; every user may write to it."""
     other = folder / "class" / "ada" / "01-doubling"
     other.mkdir(parents=True)
     (folder / "outputs").mkdir()
@@ -83,7 +83,7 @@ def make_folder(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def listener() -> Iterator[socket.socket]:
-    """A socket at which somebody listens, on this machine only."""
+    """A socket with a listener, on this machine only."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -91,7 +91,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture(scope="session")
 def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
-    """Makes what an attack aims at, with a folder of the test's choice."""
+    """Create targets in a folder that the test chooses."""
     processes = []
 
     def make(folder: Path) -> Target:
@@ -109,7 +109,7 @@ def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
 def target(
     tmp_path_factory: pytest.TempPathFactory, new_target: Callable[[Path], Target]
 ) -> Target:
-    """What the attacks in the sandbox aim at."""
+    """The targets of attacks in the sandbox."""
     return new_target(tmp_path_factory.mktemp("attacked") / "target")
 
 
@@ -175,7 +175,7 @@ def grade(
     """Grades source text behind one sandbox."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
     os.environ["COURSE_CANARY"] = CANARY
-    # Whatever escapes from its parent becomes this process's child, and is seen.
+    # Orphaned processes become children of this process, so the test can find them.
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with lent_sandbox(origin, call_seconds=CALL_SECONDS, memory_mb=256) as sandbox:

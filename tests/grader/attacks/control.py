@@ -1,9 +1,9 @@
-"""Runs attacks without a sandbox, each in a process and a folder of its own.
+"""Run attacks without a sandbox, each in a separate process and folder.
 
-It is called with one folder that holds a folder for each attack: `problem.py`, and `kind.txt` with
-the way it is graded. Two ways are common elsewhere: pytest in the student's own process (`allclose`
-and `equal`, by how the answer is compared), and a process that writes its result into a pipe
-(`pipe`). Prints a line of JSON: how each process ended, and what it printed.
+The argument is a folder with one folder per attack: `problem.py`, and `kind.txt` with
+the kind of grading. Two kinds are common elsewhere: pytest in the student's process (`allclose`
+and `equal`, by the comparison of the answer), and a process that writes its result into a pipe
+(`pipe`). Prints a line of JSON: the exit status and the output of each process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIMIT = 30
 
 
 def run(folder: Path) -> dict[str, object]:
-    """Run one attack and return how its process ended and what it printed."""
+    """Run one attack and return its exit status and its output."""
     kind = (folder / "kind.txt").read_text()
     reader, writer = os.pipe()
     child = os.fork()
@@ -89,7 +89,7 @@ def in_pytest(kind: str) -> int:
 
 
 def in_pipe(writer: int) -> int:
-    """Grade in a process of its own that reports through a pipe, one line of JSON."""
+    """Grade in a separate process that reports through a pipe, one line of JSON."""
     from problem import double
 
     x = torch.ones(1)

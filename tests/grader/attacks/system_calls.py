@@ -1,7 +1,7 @@
-"""Asks the system itself, through ctypes and no function of Python's. It stands below a solution.
+"""Call the system through ctypes, without functions of Python. It is appended to a solution.
 
-No function is forbidden there, so nothing refuses ctypes: only the sandbox is left. Each
-attack returns when it has achieved something, and raises OSError when the system refused it.
+No function is forbidden there, so ctypes is available and only the sandbox protects. Each
+attack returns if it succeeds, and raises OSError if the system refuses it.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ PTRACE_ATTACH, PTRACE_SEIZE, NEW_USER, READ_MODE = 16, 0x4206, 0x10000000, 0o666
 
 
 def asked(name, *arguments):
-    """Return what a function of the C library gives; raise OSError where it gives -1."""
+    """Return the result of a function of the C library; raise OSError if it is -1."""
     ctypes.set_errno(0)
     given = getattr(LIBC, name)(*arguments)
     if given == -1:
@@ -71,7 +71,7 @@ def kill_another():
     return any_of(
         lambda: asked("kill", VICTIM, signal.SIGKILL),
         lambda: asked("kill", os.getppid(), signal.SIGKILL),
-        lambda: asked("kill", -1, 0),  # only asks whether it could: it would reach everybody
+        lambda: asked("kill", -1, 0),  # tests for permission without killing all processes
     )
 
 
@@ -99,7 +99,7 @@ def read_anothers_memory():
 
 
 def attack_first(attack, names):
-    """Let functions of the solution above attack before they do what they should."""
+    """Make the functions of the solution above attack before they return their results."""
 
     def attacking(function):
         @functools.wraps(function)

@@ -1,7 +1,7 @@
-"""Submissions that cheat, break or block: what each gets, and that nothing of it stays behind.
+"""Submissions that cheat, break or block: their results, and no traces of them remain.
 
-Each file in `files/` is one submission; its docstring says what it tries and what has to come of
-it. The numbers group them: 0x-1x endings and forged verdicts, 2x answers, 3x secrets, 4x state and
+Each file in `files/` is one submission; its docstring names the attack and the expected
+result. The numbers group them: 0x-1x exits, forged verdicts, 2x answers, 3x secrets, 4x state and
 time, 5x resources, 6x the machine.
 """
 
@@ -210,7 +210,7 @@ def test_the_list_for_readers_names_every_attack_and_only_what_exists():
         assert f"def {test}" in (here / file).read_text(encoding="utf-8")
 
 
-# One of each kind, to stand for the others in a quick run.
+# One of each kind for a quick run.
 QUICK_ONES = (
     "00_right",
     "02_exit_in_one_call",
@@ -393,7 +393,7 @@ def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, recorder
 
 
 def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
-    """What a process may have of memory is what a submission may have."""
+    """A process has the same memory limit as a submission."""
     grade(target.source("02_exit_in_one_call").encode())
     assert len(recorders) == 3  # another one after the crash, and one with hidden tests
 
@@ -436,7 +436,7 @@ CONTROLS = {
 
 @pytest.fixture(scope="module")
 def controls(tmp_path_factory, new_target):
-    """How each attack ended that was run without a sandbox, and what it aimed at."""
+    """The outcome of each attack without a sandbox, and its targets."""
     root = tmp_path_factory.mktemp("controls")
     targets = {name: new_target(root / "targets" / name) for name in CONTROLS}
     for name, kind in CONTROLS.items():
@@ -471,7 +471,7 @@ def controls(tmp_path_factory, new_target):
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
 def test_without_a_sandbox_it_counts_as_passed(controls, name):
-    """The common harness ends with success, or reads a result that says so."""
+    """The common harness exits with success, or reads a forged result."""
     found = controls[name]
     assert found["status"] == 0, found["printed"]
     if CONTROLS[name] == "pipe":

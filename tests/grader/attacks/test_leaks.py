@@ -1,7 +1,7 @@
-"""What a submission tells of the hidden tests that it was called by doesn't reach a student.
+"""Data about hidden tests that a submission collects doesn't reach a student.
 
-Each way of telling is tried from end to end: graded in a sandbox, written as feedback and as
-gradebook. An instructor who runs the test again reads what was told; that is the control.
+Each leak is tried from end to end: graded in a sandbox, written as feedback and into the
+gradebook. As a control, an instructor who runs the test again can read the data.
 """
 
 import re
@@ -37,7 +37,7 @@ def named(name, base, text):
     return type(name, (base,), {})(text)
 """
 
-# how a submission tells what it saw: the body of double(x), and whether the instructor reads it
+# how a submission leaks its input: the body of double(x), and whether the instructor can read it
 WAYS = {
     "the text of an exception": ("raise ValueError(word(x))", True),
     "a cause": ("raise ValueError(word(x)) from KeyError(word(x))", True),
@@ -69,13 +69,13 @@ WAYS = {
 
 
 def file(body):
-    """Return a file whose `double` has this body."""
+    """Return a file with this body of `double`."""
     return StudentFile(f"{COMMON}\ndef double(x):\n    {body}\n".encode())
 
 
 @pytest.fixture(scope="module")
 def told(grade):
-    """Return a function that says what an instructor reads of the hidden test, run again."""
+    """Return a function that returns the instructor's output of the hidden test, run again."""
     suite = Suite(grade.course.problems(), grade.course.root, timeout=100)
     tests = RecordedTests(suite.tests, grade.sandbox, quotes_hidden=True)
 
@@ -89,7 +89,7 @@ def told(grade):
 
 
 def hidden_lines(course):
-    """Return what no student may read: the hidden half's lines."""
+    """Return the lines of the hidden half, which no student may read."""
     text = course.problems()[0].test_file.read_text()
     hidden = text.partition("# --- hidden tests ---")[2]
     lines = {line.strip() for line in hidden.splitlines() if len(line.strip()) > 8}
@@ -129,7 +129,7 @@ def hidden_test(result):
 
 
 def plain(text):
-    """Return a text whose numbers have no point and no leading zeros behind it."""
+    """Return the text with its numbers normalized: no point, no trailing zeros."""
     return re.sub(r"\b0\.0*", "", text).replace(".", "")
 
 

@@ -1,6 +1,6 @@
-"""Submissions that are odd as files, graded: what is in the file, and what is planted beside it.
+"""Grade submissions with odd content, and with other files next to it.
 
-What is read and what is refused is tested in `tests/intake`.
+`tests/intake` tests which files are read and which are refused.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def hand_in(tmp_path):
 
 
 def found(folder, course):
-    """Return what is read of the class that holds this problem's folder, by name."""
+    """Return the submissions, by name, of the class that contains this problem's folder."""
     return {s.name: s for s in find_submissions([folder.parents[1]], course)}
 
 
@@ -36,7 +36,7 @@ def graded(grade, submission):
     return grade.result(submission).problems[0]
 
 
-# What is in the file
+# Content of the file
 
 CONTENTS = {
     "windows line ends": (RIGHT.replace("\n", "\r\n").encode(), "passed", ""),
@@ -108,7 +108,7 @@ def test_in_process_it_is_told_alike(grade, tmp_path, name):
     assert words in str(here.value)
 
 
-# What is beside the file
+# Files next to the file
 
 PLANTED = {
     "conftest.py": "import os\nos._exit(0)\n",

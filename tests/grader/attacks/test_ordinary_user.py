@@ -1,6 +1,6 @@
-"""The attacks once more as an ordinary user: there the sandbox has no user to change to.
+"""Run the attacks as an ordinary user, where the sandbox cannot change the user.
 
-In a file of its own, so that both run at the same time.
+A separate file, so that both run at the same time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def copy_for_others(folder):
-    """Copy the grader and these tests to where everybody may read them."""
+    """Copy the grader and these tests to a folder that every user may read."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "grader", folder / "grader", ignore=ignored)
     attacks = "tests/grader/attacks"

@@ -1,4 +1,4 @@
-"""Attacks on the system by ctypes where no function is forbidden: the sandbox stands alone."""
+"""Attack the system through ctypes, where only the sandbox protects it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_sandbox_alone_refuses_it(
         listener.accept()
     assert result.points == 0
     for test in result.tests:
-        assert test.status in ("error", "failed")  # the latter where another exception is asked for
+        assert test.status in ("error", "failed")  # failed: a test that expects another exception
         assert test.hidden or re.search(REFUSED, test.message), test.message
     assert permitted(SOLUTION.encode()).passed, "a right submission suffers from the one before"
 
@@ -88,7 +88,7 @@ for name in sys.argv[1:]:
 
 
 def test_without_a_sandbox_they_are_no_empty_words(target: Target) -> None:
-    """What this machine grants to anybody: a socket, its files, processes."""
+    """Permissions of any process on this machine: a socket, its files, processes."""
     harmless = ["make_a_socket", "read_a_file", "start_a_process"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, *harmless],

@@ -1,4 +1,4 @@
-"""Each course's tests are its own, and what is no plain test is refused, never run."""
+"""Tests of each course are separate, and invalid tests are refused without running."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_nothing_of_pytest_is_kept(small_course: Course) -> None:
 
 @pytest.fixture
 def two_courses(tmp_path: Path, new_course: NewCourse) -> tuple[Course, Course]:
-    """Courses whose tests differ in their points, and import what differs too."""
+    """Courses with tests that differ in their points and imports."""
     courses = new_course(tmp_path / "first"), new_course(tmp_path / "second")
     for course, points in zip(courses, (3, 7), strict=True):
         (problem,) = course.problems()
@@ -108,7 +108,7 @@ def test_a_corrected_file_is_read_anew(small_course: Course) -> None:
     assert len(collected(small_course)) == 4
 
 
-# What is around changes nothing
+# The environment changes nothing
 
 
 def test_the_environment_changes_nothing(
@@ -122,7 +122,7 @@ def test_the_environment_changes_nothing(
     assert len(collected(small_course)) == 3
 
 
-# What is refused
+# Refused tests
 
 
 NOT_PLAIN = {

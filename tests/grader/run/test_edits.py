@@ -1,4 +1,4 @@
-"""Mistakes are written down as edits of right files: what can be read, and what is refused."""
+"""Mistakes are edits of correct files: valid edits are read, invalid ones are refused."""
 
 from __future__ import annotations
 

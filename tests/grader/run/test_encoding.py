@@ -82,7 +82,7 @@ def test_of_anything_else_the_name_of_its_type_arrives(value: Any) -> None:
 
 
 def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor whose storage has so many bytes now."""
+    """Return a tensor with a storage of this many bytes."""
     tensor.untyped_storage().resize_(size)
     return tensor
 

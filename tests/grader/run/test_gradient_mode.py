@@ -48,7 +48,7 @@ def _leaving(function):
 def test_gradients_left_off_are_told(
     course_suite: Suite, tmp_path: Path, number: str, function: str
 ) -> None:
-    """One test that says so is enough, as it fails."""
+    """One failing test that reports it is enough."""
     (problem,) = (each for each in COURSE.problems() if each.id.startswith(number))
     file = tmp_path / "problem.py"
     text = COURSE.solution(problem).read_text(encoding="utf-8")

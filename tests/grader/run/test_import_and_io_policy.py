@@ -1,4 +1,4 @@
-"""What a student's file can't do when it is graded, it can't do in a local run either."""
+"""The same imports and file accesses are forbidden in grading and in a local run."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Graded:
 
     @cached_property
     def expected(self) -> Expectation:
-        """What the reference makes of it."""
+        """The result of the reference."""
         return expect(self.test, self.session(REFERENCE))
 
     def _collected(self, problem: object) -> CollectedTest:
@@ -290,7 +290,7 @@ right.zero_()
 
 
 def test_an_argument_that_is_changed_counts_as_an_error(graded: Callable[[str], Graded]) -> None:
-    """At home the oracle must come first; in grading it has arguments of its own."""
+    """The oracle comes first in a local run; in grading it has separate arguments."""
     test = graded(BODIES["check"])
     assert test.graded(wrong("return x + x", "x *= 2; return x"))[0] is Status.PASSED
     assert test.graded(wrong("return x + x", "x *= 2; return x + x"))[0] is Status.FAILED

@@ -1,4 +1,4 @@
-"""What a slow definition gave is given again for equal arguments, and for no others."""
+"""A memoized function returns stored results for equal arguments only."""
 
 from __future__ import annotations
 

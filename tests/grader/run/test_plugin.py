@@ -285,7 +285,7 @@ def test_tests_of_another_file_are_never_run(
     new_course: Callable[[Path], Course], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statuses = []
-    with modules_of_course(tmp_path):  # what is left behind here goes
+    with modules_of_course(tmp_path):  # removes the modules that the test leaves
         for root in (new_course(tmp_path / name).root for name in ("first", "second")):
             arguments = ["--import-mode=importlib", "--rootdir", str(root), "--capture=sys"]
             statuses.append(pytest.main([*arguments, str(root / "problems")]))

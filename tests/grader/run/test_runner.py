@@ -1,4 +1,4 @@
-"""What each kind of student code gets: status, points, message."""
+"""Status, points and message for each kind of student code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_gradients_that_a_file_switches_off_for_its_diagnosis_are_on_again(run: 
 
 
 def test_a_default_dtype_that_a_file_sets_is_not_that_of_the_tests(run: Run) -> None:
-    """As in the sandbox, where a file has no effect on what a test makes."""
+    """As in the sandbox, a file cannot change the values that a test creates."""
     result = run(
         """
         import torch

@@ -51,19 +51,19 @@ class Raised(NamedTuple):
 
 
 class Asked:
-    """A worker that evaluates expressions one after the other. A context manager, which ends it.
+    """A worker that evaluates expressions one after the other. A context manager that ends it.
 
     Args:
-        sandbox: where the worker is.
+        sandbox: the worker's sandbox.
         source: the student's file.
-        expressions: what to evaluate.
+        expressions: the expressions to evaluate.
         forbidden: the functions that the file may not call.
-        budget: how long it may take.
+        budget: the time limit.
 
     Attributes:
         recorder: the connection to the worker.
-        error: what the file raised while it was loaded.
-        attempts: what it tried meanwhile.
+        error: the exception that loading the file raised.
+        attempts: the forbidden calls while the file was loaded.
         called: the forbidden functions that were called by the last expression.
 
     Raises:
@@ -96,7 +96,7 @@ class Asked:
         self.recorder.close()
 
     def next(self) -> Any:
-        """Return the value of the next expression, or what it raised.
+        """Return the value of the next expression, or the exception that it raised.
 
         Raises:
             WorkerFailure: the worker failed.

@@ -1,4 +1,4 @@
-"""What a file tries while it is loaded, and a sandbox stops, is known though the file hides it."""
+"""Forbidden calls while a file is loaded are known even if the file hides them."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.grader.sandbox.asking import Asked
 
 @pytest.fixture
 def tried(sandbox):
-    """Return a function that says what a file tried while it was loaded."""
+    """Return a function that returns the forbidden calls while a file is loaded."""
 
     def load(source):
         with Asked(sandbox, source) as asked:

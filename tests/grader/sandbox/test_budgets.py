@@ -1,4 +1,4 @@
-"""What the messages of workers may take of the trusted process's memory."""
+"""Limits on the trusted process's memory for messages of workers."""
 
 import subprocess
 import sys

@@ -178,7 +178,7 @@ NORMS = ("layer_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
 
 
 def transformed(name: str, norm: str) -> str:
-    """Return a file whose f(x) does something to a norm, as torch has it or another one."""
+    """Return a file with an f(x) that transforms a norm, of torch or another one."""
     return f"{TOOLS}\ndef norm(x): return {norm}\ndef f(x): return {TRANSFORMED[name]}"
 
 
@@ -194,7 +194,7 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
-    """What torch loads for it knows how to derive or count what is forbidden, and calls nothing."""
+    """Torch loads derivatives and costs of forbidden functions, and calls none of these."""
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
     found = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
     torch.testing.assert_close(torch.tensor(found), in_process(source, x))

@@ -1,4 +1,4 @@
-"""Exceptions of the student's code, and files that can't be used: told in grading as at home."""
+"""Exceptions of student code and unusable files are reported in grading as in a local run."""
 
 import re
 

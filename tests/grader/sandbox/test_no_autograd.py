@@ -73,7 +73,7 @@ def test_at_home_each_road_is_seen(road, given):
     try:
         with guard:
             module.softmax_backward(*given)
-    except (ForbiddenCall, RuntimeError):  # TorchScript wraps what is raised in it
+    except (ForbiddenCall, RuntimeError):  # TorchScript wraps the exception
         pass
     assert guard.called == "autograd"
 

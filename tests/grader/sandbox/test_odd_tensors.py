@@ -1,7 +1,7 @@
-"""Tensors that are none, or have no numbers: each ends with a status and a sentence, none in harm.
+"""Unusual tensors, also without numbers: each gets a status and a message.
 
-A tensor without memory must not be read: the worker's process would end, and the student would be
-told of a crash.
+Reading a tensor without memory would crash the worker, and the student would see
+a message about a crash.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Forbidden functions are taken away from a worker, whatever its code does."""
+"""Forbidden functions are removed from a worker."""
 
 from pathlib import Path
 
@@ -159,7 +159,7 @@ def names_of_roads(ask):
 
 
 def is_open(ask, forbidden, way, key="CPU"):
-    """Return whether a way to a forbidden function gives an answer, in a worker of its own."""
+    """Return whether a call of a forbidden function returns a value in a new worker."""
     try:
         found = ask(OTHER_ROADS, f"problem.goes({way!r}, {key!r})", forbidden=forbidden)
     except WorkerFailure:
@@ -173,7 +173,7 @@ def is_open(ask, forbidden, way, key="CPU"):
     ids=["compiler loaded", "compiler not loaded"],
 )
 def compiler(request, monkeypatch):
-    """Whether workers have torch's compiler loaded, whatever the file's text mentions."""
+    """Workers never have torch's compiler loaded, even if the file mentions it."""
     monkeypatch.setattr("grader.sandbox.spawn.may_want_compiler", lambda source: request.param)
 
 

@@ -1,4 +1,4 @@
-"""The sandbox: what each layer stops, as root and as an ordinary user, and what all stop together.
+"""The sandbox: the effect of each layer, as root and as an ordinary user, and of all together.
 
 The attacks run in short-lived interpreters without torch, one for each layer.
 """
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is 
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Puts up one layer, then tries every attack, each in a process of its own.
+# Apply one layer, then try every attack, each in a separate process.
 SCRIPT = """
 import json, os, sys
 layer, other, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -205,7 +205,7 @@ def is_read_at(path, read):
 
 
 def test_what_a_worker_reads_leaves_no_trace(ask):
-    """Or a file could be told by one worker, bit by bit, what another one was asked."""
+    """Otherwise one worker could pass on, bit by bit, the inputs of another one."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
         pytest.skip("mounts can't be changed here, or note no reading anyway")
@@ -272,7 +272,7 @@ def of_a_worker(module):
 
 @pytest.mark.slow
 def test_what_a_worker_runs_loads_nothing_of_the_trusted_side():
-    """Not by a detour either: what is loaded there, student code can read and patch."""
+    """Student code can read and patch modules that are loaded indirectly."""
     entries = ("prefork_server", "worker.recording", "confine")
     loads = ", ".join(f"grader.sandbox.{entry}" for entry in entries)
     program = f"import sys, {loads}\nprint(*sys.modules)"
@@ -284,7 +284,7 @@ def test_what_a_worker_runs_loads_nothing_of_the_trusted_side():
 
 
 def test_the_graders_own_modules_can_not_be_imported(ask):
-    """So what is left of the worker's word is not one assignment away."""
+    """So one assignment is not enough to forge the worker's messages."""
     source = """
         import sys
         def found():

@@ -1,4 +1,4 @@
-"""What a worker must not read."""
+"""Paths that a worker must not read."""
 
 from __future__ import annotations
 

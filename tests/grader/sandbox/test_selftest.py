@@ -1,4 +1,4 @@
-"""The grader does not grade in a sandbox that one of its own attacks gets through."""
+"""The grader refuses a sandbox that an attack of its self-test escapes."""
 
 import sys
 

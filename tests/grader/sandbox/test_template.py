@@ -1,6 +1,6 @@
 """A run's trusted process and its prefork server are forks of one clean interpreter.
 
-What the trusted side is told and loads, the other side never had.
+The worker side never has data or modules of the trusted side.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemplateProce
 
 
 def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
-    """Return what a worker sees whose trusted side knows a word, and what that side has."""
+    """Return the variables of a worker and of its trusted side, which knows a secret word."""
     process, connection = template.start("targets_of_template:look", canary, LOOK)
     with connection:
         found: dict[str, Any] = connection.recv()
@@ -174,9 +174,9 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplatePro
 
 @pytest.mark.slow
 def test_what_is_forbidden_is_gone_from_its_workers(template: TemplateProcess) -> None:
-    """Also what torch has written in Python, whoever loaded it; a second file wants the compiler.
+    """Also torch's Python modules, if they are loaded; a second file uses the compiler.
 
-    Prefork servers beside each other have it forbidden and allowed.
+    Concurrent prefork servers have it forbidden and allowed.
     """
     texts, sets = (CALLS, CALLS + "# meta\n"), (FORBIDDEN, ())
     files = [(text, forbidden) for text in texts for forbidden in sets]
@@ -204,7 +204,7 @@ def test_a_process_that_is_killed_is_told(template: TemplateProcess) -> None:
 
 @pytest.mark.slow
 def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess) -> None:
-    """What it forked ends with it."""
+    """Its forked processes end with it."""
     process, connection = template.start("targets_of_template:wait")
     with connection:
         pid = connection.recv()

@@ -1,4 +1,4 @@
-"""What a student's code is charged for: the time it runs or sleeps."""
+"""A student's code is charged for the time that it runs or sleeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills its parent, its process group, and a process that it was told of. All are out of reach."""
+"""Kills its parent, its process group, and a given process. It cannot reach any of them."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ def double(x):
         lambda: os.kill(VICTIM, signal.SIGKILL),
         lambda: os.kill(os.getppid(), signal.SIGKILL),
         lambda: os.killpg(os.getpgid(os.getppid()), signal.SIGKILL),
-        lambda: os.kill(-1, 0),  # only asks whether it could: it would reach everybody
+        lambda: os.kill(-1, 0),  # tests for permission without killing all processes
     ):
         try:
             action()

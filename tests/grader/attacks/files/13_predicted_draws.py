@@ -1,4 +1,4 @@
-"""Draws what the test drew, and so what it will draw, from the random state that it is given."""
+"""Predicts the test's random numbers from the random state that it receives."""
 
 import torch
 

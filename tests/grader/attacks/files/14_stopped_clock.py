@@ -1,4 +1,4 @@
-"""Stops its clock and takes its time. The grader has a clock of its own."""
+"""Stops its clock and runs too long. The grader uses another clock."""
 
 import time
 

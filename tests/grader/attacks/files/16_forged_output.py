@@ -1,4 +1,4 @@
-"""Prints what a passed run prints. Nobody reads a verdict from that."""
+"""Prints the output of a passed run. The grader reads no verdict from output."""
 
 import os
 import sys

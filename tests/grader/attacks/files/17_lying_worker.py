@@ -1,4 +1,4 @@
-"""Takes over the records of its own process: a pass without a check. That is no pass."""
+"""Forges the records of its process: a pass without a check. That is not a pass."""
 
 import gc
 

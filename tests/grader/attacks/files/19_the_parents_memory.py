@@ -1,4 +1,4 @@
-"""Reads the memory of its parent and of a process that it was told of. It may not."""
+"""Reads the memory of its parent and of a given process. The sandbox forbids it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Returns a module whose methods say what a comparison wants to hear. It isn't a tensor."""
+"""Returns a module with methods that satisfy comparisons. It isn't a tensor."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Returns a tensor whose class answers every comparison. It is compared by its numbers."""
+"""Returns an instance of a tensor class that overrides comparisons. Its numbers are compared."""
 
 import torch
 

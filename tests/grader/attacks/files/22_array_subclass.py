@@ -1,4 +1,4 @@
-"""Returns an array whose class answers every comparison. It isn't a tensor."""
+"""Returns an instance of an array class that overrides comparisons. It isn't a tensor."""
 
 import numpy
 

@@ -1,4 +1,4 @@
-"""Returns a number whose class answers every comparison. It isn't a tensor."""
+"""Returns an instance of a float class that overrides comparisons. It isn't a tensor."""
 
 
 class Yes(float):

@@ -1,4 +1,4 @@
-"""Returns infinity, whose difference from anything is no number. It is wrong."""
+"""Returns infinity; its difference from any number is not a number. It is wrong."""
 
 
 def double(x):

@@ -1,4 +1,4 @@
-"""Zeroes the test's input, so that zeros become right. It has a copy, and is told off."""
+"""Zeroes the test's input, so that zeros become right. The test has a copy and reports it."""
 
 
 def double(x):

@@ -1,4 +1,4 @@
-"""Zeroes the test's input behind PyTorch's back. It has a copy, and is told off."""
+"""Zeroes the test's input without PyTorch. The test has a copy and reports it."""
 
 import ctypes
 

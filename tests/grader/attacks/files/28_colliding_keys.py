@@ -1,8 +1,8 @@
-"""Returns a dictionary whose keys all have the same hash. Nobody spends minutes on building it."""
+"""Returns a dictionary with keys of equal hash. The grader does not spend minutes on it."""
 
 
 class Key(int):
-    def __abs__(self):  # for whoever asks whether it has more than 64 bits
+    def __abs__(self):  # for code that asks whether it has more than 64 bits
         return 0
 
 

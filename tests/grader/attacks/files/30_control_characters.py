@@ -1,4 +1,4 @@
-"""Raises an exception whose text controls a terminal. The controls are replaced."""
+"""Raises an exception with terminal control characters. They are replaced."""
 
 
 def double(x):

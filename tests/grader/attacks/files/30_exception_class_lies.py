@@ -1,4 +1,4 @@
-"""Raises an exception whose class has no honest name and no bases."""
+"""Raises an exception of a class with a false name and no bases."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Returns a named tuple whose fields have objects for names. No process ends."""
+"""Returns a named tuple with objects as field names. No process ends."""
 
 
 class Pair(tuple):

@@ -1,4 +1,4 @@
-"""Raises an exception whose class fights back. Only its own process suffers."""
+"""Raises an exception of a class with hostile methods. Only its process is affected."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Raises an exception whose text raises. The error is told without it."""
+"""Raises an exception that raises in `__str__`. The error is reported without its text."""
 
 
 class Hostile(Exception):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Fails in a line with tensors whose forms can't be told, at a line number that is none."""
+"""Fails in a line with tensors of unreadable shape, at an invalid line number."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Puts what it was called with into its exceptions: text, class name, traceback, warning, print."""
+"""Puts its arguments into exceptions: text, class name, traceback, warning, print."""
 
 import sys
 import warnings
@@ -9,7 +9,7 @@ def told(x):
 
 
 def named(text):
-    """Return an exception class whose name is the text."""
+    """Return an exception class with the text as its name."""
     return type("Saw_" + "".join(c if c.isalnum() else "_" for c in text), (Exception,), {})
 
 

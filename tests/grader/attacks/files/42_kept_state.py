@@ -1,4 +1,4 @@
-"""Keeps what it was asked for the next test or student. There is no place to keep it."""
+"""Keeps its arguments for the next test or student. There is no place to keep them."""
 
 import os
 

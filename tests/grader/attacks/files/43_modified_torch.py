@@ -1,4 +1,4 @@
-"""Spoils PyTorch for whoever comes next. Nobody comes next in its process."""
+"""Modifies PyTorch for later submissions. No other submission runs in its process."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Catches what the grader raises when it calls a forbidden function. That doesn't help."""
+"""Catches the exception that a forbidden function raises. The call is still recorded."""
 
 import torch
 

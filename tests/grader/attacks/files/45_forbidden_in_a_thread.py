@@ -1,4 +1,4 @@
-"""Calls a forbidden function in a thread of its own. There are no threads to be had."""
+"""Calls a forbidden function in a thread. It cannot start threads."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Asks for threads and processors enough for everybody. It gets one of each, and is right."""
+"""Requests many threads and processors. It gets one of each, and is right."""
 
 import multiprocessing
 import os

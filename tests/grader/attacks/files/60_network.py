@@ -1,4 +1,4 @@
-"""Tells somebody by TCP, UDP, a local socket, or a raw one. It can't make a socket."""
+"""Sends data by TCP, UDP, a local socket or a raw one. It cannot create a socket."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Runs programs. It can't, whatever they do."""
+"""Runs programs. The sandbox forbids all of them."""
 
 import os
 import subprocess
