@@ -15,7 +15,7 @@ CALLS = "softmax(dot_product_similarity(q, k)) with 64 queries and 64 keys of di
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     q, k = numbers(64, 32), numbers(64, 32, start=0.5)
     return lambda: problem.softmax(problem.dot_product_similarity(q, k))
 
@@ -39,7 +39,7 @@ def added(problem):
     """Answer the first question."""
     weights = shown(problem.softmax(torch.tensor([1004.0, 1005.0], dtype=torch.float64)))
     return (
-        f"{weights}: what they were. e¹⁰⁰⁰ is a factor of every power and of their sum, so it "
+        f"{weights}, as before. e¹⁰⁰⁰ is a factor of every power and of their sum, so it "
         "cancels. That is why the largest score may be subtracted first."
     )
 

@@ -16,7 +16,7 @@ CALLS = "SimpleAttention(32) on x of shape (2, 64, 32)"
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     module, x = problem.SimpleAttention(32), torch.ones(2, 64, 32)
     return lambda: module(x)
 
@@ -38,7 +38,7 @@ def questions(problem):
 
 
 def made(problem, *zero):
-    """A layer of width 4 whose weights are always the same; those of some of its layers are 0."""
+    """Return a module of width 4 with fixed weights; those of the layers in `zero` are 0."""
     weights = layer_weights(4, 0.8)
     changed = {n: w * 0 if n.partition(".")[0] in zero else w for n, w in weights.items()}
     return filled(problem.SimpleAttention(4), changed)
@@ -49,9 +49,9 @@ def turned(problem):
     module, x = made(problem), numbers(1, 5, 4)
     apart = (module(x.flip(1)) - module(x).flip(1)).abs().max().item()
     return (
-        f"They change places in the same way, and stay what they were (largest difference "
-        f"{apart:.6f}). Attention sees a set of tokens: to know their order, a model has to be "
-        "told, by the position embeddings of problem 07."
+        f"They change places in the same way, and do not change (largest difference "
+        f"{apart:.6f}). Attention sees a set of tokens: to know their order, a model "
+        "needs the position embeddings of problem 07."
     )
 
 

@@ -8,7 +8,7 @@ from grader.diagnose.numbers import numbers
 from shared.worked_example import K, Q, V
 
 STYLES = {
-    "scaled_queries": "Choose it where keys are many: the n × d_k queries are scaled in place of "
+    "scaled_queries": "Choose it where keys are many: the n × d_k queries are scaled instead of "
     "the n × m scores, with the same result.",
     "loop_over_queries": "Choose it to explain or to debug: one query at a time, the table of all "
     "scores is never there, and each step can be printed.",
@@ -18,7 +18,7 @@ CALLS = "scaled_dot_product_attention(q, k, v) with 32 queries, 128 keys and d_k
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     q, k, v = numbers(32, 16), numbers(128, 16, start=0.5), numbers(128, 16, start=0.9)
     return lambda: problem.scaled_dot_product_attention(q, k, v)
 
@@ -64,7 +64,7 @@ def doubled(problem):
     return (
         f"The whole row is {shown(row)}: the two get the same, and together more than before, as "
         f"softmax has one more power in its sum. So value 2 counts twice, and row 1 of the output "
-        f"begins with {output[1, 0]:.3f} in place of -0.777. Copies are not free."
+        f"begins with {output[1, 0]:.3f} instead of -0.777. Copies are not free."
     )
 
 

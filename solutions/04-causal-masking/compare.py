@@ -11,14 +11,14 @@ STYLES = {
     "prefix_by_prefix": "Choose it to explain: no score of the future is computed at all, which "
     "saves half of the scores, but a loop in Python costs more time than that saves.",
     "online_softmax": "Choose it where the table of scores would not fit into memory: keys come "
-    "one by one, and a running maximum and sum stand in for the whole row.",
+    "one by one, and a running maximum and sum replace the whole row.",
 }
 
 CALLS = "CausalAttention(32, n_positions=64) on x of shape (2, 64, 32)"
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     module, x = problem.CausalAttention(32, 64), torch.ones(2, 64, 32)
     return lambda: module(x)
 

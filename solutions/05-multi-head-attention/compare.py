@@ -6,8 +6,8 @@ from grader.diagnose.numbers import numbers
 from shared.ordinary_weights import attention_weights, filled
 
 STYLES = {
-    "loop_over_heads": "Choose it to explain, or where heads differ: each is an attention of its "
-    "own on a slice. The tables of scores are there one at a time.",
+    "loop_over_heads": "Choose it to explain, or where heads differ: each is a separate "
+    "attention on a slice. The tables of scores are there one at a time.",
     "online_softmax": "Choose it for long texts: no table of T × T scores is ever there, which is "
     "the idea of FlashAttention. In Python it is slow; in a GPU's own code it wins.",
 }
@@ -16,7 +16,7 @@ CALLS = "MultiHeadAttention(24, 4, causal=True) on x of shape (2, 96, 24)"
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     module, x = problem.MultiHeadAttention(24, 4, causal=True).eval(), torch.ones(2, 96, 24)
     return lambda: module(x)
 
@@ -25,7 +25,7 @@ def questions(problem):
     """Return the questions, each with what works out its answer."""
     return [
         (
-            "The mask goes: the same weights, and causal=False in place of True. What becomes of "
+            "The mask goes: the same weights, and causal=False instead of True. What becomes of "
             "row 0 of the output, and which of the six rows stays what it was?",
             lambda: without_mask(problem),
         ),
@@ -38,7 +38,7 @@ def questions(problem):
 
 
 def output(problem, n_head, x, *, causal):
-    """What a layer of width 8 whose weights are always the same makes of x."""
+    """Return the output for x of a layer of width 8 with fixed weights."""
     module = problem.MultiHeadAttention(8, n_head, causal=causal)
     return filled(module, attention_weights(8)).eval()(x.clone())[0]
 
@@ -49,7 +49,7 @@ def without_mask(problem):
     masked, free = (output(problem, 2, x, causal=causal) for causal in (True, False))
     same = ((masked - free).abs().amax(-1) < 1e-9).nonzero().flatten().tolist()
     return (
-        f"Row 0 begins with {shown(free[0])} in place of {shown(masked[0])}: it no longer copies "
+        f"Row 0 begins with {shown(free[0])} instead of {shown(masked[0])}: it no longer copies "
         f"its own value, but gathers from all tokens. Row {', '.join(map(str, same))} stays, as "
         "the last token has always seen everything."
     )
@@ -64,8 +64,8 @@ def other_heads(problem):
     }
     first = ", ".join(f"{output(problem, n, x, causal=False)[0, 0]:.3f}" for n in (1, 2, 4))
     return (
-        f"{' or '.join(map(str, sorted(sizes)))} parameters each time: heads only cut what "
-        f"the layers give. The output changes, its first entry is {first}: with more heads a token "
+        f"{' or '.join(map(str, sorted(sizes)))} parameters each time: heads only cut the "
+        f"layers' outputs. The output changes, its first entry is {first}: with more heads a token "
         "has more rows of weights, each of which sums to 1, but each compares shorter vectors."
     )
 

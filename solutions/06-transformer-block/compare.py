@@ -8,14 +8,14 @@ STYLES = {
     "sequential": "Choose it where layers follow each other and nothing else happens: "
     "nn.Sequential then is the forward pass, and printing the model shows it.",
     "own_backward": "Choose it where memory in training is short: autograd keeps every step of a "
-    "formula, while a backward pass by hand keeps what it needs.",
+    "formula, while a hand-written backward pass keeps only the necessary ones.",
 }
 
 CALLS = "Block(32, 4) on x of shape (2, 16, 32), forward and backward"
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     module, x = problem.Block(32, 4), torch.ones(2, 16, 32)
     return lambda: module(x).sum().backward()
 

@@ -7,7 +7,7 @@ from shared.ordinary_weights import filled, gpt_weights
 STYLES = {
     "nanogpt": "Choose it where others are to find their way: everyone in the field has read this "
     "layout, and the loop in bigram_loss says what it counts.",
-    "terse": "Choose it in a script of your own, for short texts: unfold and bincount take a line "
+    "terse": "Choose it in your own script, for short texts: unfold and bincount take a line "
     "each, but p[a] makes a row of numbers for every token, as the largest tensor shows.",
 }
 
@@ -17,7 +17,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     sizes = {"vocab_size": 65, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.GPT(problem.GPTConfig(**sizes))
     text = torch.arange(500) * 37 % 65
@@ -33,7 +33,7 @@ def questions(problem):
     """Return the questions, each with what works out its answer."""
     return [
         (
-            "A new model with 65 tokens has learnt nothing. About what is its loss, and why?",
+            "A new model with 65 tokens has learnt nothing. How large is its loss, about, and why?",
             lambda: at_the_start(problem),
         ),
         (

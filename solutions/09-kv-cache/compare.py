@@ -15,7 +15,7 @@ CALLS = "generate: 40 tokens after 8, by CachedGPT(65 tokens, 64 positions, 2 la
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     sizes = {"vocab_size": 65, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.CachedGPT(problem.GPTConfig(**sizes)).eval()
     return lambda: model.generate(torch.arange(8)[None], 40)
@@ -57,8 +57,8 @@ def slid(problem):
         cut = [(keys[:, :, 1:], values[:, :, 1:]) for keys, values in past]
         short = apart(model(new, cut)[0], model(torch.cat([text[:, 1:], new], 1))[0])
     return (
-        f"No: they differ by up to {short:.3f} (with the whole cache by {whole:.3f}). What is "
-        "kept was computed with each token one position further on, and from tokens that had seen "
+        f"No: they differ by up to {short:.3f} (with the whole cache by {whole:.3f}). The rest "
+        "was computed with each token one position further on, and from tokens that had seen "
         "the dropped one. That is why this model refuses a text that is too long."
     )
 

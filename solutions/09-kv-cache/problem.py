@@ -82,7 +82,7 @@ class CachedAttention(nn.Module):
         """
         q, k, v = (split_heads(part, self.n_head) for part in self.c_attn(x).chunk(3, dim=-1))
         if past is not None:
-            # New tensors: whoever holds the past may go on from it in another way, too.
+            # New tensors, because the caller may continue the same past in another way, too.
             k = torch.cat([past[0], k], dim=-2)
             v = torch.cat([past[1], v], dim=-2)
         mask = causal_mask(q.shape[-2], k.shape[-2], x.device)

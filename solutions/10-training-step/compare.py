@@ -18,7 +18,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return the calls whose cost is counted."""
+    """Return the calls to measure the cost of."""
     tensors = [numbers(4, 32, 16, start=start) for start in (0.1, 0.2, 0.3, 0.4)]
     parameters = [nn.Parameter(numbers(1000, start=i)) for i in range(20)]
     for parameter in parameters:
@@ -42,7 +42,7 @@ def questions(problem):
         ),
         (
             "The learning rate is 0.1, and there is no weight decay. How far does the first step "
-            "of AdamW move a parameter whose gradient is 0.001? And one whose gradient is 1000?",
+            "of AdamW move a parameter with the gradient 0.001? And one with the gradient 1000?",
             lambda: first_step(problem),
         ),
     ]

@@ -65,8 +65,8 @@ def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
         ),
         "05": (
             [
-                f"begins with {listed(free[:3].tolist())}, ...] in place of",
-                f"in place of {listed(masked[:3].tolist())}, ...]:",
+                f"begins with {listed(free[:3].tolist())}, ...] instead of",
+                f"instead of {listed(masked[:3].tolist())}, ...]:",
                 "Row 5 stays",
             ],
             [f"{3 * 8 * 8 + 3 * 8 + 8 * 8 + 8} parameters", listed(by_heads)[1:]],

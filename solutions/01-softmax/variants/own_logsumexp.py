@@ -1,4 +1,4 @@
-"""softmax as exp(x - log sum exp), with a log-sum-exp of its own; broadcast products for scores.
+"""softmax as exp(x - log sum exp), with a hand-written log-sum-exp; broadcast products for scores.
 
 Less exact where numbers are large: x and its log-sum-exp are rounded before they are subtracted.
 """

@@ -1,4 +1,4 @@
-"""The formula as it stands in a book: the largest entry goes first, then exp, then the quotient."""
+"""The textbook formula: subtract the largest entry, apply exp, divide by the sum."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Everything is flattened to a matrix whose rows are the slices, and put back afterwards."""
+"""Flatten the input to a matrix with one slice per row, and restore the shape afterwards."""
 
 import torch
 from torch import Tensor

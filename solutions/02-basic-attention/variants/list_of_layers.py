@@ -1,4 +1,4 @@
-"""The layers stand in a list and go by their own names as well: the same parameters, named twice."""
+"""The layers are in a list and have their usual names too: each parameter has two names."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""bmm and a softmax of its own that subtracts each row's maximum, in place where it can."""
+"""bmm and a hand-written softmax that subtracts each row's maximum, in place where possible."""
 
 import torch
 from torch import nn

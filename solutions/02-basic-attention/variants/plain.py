@@ -1,4 +1,4 @@
-"""A line for each step: queries, keys, values, scores, weights, and what they gather."""
+"""A line for each step: queries, keys, values, scores, weights, output."""
 
 import torch
 from torch import nn

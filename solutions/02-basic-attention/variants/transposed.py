@@ -16,6 +16,6 @@ class SimpleAttention(nn.Module):
 
     def forward(self, x):
         q, v = self.query(x).mT, self.value(x).mT  # (B, C, T)
-        k = F.linear(x, self.key.weight)  # softmax ignores what is added to a whole row
+        k = F.linear(x, self.key.weight)  # softmax ignores a number added to a whole row
         weights = torch.softmax(k @ q, dim=1)  # (B, keys, queries)
         return (v @ weights).mT.contiguous()

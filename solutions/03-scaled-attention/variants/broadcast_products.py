@@ -1,4 +1,4 @@
-"""Products by broadcasting and sums in place of matrix products; the variance by Welford's rule."""
+"""Products by broadcasting and sums instead of matrix products; the variance by Welford's rule."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Loops over every query and key, stacked again at the end; the layers stand in a dict, too."""
+"""Loops over every query and key, stacked again at the end; the layers are in a dict, too."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A softmax of its own, with the largest score of each query subtracted, and statistics' pvariance."""
+"""A hand-written softmax that subtracts each query's largest score, and statistics' pvariance."""
 
 import math
 import statistics

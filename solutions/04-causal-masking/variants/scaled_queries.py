@@ -25,7 +25,7 @@ class CausalAttention(nn.Module):
         if T > len(self.mask):
             raise ValueError("sequence is longer than n_positions")
         q = self.query(x) / x.size(-1) ** 0.5
-        keys = x @ self.key.weight.mT  # softmax ignores what the bias adds to a whole row
+        keys = x @ self.key.weight.mT  # softmax ignores the bias's term for a whole row
         att = torch.bmm(q, keys.mT)
         att = masked_softmax(att, self.mask[None, :T, :T].bool())
         return torch.bmm(att, self.value(x))

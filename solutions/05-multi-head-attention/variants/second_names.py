@@ -1,4 +1,4 @@
-"""Problem 05 with layers that stand in a list, too, so that each parameter has two names."""
+"""Problem 05 with its layers in a list, too, so that each parameter has two names."""
 
 import math
 

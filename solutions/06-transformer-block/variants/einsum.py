@@ -1,4 +1,4 @@
-"""Einstein sums, for means and for an attention of its own."""
+"""Einstein sums, for means and for a hand-written attention."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Problem 05's attention in place of the given one; std in LayerNorm; dropout written by hand."""
+"""Problem 05's attention instead of the given one; std in LayerNorm; dropout written by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The MLP is an nn.Sequential with names; GELU is a layer of its own; norms register no bias."""
+"""The MLP is an nn.Sequential with names; GELU is a separate layer; norms register no bias."""
 
 import math
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""In the manner of nanoGPT's generate, with the filters as functions of their own."""
+"""In the manner of nanoGPT's generate, with the filters as separate functions."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Each filter finds the smallest logit that stays; what is below it goes. Typed helpers."""
+"""Each filter finds the smallest logit that stays and drops all below it. Typed helpers."""
 
 from typing import Optional
 

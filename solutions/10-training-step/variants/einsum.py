@@ -1,4 +1,4 @@
-"""Everything by einsum; what an optimizer keeps stands in dicts by parameter."""
+"""Everything by einsum; the optimizer keeps its state in dicts by parameter."""
 
 import math
 

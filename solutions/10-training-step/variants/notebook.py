@@ -1,4 +1,4 @@
-"""As in a notebook: one small step per line, .data, zeros in place of no gradient."""
+"""As in a notebook: one small step per line, .data, zeros instead of no gradient."""
 
 import math
 
