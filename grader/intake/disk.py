@@ -1,4 +1,4 @@
-"""The file system as part of the tree: nothing is followed, waited for or written."""
+"""Read the file system as a tree, without following links, waiting or writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry, Wa
 
 
 def entry_at(path: Path, kind: Kind) -> TreeEntry:
-    """Return an entry of the file system. What it is was found out without following a link."""
+    """Return an entry of the file system. Its kind is found without following a link."""
     return TreeEntry(
         path.name,
         kind,
@@ -30,7 +30,7 @@ def entry_at(path: Path, kind: Kind) -> TreeEntry:
 
 @contextmanager
 def held_open(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
-    """Give the folder that an archive is; until the end, archives in a zip file can be opened.
+    """Yield an archive as a folder. Inside the context, archives in a zip file can be opened.
 
     If it is a class, these are the students', and each may hold another one.
 
@@ -47,7 +47,7 @@ def held_open(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
 
 
 def _open_archive(path: Path, wanted: Wanted) -> TreeEntry:
-    """Return the folder that a student's archive is. It is read into memory."""
+    """Read a student's archive into memory and return it as a folder."""
     require_readable_kind(path.name)
     try:
         content = _read(path, limits.MAX_NESTED_BYTES)

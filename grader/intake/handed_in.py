@@ -1,4 +1,4 @@
-"""What was handed in, as it was read: one row for each student or group."""
+"""Represent submissions after reading: one row for each student or group."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grader.errors import UsageError
 
 @dataclass(frozen=True)
 class StudentFile:
-    """One problem's file, as read: its bytes, or why there are none.
+    """The file of one problem: its bytes, or the reason why there are none.
 
     Attributes:
-        source: the file's bytes; None when it couldn't be read.
+        source: the bytes; None if the file could not be read.
         reason: why there is no source; for the student and the instructor.
-        bad: whether the file is there but can't be used, rather than missing.
-        late: whether the platform says that it came late.
-        handed_in: when it came, in ISO 8601; empty where no platform said it.
+        bad: whether the file exists but cannot be used; False if it is missing.
+        late: whether the platform reports it as late.
+        handed_in: the time of submission in ISO 8601; empty if no platform reports it.
     """
 
     source: bytes | None
@@ -29,30 +29,30 @@ class StudentFile:
 
     @property
     def is_there(self) -> bool:
-        """Whether anything was handed in, be it of use or not."""
+        """Whether a file was submitted, usable or not."""
         return self.source is not None or self.bad
 
     @property
     def sha256(self) -> str:
-        """The hash of what was read; empty when nothing was."""
+        """The hash of the source; empty if there is none."""
         return "" if self.source is None else hashlib.sha256(self.source).hexdigest()
 
 
 @dataclass
 class Submission:
-    """One student's work.
+    """The submission of one student or group.
 
     Attributes:
-        name: the name of its files among the results; safe, and nobody else's.
+        name: the name of its result files; safe and unique.
         files: by problem id.
-        notes: sentences about what was found, for example a folder whose name was nearly right.
-        members: whose work it is, as a learning platform knows them; empty outside of one.
-        late: whether the platform says that it came late.
-        unused: the names of files that were handed in and could not be mapped to a problem.
-        identity: who it is, the same in every run; the name where nothing else is given.
-        full_name: the student's name, as the platform or the folder says it.
-        handed_in_as: what the folder or the archive is called.
-        is_untold: whether nothing tells which problem a Python file in it is for.
+        notes: sentences about the files, for example a folder with a misspelt name.
+        members: the ids of its students on the learning platform; empty without a platform.
+        late: whether the platform reports it as late.
+        unused: the names of submitted files that belong to no problem.
+        identity: the student's id, the same in every run; the name if there is no other id.
+        full_name: the student's name according to the platform or the folder.
+        handed_in_as: the name of the submitted folder or archive.
+        is_untold: whether the problem of a Python file in it is unknown.
     """
 
     name: str
@@ -87,15 +87,14 @@ class Submission:
 
 @dataclass
 class Intake:
-    """What was found at all paths.
+    """The submissions of all paths.
 
     Attributes:
         submissions: in the order in which they were found.
         recognised: a line about each download of a learning platform.
-        unmatched: sentences about what belongs to no student, or to more than one.
-        is_whole: whether a class was given, of two submissions or more, and not a part of it.
-        without_problem: the hint that there are files whose problem isn't told; empty where there
-            are none.
+        unmatched: sentences about entries that belong to no student, or to more than one.
+        is_whole: whether a whole class of two submissions or more was given.
+        without_problem: a hint about files of unknown problems; empty if there are none.
     """
 
     submissions: list[Submission] = field(default_factory=list)
@@ -105,14 +104,14 @@ class Intake:
     without_problem: str = ""
 
     def require_work(self) -> None:
-        """Make sure that there is something to grade in a class.
+        """Require a file to grade in a class.
 
-        Otherwise `--problem` was forgotten, or the class is arranged in a way that is not
-        understood, and everybody would get 0 points.
+        Without one, `--problem` was forgotten, or the layout of the class is unknown, and all
+        students would get 0 points.
 
         Raises:
-            UsageError: no file of two submissions or more was found, or most have only files that
-                tell no problem.
+            UsageError: none of two or more submissions has a file, or most have only files of
+                unknown problems.
         """
         read = sum(each.is_read for each in self.submissions)
         untold = sum(each.is_untold and not each.is_read for each in self.submissions)

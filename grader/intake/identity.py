@@ -1,7 +1,7 @@
-"""Who a submission is: its identity, the name of its files, and whom a name means.
+"""Give submissions identities and names of result files, and find submissions by name.
 
-A file's name is made of the identity and the real name alone, never of who else is there. Two
-identities never have one file, on a file system that does not tell capitals apart either.
+The name of a file depends only on the identity and the real name, never on other submissions. Two
+identities never share a file, also on a file system that ignores case.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from grader.text import look, quoted
 
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 _PLATFORMS = re.compile(r"[a-z]+:")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # as Windows knows them
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # reserved by Windows
 _LONGEST = 80
-_MARK = "~"  # before a hash; no name that is safe as it stands has it, so none is another's
+_MARK = "~"  # before a hash; no safe name contains it, so an unchanged name never equals one
 
 
 def folder_identity(name: str) -> str:
-    """Return who a folder or an archive of that name is, where no platform says whose it is."""
+    """Return the identity of a folder or an archive that no platform assigns to a student."""
     whole = unicodedata.normalize("NFC", name)
     return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
 
 
 def result_name(identity: str, full_name: str) -> str:
-    """Return the name of a submission's result files. It is chosen here and nowhere else.
+    """Return the name of a submission's result files.
 
-    It is the identity where that is safe as it stands, in small letters. Otherwise it is what can
-    be read of the real name, with a short hash of the identity.
+    It is the identity if that is a safe name in small letters. Otherwise it is the safe part of
+    the real name and a short hash of the identity.
 
     Args:
-        identity: who it is; any text.
+        identity: the identity; any text.
         full_name: the real name; any text.
     """
     readable = _readable(identity)
@@ -48,12 +48,12 @@ def result_name(identity: str, full_name: str) -> str:
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
-    """Return a name with so much of the hash that nobody else can have it, not even by intent."""
+    """Return a name with the whole hash, so that no other identity can have it on purpose."""
     return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 
 def _readable(name: str) -> str:
-    """Return a name without what a file's name may not hold, nor accents; empty if none is left."""
+    """Return a name without accents and unsafe characters; empty if no letter or digit is left."""
     letters = unicodedata.normalize("NFKD", name)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     safe = _UNSAFE.sub("_", bare)[:_LONGEST].strip(" .")
@@ -64,30 +64,30 @@ def _sha256(identity: str) -> str:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# Names that meet: no two submissions of a run are one person, and whoever looks alike is named
+# Equal names: each submission of a run has its own identity, and similar names are reported
 
 
 _SAID = 5
-"""How many of one name a sentence lists."""
+"""The most identities with one name that a sentence lists."""
 
 Located = tuple[Submission, Path]
-"""A submission, and the path that holds it."""
+"""A submission and its path."""
 
 
 class Collisions:
-    """All submissions of a run, each with the path that holds it."""
+    """All submissions of a run, each with its path."""
 
     def __init__(self) -> None:
         self._found: list[Located] = []
 
     def add(self, submissions: Iterable[Submission], path: Path) -> None:
-        """Take in what stands at a path."""
+        """Add the submissions of a path."""
         self._found += [(submission, path) for submission in submissions]
 
     def resolve(self) -> list[str]:
-        """Give everybody an identity and a file of their own; return a sentence on each collision.
+        """Make identities and file names unique; return a sentence about each collision.
 
-        Of several with one identity it stays with what is exactly called so, else with the first.
+        The exact match keeps the identity; without one, the first submission does.
         """
         told = []
         alone = list(self._found)
@@ -100,7 +100,7 @@ class Collisions:
         return [*told, *self._give_files(), *_look_alike(alone)]
 
     def _give_files(self) -> list[str]:
-        """See to it that nobody's file is another's, should two hashes be the same."""
+        """Give longer file names to submissions with equal short hashes."""
         told = []
         for group in _grouped(self._found, lambda found: found[0].name.lower()):
             for submission, _ in group[1:]:
@@ -110,7 +110,7 @@ class Collisions:
 
 
 def _grouped(found: Sequence[Located], key: Callable[[Located], str]) -> list[list[Located]]:
-    """Return those that have a key in common, if it is more than one."""
+    """Return the groups of two or more with the same key."""
     groups: dict[str, list[Located]] = {}
     for each in found:
         groups.setdefault(key(each), []).append(each)
@@ -123,7 +123,7 @@ def _exact_first(found: Located) -> bool:
 
 
 def _rename(first: Located, other: Located, taken: set[str]) -> str:
-    """Give a submission another identity than the first has; return what to say of it."""
+    """Give a submission another identity than the first; return a sentence about it."""
     submission, path = other
     identity = submission.identity
     where = _where(first, other)
@@ -137,7 +137,7 @@ def _rename(first: Located, other: Located, taken: set[str]) -> str:
 
 
 def _where(first: Located, other: Located) -> str:
-    """Return what is different about where two submissions stand."""
+    """Return the part of the second submission's path that differs from the first's."""
     submission, path = other
     own = unicodedata.normalize("NFC", submission.handed_in_as)
     if path == first[1] or own != unicodedata.normalize("NFC", first[0].handed_in_as):
@@ -154,7 +154,7 @@ def _candidates(identity: str, where: str, submission: Submission) -> Iterable[s
 
 
 def _look_alike(found: Sequence[Located]) -> list[str]:
-    """Return a sentence about each name that several have, as far as one can see."""
+    """Return a sentence about each group of names that look the same."""
     groups = _grouped(found, lambda each: look(each[0].full_name))
     return [_said([submission for submission, _ in group]) for group in groups]
 
@@ -169,26 +169,26 @@ def _said(alike: Sequence[Submission]) -> str:
     return f"{len(alike)} {called}: {', '.join([*whose, *more])}."
 
 
-# Whom a name means
+# Submissions by name
 
 
 _NEAR = 3
 
 
 def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[Submission]:
-    """Return the submissions of these names, each an identity, a file's name or a real name.
+    """Return the submissions with these names, each an identity, a file's name or a real name.
 
     Raises:
-        UsageError: a name is nobody's here, or that of several.
+        UsageError: a name matches no submission, or more than one.
     """
     wanted = {_one(submissions, name).identity for name in names}
     return [submission for submission in submissions if submission.identity in wanted]
 
 
 def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
-    """Return who is meant by a name: whoever it is the identity of, else all who are called so.
+    """Return the submission with this identity, or else all submissions with this name.
 
-    A platform's number, or what its gradebook knows people by, is a name too.
+    A platform's number and an id of its gradebook are names, too.
     """
     name = unicodedata.normalize("NFC", name)
     submissions = list(submissions)
@@ -214,4 +214,4 @@ def _one(submissions: Sequence[Submission], name: str) -> Submission:
     near = difflib.get_close_matches(name.lower(), lower, n=_NEAR, cutoff=0.6)
     meant = list(dict.fromkeys([*inside, *(lower[n] for n in near)]))[:_NEAR]
     question = f" Did you mean {' or '.join(map(quoted, meant))}?" if meant else ""
-    raise UsageError(f"Nobody here is called {quoted(name)}.{question}")
+    raise UsageError(f"No one here is called {quoted(name)}.{question}")

@@ -1,4 +1,4 @@
-"""Who handed in what, before anything is read: one work for each student or group."""
+"""List the submissions at a path before they are read: one for each student or group."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from grader.text import quoted
 
 @dataclass(frozen=True)
 class Work:
-    """What one student, or one group, handed in.
+    """The unread submission of one student or group.
 
     Attributes:
-        identity: who it is, the same in every download: a platform's own id, with the platform
-            before it, else the full name of the folder or archive.
-        name: the student's name, as the platform or the folder says it.
-        folder: what was handed in: a folder or an archive.
-        members: one for each person, as the platform's gradebook knows them.
-        late: whether the platform says that it came late.
-        handed_in: when it came, in ISO 8601; empty where the platform doesn't say it.
+        identity: the student's id, the same in every download: the platform and its id, or else
+            the full name of the folder or archive.
+        name: the student's name according to the platform or the folder.
+        folder: the submitted folder or archive.
+        members: the id of each person in the platform's gradebook.
+        late: whether the platform reports it as late.
+        handed_in: the time of submission in ISO 8601; empty if the platform does not report it.
         notes: sentences about how the files were found.
-        unused: the names of what was handed in and can't be graded, such as a text typed online.
-        parts: what stands in the download for it, where that is more than its folder.
+        unused: the names of submitted entries that cannot be graded, such as a text typed online.
+        parts: the names of its entries in the download, if there are more than its folder.
     """
 
     identity: str
@@ -42,12 +42,12 @@ class Work:
 
 @dataclass
 class Layout:
-    """What there is at a path, seen through.
+    """The submissions at a path.
 
     Attributes:
-        title: what it is, such as `Canvas download`; empty for any folder.
+        title: the kind of download, such as `Canvas download`; empty for any other folder.
         works: one for each student or group.
-        unmatched: sentences about what fits no student.
+        unmatched: sentences about entries that match no student.
         notes: sentences about the whole.
     """
 
@@ -57,7 +57,7 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
     def with_others(self, others: Iterable[TreeEntry]) -> Layout:
-        """Add what fits no student. Only plain files are left out, so that nobody vanishes."""
+        """Add entries that match no student. All but plain files get a row of their name."""
         names = [work.name for work in self.works]
         for entry in others:
             if entry.is_plain_file:
@@ -69,12 +69,12 @@ class Layout:
 
 
 def plain_work(entry: TreeEntry, *notes: str, is_archive: bool = False) -> Work:
-    """Return what goes by its own name, because no platform says whose it is.
+    """Return a submission that is named after its entry, because no platform names the student.
 
     Args:
         entry: a folder or an archive.
         notes: sentences about it.
-        is_archive: whether it is an archive though it is open already.
+        is_archive: whether the folder is an opened archive.
     """
     name = entry.name
     if is_archive or entry.kind is not Kind.FOLDER:
@@ -83,7 +83,7 @@ def plain_work(entry: TreeEntry, *notes: str, is_archive: bool = False) -> Work:
 
 
 def handed_in(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
-    """Return what to look through: the archive, if that is all there is, or a folder of it all."""
+    """Return the only entry if it is an archive, or else a folder of all entries."""
     if len(entries) == 1 and entries[0].is_archive:
         return entries[0]
     count = Counter(entry.name for entry in entries)
@@ -95,11 +95,11 @@ def handed_in(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
 
 
 def typed_online(kind: str) -> str:
-    """Return a sentence about what was handed in without a file; Canvas says text or link."""
+    """Return a sentence about a submission without a file; `kind` is the platform's word."""
     what = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
     return f"{what.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
 
 
 def unmatched_file(name: str, known: Iterable[str]) -> str:
-    """Return a sentence about a file that is no student's."""
+    """Return a sentence about a file that matches no student."""
     return f"{quoted(name)} was not used; it fits no student.{did_you_mean(name, known)}"

@@ -1,6 +1,6 @@
-"""How much is looked at and read, so that nobody's upload can stop the others: every limit.
+"""Limit how much is read, so that one student's upload cannot stop the run.
 
-A zip bomb, an endless list of names and a huge folder are refused by what stands here.
+These limits refuse zip bombs, endless lists of names and huge folders.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ MAX_SOURCE_BYTES = 1_000_000
 """The largest problem.py that is read. The reference solutions have about 3,000 bytes."""
 
 MAX_ENTRIES = 50_000
-"""The most entries of one folder, and the most members of one archive, that are looked at."""
+"""The most entries of one folder or archive, without files of tools."""
 
 MAX_ENTRIES_WITH_NOISE = 200_000
-"""The same with what tools leave behind, such as the files of an environment in an archive."""
+"""The same limit with files of tools, such as an environment in an archive."""
 
 MAX_TOTAL_BYTES = 500_000_000
 """The most bytes that are read from one archive, packed and unpacked together."""
 
 MAX_RATIO = 200
-"""How many times its own size an archive may yield, once it has yielded `_SMALL` bytes."""
+"""The largest ratio of bytes read to an archive's size, after the first `_SMALL` bytes."""
 
 MAX_SECONDS = 10.0
-"""How much processor time one archive may take. An honest one takes far less than a second, and
-three if it holds all that it may: 500 MB in a tar.gz, or an environment with 50,000 files."""
+"""The most processor time for one archive. A usual one takes far less than a second; one at the
+limits takes three: 500 MB in a tar.gz, or an environment with 50,000 files."""
 
 MAX_DEPTH = 8
-"""Members deeper than course/class/student/assignment/folder/problems/problem/file are not looked
-at."""
+"""Members deeper than course/class/student/assignment/folder/problems/problem/file are ignored."""
 
 MAX_NESTED_BYTES = 100_000_000
 """The largest archive inside an archive that is opened. It is held in memory while it is read."""
@@ -43,25 +42,25 @@ _SMALL = 20_000_000
 
 
 def too_many(entries: int, with_noise: int) -> bool:
-    """Tell whether a folder or an archive holds too much.
+    """Return whether a folder or an archive has too many entries.
 
     Args:
-        entries: how many were found that are looked at.
-        with_noise: how many were found in all.
+        entries: the number of entries without files of tools.
+        with_noise: the number of all entries.
     """
     return entries > MAX_ENTRIES or with_noise > MAX_ENTRIES_WITH_NOISE
 
 
 def too_many_members() -> str:
-    """Return why an archive is refused that holds too much."""
+    """Return why an archive with too many members is refused."""
     return f"has more than {MAX_ENTRIES:,} members; leave out environments such as .venv"
 
 
 class Budget:
-    """What one archive may cost.
+    """The bytes and the time that reading one archive may take.
 
     Args:
-        packed: the archive's own size.
+        packed: the size of the archive.
     """
 
     def __init__(self, packed: int) -> None:
@@ -69,12 +68,12 @@ class Budget:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, for what is one student's alone and must cost the others nothing."""
+        """Reset the budget for a nested archive, so that one student's archive affects no other."""
         self._until = time.thread_time() + MAX_SECONDS
         self._spent = 0
 
     def spend(self, count: int) -> None:
-        """Count bytes that were read; raise BadArchive when there are too many or it takes long."""
+        """Count bytes that were read; raise BadArchive above the limit of bytes or time."""
         self._spent += count
         if self._spent > self._most:
             raise BadArchive(
@@ -83,19 +82,19 @@ class Budget:
         self.spend_time()
 
     def spend_time(self) -> None:
-        """Raise BadArchive when it has taken too long; to look at names takes time, too."""
+        """Raise BadArchive above the time limit. Reading names takes time, too."""
         if time.thread_time() > self._until:
             raise BadArchive(f"takes more than {MAX_SECONDS:g} seconds to read")
 
 
 class LimitedFile:
-    """A file that counts what is read, and of which nobody can ask for much at once.
+    """A file that counts the bytes read and limits the size of one read.
 
     Args:
-        file: what to read from.
-        budget: what may be read in all.
+        file: the file to read.
+        budget: the limits for all reads.
         largest: the most bytes of one read.
-        list_mark: what stands before each entry of a list, of which one read may give only so many.
+        list_mark: the bytes before each entry of a list; limits the entries of one read.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class LimitedFile:
         self._list_mark = list_mark
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes; raise BadArchive where that is more than is read at once."""
+        """Return at most `size` bytes; raise BadArchive above the limit of one read."""
         most = self._largest + 1
         content = self._file.read(min(size, most) if size >= 0 else most)
         if len(content) == most:
@@ -118,16 +117,16 @@ class LimitedFile:
         return content
 
     def seek(self, position: int, whence: int = 0) -> int:
-        """Go elsewhere in the file."""
+        """Move to another position in the file."""
         return self._file.seek(position, whence)
 
     def tell(self) -> int:
-        """Return where in the file the next read begins."""
+        """Return the position of the next read."""
         return self._file.tell()
 
     def seekable(self) -> bool:
-        """Tell that `seek` may be called."""
+        """Return True: `seek` may be called."""
         return True
 
     def close(self) -> None:
-        """Leave the file open; whoever opened it closes it."""
+        """Leave the file open; its owner closes it."""

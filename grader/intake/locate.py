@@ -1,15 +1,15 @@
-"""Which file of a submission is which problem's: one rule at every depth, and nothing is guessed.
+"""Choose the file of each problem in a submission, by one rule at every depth.
 
-A file is for the problem that its own name tells, else for the one that the nearest folder around
-it tells, else for the problem that the instructor gave. Of the files for one problem those count
-into which somebody wrote something, and of these the one in the clearest place:
+The problem of a file is given by its own name, else by the nearest folder around it, else by the
+instructor. Of a problem's files, stubs and empty files are ignored; of the others, the one in the
+clearest place is read:
 
 - `01-name/problem.py`, then `problems/01-name/problem.py`, then the same deeper down;
 - `name.py`, or `problem.py` if the problem is given, then the same deeper down;
 - a copy or a misspelling of such a name;
 - any other Python file.
 
-Two in equally clear places are not chosen between. Archives are opened if the folders lack a file.
+Of two files in equally clear places none is read. Archives are opened if the folders lack a file.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _A_NOTEBOOK = f"A notebook is not graded: what its code cells hold has to be in 
 
 @dataclass
 class LocatedFiles:
-    """What was found in a submission.
+    """The files of a submission by problem.
 
     Attributes:
-        files: the file of each problem that is looked for.
+        files: the file of each problem that is searched for.
         notes: sentences about how they were found.
         unused: the paths of the files that were not read.
-        is_untold: whether nothing tells which problem a Python file in it is for.
+        is_untold: whether the problem of a Python file in it is unknown.
     """
 
     files: dict[str, StudentFile] = field(default_factory=dict)
@@ -54,11 +54,11 @@ def locate(folder: TreeEntry, problems: Problems, told: str = "") -> LocatedFile
 
     Args:
         folder: the submission.
-        problems: what to look for.
-        told: the problem that the name of what was uploaded tells.
+        problems: the problems to search for.
+        told: the problem that the name of the upload indicates.
 
     Raises:
-        Refused: the submission can't be read.
+        Refused: the submission cannot be read.
     """
     if folder.leads_out:
         raise BadArchive(folder.leads_out)
@@ -70,7 +70,7 @@ def locate(folder: TreeEntry, problems: Problems, told: str = "") -> LocatedFile
 
 
 class _ClearestFile:
-    """Chooses a file for each problem, and reads it."""
+    """Choose and read a file for each problem."""
 
     def __init__(self, found: SubmittedFiles, problems: Problems) -> None:
         self._found = found
@@ -78,11 +78,11 @@ class _ClearestFile:
         self.read = cache(lambda each: read_file(each.entry, each.problem))
 
     def is_written(self, id: str) -> bool:
-        """Return whether there is a file for a problem with something in it."""
+        """Return whether a problem has a file that is neither empty nor the stub."""
         return any(map(self.has_work, self.clearest(id)))
 
     def clearest(self, id: str) -> list[PythonFile]:
-        """Return the files in the clearest place with something in one, each content once."""
+        """Return the files in the clearest place that has a written file, each content once."""
         own = [each for each in self._found.candidates if each.problem == id]
         places = sorted({each.place for each in own})
         clearest = [[each for each in own if each.place == place] for place in places]
@@ -91,17 +91,17 @@ class _ClearestFile:
         return list({self.read(each).source or each: each for each in files}.values())
 
     def has_work(self, candidate: PythonFile) -> bool:
-        """Return whether somebody wrote something into a file, as far as it can be read."""
+        """Return whether a file is neither empty nor the stub; True if it cannot be read."""
         source = self.read(candidate).source
         return source is None or not self._problems.is_unwritten(candidate.problem, source)
 
 
 def read_file(entry: TreeEntry, place: str) -> StudentFile:
-    """Return a file as read, or why it can't be.
+    """Return a file with its bytes, or the reason why it cannot be read.
 
     Args:
         entry: the file.
-        place: what it is in, for sentences.
+        place: the name of its folder, for messages.
     """
     name = f"{entry.name} in {place}" if place else entry.name
     try:
@@ -124,7 +124,7 @@ _STARTS = {
 
 
 def _foreign_kind(source: bytes) -> str:
-    """Return what a file is that is no Python code, such as a notebook; empty if it may be code."""
+    """Return the kind of a file that is not Python, such as a notebook; empty if it may be."""
     start = source[:200].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if start.startswith(b"{") and b'"nbformat"' in source and b'"cells"' in source:
         return "a notebook"
@@ -165,7 +165,7 @@ def _located(found: SubmittedFiles, choice: _ClearestFile, problems: Problems) -
 
 
 def _how_read(file: PythonFile) -> list[str]:
-    """Return a sentence about a file that is not where it should be, or not called so."""
+    """Return a sentence about a file with an unexpected path or name."""
     if not file.is_obvious:
         return [f"{quoted(file.path)} was read as {file.problem}."]
     kind = "archive" if archive_suffix(file.work) else "folder"
@@ -173,7 +173,7 @@ def _how_read(file: PythonFile) -> list[str]:
 
 
 def _none(id: str, found: SubmittedFiles, problems: Problems) -> StudentFile:
-    """Return that there is no file of a problem, and why."""
+    """Return a missing file of a problem, with the reason."""
     if reason := found.refused.get(id) or found.refused.get(""):
         return StudentFile(None, reason, bad=True)
     if id in found.folders:
@@ -194,7 +194,7 @@ def _none(id: str, found: SubmittedFiles, problems: Problems) -> StudentFile:
 
 
 def _questions(found: SubmittedFiles, problems: Problems) -> list[str]:
-    """Return questions about names that are nearly those of problems."""
+    """Return questions about names that are similar to those of problems."""
     untold = [each for each in found.candidates if not each.problem][:_QUESTIONS]
     folders = [*found.misspelt.items()][:_QUESTIONS]
     return [
@@ -216,7 +216,7 @@ def _is_notebook(path: str) -> bool:
 
 
 def _about(paths: Sequence[str]) -> str:
-    """Return what to do about notebooks, if there are any."""
+    """Return an instruction for notebooks; empty if there are none."""
     return f" {_A_NOTEBOOK}" if any(map(_is_notebook, paths)) else ""
 
 

@@ -1,7 +1,7 @@
-"""`names.csv`: what the instructor answered once for all to "did you mean".
+"""Read `names.csv`, the instructor's permanent answers to "did you mean".
 
-Each line says what something is called (`found`) and what that means (`means`): a problem, or a
-student. More columns may stand beside these.
+Each line maps a name (`found`) to its meaning (`means`): a problem or a student. The file may have
+more columns.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from grader.intake.problem_names import problem_from_name
 from grader.text import from_cell, quoted
 
 NAMES_FILE = "names.csv"
-"""What it is called, in the instructor's book."""
+"""The name of the file in the instructor's book."""
 
 _COLUMNS = ("found", "means")
 
 
 @dataclass(frozen=True)
 class Names:
-    """What names mean.
+    """The meanings of names.
 
     Attributes:
-        problems: for what a file or a folder in a submission is called, the id of its problem.
-        people: for what a submission is called, or its identity, whose it is.
+        problems: the problem's id by the name of a file or folder in a submission.
+        people: the student by the name or identity of a submission.
     """
 
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -36,14 +36,14 @@ class Names:
 
 
 def read_names(path: Path, problems: Iterable[str]) -> Names:
-    """Return what the file says; nothing if there is none.
+    """Return the meanings in the file; none if there is no file.
 
     Args:
         path: the file.
-        problems: the ids of the course's.
+        problems: the ids of the course's problems.
 
     Raises:
-        UsageError: it is not as it should be; the text says where.
+        UsageError: a line is invalid; the text names it.
     """
     known = tuple(problems)
     of_problems: dict[str, str] = {}
@@ -60,7 +60,7 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
 
 
 def _is_in_vain(found: str, means: str, problem: str) -> str:
-    """Return why a line can do nothing, as the rest of a sentence; empty if it may do something."""
+    """Return why a line has no effect, as the rest of a sentence; empty if it may have one."""
     if found.lower().endswith(".ipynb"):
         return "is a notebook, which is not graded; its code has to be in a file"
     if problem or not found.lower().endswith(".py"):

@@ -1,4 +1,4 @@
-"""What is said of all that was handed in: a line about a download, and what fits nobody."""
+"""Describe the submissions of a run: the download, and entries that match no student."""
 
 from __future__ import annotations
 

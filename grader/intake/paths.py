@@ -1,8 +1,7 @@
-"""What stands at the paths that the instructor gave: downloads, classes or single submissions.
+"""Find the downloads, classes or single submissions at the paths that the instructor gives.
 
-A path that can't be graded is the instructor's to mend. Where several are given, as the shell makes
-of `class/*`, students may have named them and filled them: one that is there and can't be read is
-a row with its reason, and one counts for many only if all of them do.
+A single path that cannot be graded is an error. Several paths may be students' folders, as in
+`class/*`: an unreadable one becomes a row with the reason, and a path is a class only if all are.
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ _AS_ONE = (
 def opened_path(
     path: Path, problems: Problems, *, several: bool, as_one: bool = False
 ) -> Iterator[Layout]:
-    """Give who handed in what at a path; an archive stays open meanwhile.
+    """Yield the submissions at a path. An archive is open inside the context.
 
     Args:
-        path: what the instructor gave.
-        problems: those of the course.
+        path: the path that the instructor gave.
+        problems: the problems of the course.
         several: whether more paths were given.
-        as_one: whether it is one submission, whatever it holds.
+        as_one: whether it is one submission, with any content.
 
     Raises:
-        SubmissionError: it is neither a folder nor an archive, or there is nothing in it.
+        SubmissionError: the path is neither a folder nor an archive, or is empty.
     """
     found = _given(path, problems, several=several)
     if found.kind is Kind.FILE and not archive_suffix(found.name):
@@ -67,7 +66,7 @@ def opened_path(
 
 
 def are_all_classes(paths: Sequence[Path], problems: Problems) -> bool:
-    """Tell whether each path that can be read holds a class or a platform's download.
+    """Return whether each readable path is a class or a platform's download.
 
     A class has two submissions or more.
     """
@@ -117,7 +116,7 @@ def _one_submission(found: TreeEntry, problems: Problems) -> Layout:
 
 
 def _seems(found: TreeEntry, problems: Problems) -> str:
-    """Return what a folder seems to be if it holds more than one submission."""
+    """Return the kind of a folder with more than one submission; empty for any other."""
     with suppress(Refused):
         layout = _recognised(found, problems, several=True)
         if layout.title:
@@ -129,13 +128,13 @@ def _seems(found: TreeEntry, problems: Problems) -> str:
 def _layout_at(
     path: Path, given: TreeEntry, found: TreeEntry, problems: Problems, *, several: bool
 ) -> Layout:
-    """Return who handed in what.
+    """Return the submissions at a path.
 
     Args:
-        path: what the instructor gave.
-        given: what stands there.
-        found: the folder that it is; the same unless it is an archive.
-        problems: those of the course.
+        path: the path that the instructor gave.
+        given: the entry at the path.
+        found: the entry as a folder; the same unless it is an archive.
+        problems: the problems of the course.
         several: whether more paths were given.
     """
     if found.kind is not Kind.FOLDER:
@@ -211,7 +210,7 @@ def _code(folder: TreeEntry) -> list[TreeEntry]:
 
 
 def _loose_file(name: str) -> str:
-    """Return a sentence about code beside students' folders, which may be somebody's work."""
+    """Return a sentence about code next to students' folders, which may be a submission."""
     return (
         f"{unmatched_file(name, ())} If it is a student's, put it into a folder with the "
         "student's name."
@@ -219,7 +218,7 @@ def _loose_file(name: str) -> str:
 
 
 def _itself(found: TreeEntry, *notes: str) -> Work:
-    """Return what stands at a path as one submission."""
+    """Return the entry at a path as one submission."""
     return plain_work(found, *notes, is_archive=found.is_packed)
 
 

@@ -1,7 +1,7 @@
-"""The learning platforms whose downloads are recognised: one table, `PLATFORMS`.
+"""Recognise the downloads of learning platforms, which the table `PLATFORMS` describes.
 
-A row says what the platform calls its files or folders, and whose each is. Nothing in a download is
-read but the platform's list of students, and nothing is guessed: what fits nobody is named.
+A row maps the names of files or folders to students. Only the platform's list of students is
+read, and nothing is guessed: entries that match no student are reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from grader.intake.tree import Kind, Refused, TreeEntry, archive_suffix, gathere
 from grader.text import counted, quoted, some
 
 Upload = tuple[TreeEntry, re.Match[str]]
-"""A file or folder of a download, and what its name says."""
+"""A file or folder of a download, and the match of its name."""
 
 _SHOWN = 5
 
@@ -40,9 +40,9 @@ class Download:
     """A folder that may be a platform's download.
 
     Attributes:
-        name: what it is called.
-        children: what stands in it.
-        beside: what stands beside it, if it is the only folder in what the instructor gave.
+        name: its name.
+        children: its entries.
+        beside: the entries next to it, if it is the only folder in the instructor's path.
     """
 
     name: str
@@ -52,15 +52,15 @@ class Download:
 
 @dataclass(frozen=True)
 class NamedUploads:
-    """A platform that writes whose a file or folder is into its name.
+    """A platform that writes the student into the name of a file or folder.
 
     Attributes:
-        title: what a download is called in sentences.
-        names: the patterns of names; more than half of what is there fits one of them.
+        title: the name of a download in messages.
+        names: the patterns of names; more than half of the entries match one of them.
         takes_folders: whether a folder may be such an upload.
-        whose: the groups of the patterns that tell whose it is.
-        work: returns the work of one student.
-        is_sure: returns whether uploads are surely those of the platform.
+        whose: the groups of the patterns that identify the student.
+        work: returns the submission of one student.
+        is_sure: returns whether uploads are certainly those of the platform.
     """
 
     title: str
@@ -73,7 +73,7 @@ class NamedUploads:
     lists: ClassVar[Mapping[str, int]] = {}
 
     def may_hold(self, part: TreeEntry) -> bool:
-        """Return whether something may stand in such a download, by its name."""
+        """Return whether an entry may belong to such a download, by its name."""
         return self._said(part) is not None
 
     def look(self, download: Download, problems: Problems) -> Layout | None:
@@ -102,7 +102,7 @@ class NamedUploads:
         return next((m for each in self.names if (m := each.fullmatch(entry.name))), None)
 
     def _unclear(self, uploads: Sequence[Upload]) -> dict[str, list[str]]:
-        """Return ids that stand with two names, where an id is to tell whose something is."""
+        """Return ids with two names, if the id alone identifies the student."""
         if "name" in self.whose:
             return {}
         names: dict[str, set[str]] = {}
@@ -113,15 +113,15 @@ class NamedUploads:
 
 @dataclass(frozen=True)
 class ListedFolders:
-    """A platform that writes a list of students beside their folders.
+    """A platform that writes a list of students next to their folders.
 
     Attributes:
-        title: what a download is called in sentences.
+        title: the name of a download in messages.
         list: the name of the list.
-        most: the most bytes that are read of it.
-        folders: returns the folders by what the list knows them by; None if it is no such download.
-        read: returns the lines of a list by the same. It may raise Refused.
-        unlisted: returns what is known of one that is not on the list.
+        most: the largest size in bytes at which the list is read.
+        folders: returns the folders by their keys in the list; None if it is no such download.
+        read: returns the lines of a list by key. It may raise Refused.
+        unlisted: returns a line for a folder that is not on the list.
     """
 
     title: str
@@ -137,7 +137,7 @@ class ListedFolders:
         return {self.list: self.most}
 
     def may_hold(self, part: TreeEntry) -> bool:
-        """Return whether something may stand in such a download."""
+        """Return whether an entry may belong to such a download."""
         return part.kind is Kind.FOLDER
 
     def look(self, download: Download, problems: Problems) -> Layout | None:
@@ -233,7 +233,7 @@ def _canvas_work(files: Sequence[Upload], problems: Problems) -> Work:
 
 
 def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
-    """Return uploads by what they were called at first; Canvas calls later ones `hw-1.zip`."""
+    """Return uploads by their first name; Canvas renames later versions, as to `hw-1.zip`."""
     names = {said["file"] for _, said in uploads}
     versions: dict[str, list[tuple[TreeEntry, str]]] = {}
     for child, said in uploads:
@@ -282,7 +282,7 @@ def _moodle_work(found: Sequence[Upload], problems: Problems) -> Work:
         f"moodle:{id or f'group {name}'}",
         f"{name} {id}" if name in ("Participant", "Group") else name,
         handed_in(name, entries),
-        # Moodle's grading worksheet calls everybody so, whether or not names are shown.
+        # Moodle's grading worksheet uses this name, with and without anonymous submissions.
         members=(f"Participant {id}",) if id else (name,),
         notes=tuple(map(typed_online, typed)),
         unused=tuple(typed),
@@ -291,13 +291,13 @@ def _moodle_work(found: Sequence[Upload], problems: Problems) -> Work:
 
 
 def _children_or_itself(entry: TreeEntry) -> list[TreeEntry]:
-    """Return what stands in a folder, or the entry itself if that can't be known."""
+    """Return the entries of a folder, or the entry itself if it cannot be read."""
     with suppress(Refused):
         return entry.children()
     return [entry]
 
 
-# Gradescope: `submission_123/` and so on, and `submission_metadata.yml` says whose.
+# Gradescope: folders such as `submission_123/`; `submission_metadata.yml` lists their students.
 
 
 def _gradescope_folders(download: Download) -> dict[str, TreeEntry] | None:
@@ -350,11 +350,11 @@ LISTS = {name: most for platform in PLATFORMS for name, most in platform.lists.i
 
 
 def recognise(found: TreeEntry, problems: Problems) -> Layout | None:
-    """Return what a folder holds if it, or the only folder in it, is what a platform packs.
+    """Return the submissions of a folder if it, or its only subfolder, is a platform's download.
 
     Args:
-        found: the folder, or an archive opened.
-        problems: those of the course.
+        found: the folder, or an opened archive.
+        problems: the problems of the course.
     """
     for download in _places(found):
         for platform in PLATFORMS:
@@ -366,14 +366,14 @@ def recognise(found: TreeEntry, problems: Problems) -> Layout | None:
 def recognise_part(
     part: TreeEntry, around: TreeEntry, above: TreeEntry, problems: Problems
 ) -> Layout | None:
-    """Return what one student handed in if the folder around it is a platform's download.
+    """Return the submission of one student if the folder around it is a platform's download.
 
     Args:
         part: the student's folder or archive.
-        around: the folder that it stands in. Nothing else in it is looked at unless the name of
-            the part says that it may be of such a download.
-        above: the folder that this stands in.
-        problems: those of the course.
+        around: the folder that contains it. Its other entries are read only if the name of the
+            part may belong to such a download.
+        above: the folder that contains `around`.
+        problems: the problems of the course.
     """
     for platform in [each for each in PLATFORMS if each.may_hold(part)]:
         download = Download(around.name, around.children(), above.children())
@@ -388,5 +388,5 @@ def _places(found: TreeEntry) -> Iterator[Download]:
     yield Download(found.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        with suppress(Refused):  # one student's folder may be what can't be read
+        with suppress(Refused):  # the unreadable folder may be one student's
             yield Download(inside[0].name, inside[0].children(), children)

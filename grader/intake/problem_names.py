@@ -23,13 +23,13 @@ _NEAR = 0.8
 
 @dataclass(frozen=True)
 class Problems:
-    """The problems of the course, and which of them are looked for.
+    """The problems of the course, and the ones to search for.
 
     Attributes:
-        known: the ids of all.
-        given: the only one that was submitted; empty if that is not known.
-        meant: by the names of files and folders, the ids that they mean by `names.csv`.
-        stubs: by their ids the problems whose stubs are known.
+        known: the ids of all problems.
+        given: the only problem that was submitted; empty if unknown.
+        meant: the ids by the names of files and folders in `names.csv`.
+        stubs: the problems with known stubs, by id.
     """
 
     known: tuple[str, ...]
@@ -39,35 +39,35 @@ class Problems:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """The problems that are looked for."""
+        """The problems to search for."""
         return (self.given,) if self.given else self.known
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The problems that are known and not looked for."""
+        """The other problems of the course."""
         return tuple(id for id in self.known if id not in self.sought)
 
     def of_file(self, name: str) -> str:
-        """Return the problem that the name of a Python file tells; empty if it tells none."""
+        """Return the problem that the name of a Python file indicates; empty for none."""
         return self.meant.get(_composed(name)) or problem_from_name(name, self.known)
 
     def of_folder(self, name: str) -> str:
-        """Return the problem that the name of a folder or an archive tells; empty for none."""
+        """Return the problem that the name of a folder or an archive indicates; empty for none."""
         stem = without_suffix(before_reupload(name))
         return self.meant.get(_composed(name)) or problem_from_name(f"{stem}.py", self.known)
 
     def nearly(self, name: str) -> str:
-        """Return the problem that a name may have meant; empty if it is not just one."""
+        """Return the problem with a similar name; empty if there is not exactly one."""
         stem = without_suffix(name).removesuffix(".py")
         copied = problem_from_name(f"{_COPY.sub('', stem)}.py", self.known)
         return copied or nearest_folder(stem, self.known) or nearest_problem(stem, self.known)
 
     def nearly_folder(self, name: str) -> str:
-        """Return the problem whose folder or archive may have been meant; empty for none."""
+        """Return the problem with a name similar to a folder's or archive's; empty for none."""
         return nearest_folder(without_suffix(before_reupload(name)), self.known)
 
     def is_unwritten(self, id: str, source: bytes) -> bool:
-        """Return whether a problem's file is empty, or the stub as it is handed out."""
+        """Return whether a problem's file is empty or the unchanged stub."""
         is_stub = id in self.stubs and self.stubs[id].is_stub(source)
         return is_stub or not source.strip(b"\xef\xbb\xbf \t\r\n")
 
@@ -106,12 +106,12 @@ def is_python(name: str) -> bool:
 
 
 def is_bare(name: str) -> bool:
-    """Return whether a file is called `problem.py`, which tells no problem by itself."""
+    """Return whether a file is called `problem.py`, which does not indicate its problem."""
     return name.lower() == SUBMISSION_FILE
 
 
 def before_reupload(name: str) -> str:
-    """Return what a file was called before `problem-1.py` was made of a second `problem.py`."""
+    """Return the original name of a file that a platform renamed, as `problem-1.py`."""
     return _REUPLOAD.sub("", name)
 
 
@@ -119,7 +119,7 @@ def before_reupload(name: str) -> str:
 
 
 def nearest_folder(name: str, ids: Iterable[str]) -> str:
-    """Return the problem whose id a folder's name nearly is; empty if it is like none."""
+    """Return the problem with an id similar to a folder's name; empty for none."""
     ids = [id for id in ids if _may_be_near(name, id)]
     near = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=_NEAR) if ids else []
     return near[0] if near else ""

@@ -1,4 +1,4 @@
-"""Lists of students that platforms write beside their folders: whose each is, and when it came."""
+"""Read the platforms' lists of students, which give the student and the time of each folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ METADATA = "submission_metadata.yml"
 """The list in Gradescope's export."""
 
 METADATA_BYTES = 100_000_000
-"""The most bytes that are read of it; it holds the outputs of gradings too."""
+"""The largest size at which it is read. It also contains the outputs of gradings."""
 
 SCORES = "scores.csv"
-"""The list beside the clones of Classroom 50."""
+"""The list next to the clones of Classroom 50."""
 
 SCORES_BYTES = 5_000_000
 
@@ -37,11 +37,11 @@ class Listed:
     """A student or group on a list.
 
     Attributes:
-        key: what the list knows the folder by.
-        identity: who it is, the same in every download.
+        key: the key of the folder in the list.
+        identity: the student's id, the same in every download.
         name: the real name, if it is known.
-        members: what a gradebook knows each person by.
-        time: when the submission came, as the list writes it; empty if it does not say so.
+        members: the id of each person in a gradebook.
+        time: the time of submission in the list's format; empty if unknown.
     """
 
     key: str
@@ -94,7 +94,7 @@ def read_metadata(content: bytes) -> dict[str, Listed]:
 
 
 def _only_kept(text: str) -> str:
-    """Return the YAML without the results, which are long and hold what students printed."""
+    """Return the YAML without the results, which are long and contain students' output."""
     kept: list[str] = []
     level = 0
     keep = False
@@ -127,7 +127,7 @@ def _on_gradescope(key: str, value: Any) -> Listed:
 
 
 def _submitter(who: Any) -> tuple[str, str, str]:
-    """Return the name, what a gradebook knows the person by, and what no other person has."""
+    """Return the name, the id in a gradebook, and a unique account."""
     name, email, sid = (str(who.get(key) or "") for key in (":name", ":email", ":sid"))
     return name or email or sid, email or sid or name, email.lower() or sid
 

@@ -1,11 +1,11 @@
-"""What comes in: finds submissions in folders and archives and reads each student's files once.
+"""Find submissions in folders and archives, and read each student's files once.
 
-Nothing in a submission is run, imported, unpacked or followed here. A file is read only when it is
-a regular file of reasonable size; everything else about it is told in a sentence. Whatever is wrong
-with one submission is said in its own row and never keeps the others from being read.
+Nothing in a submission is run, imported, unpacked or followed here. Only regular files of limited
+size are read; others are reported. An error in one submission is reported in its row and does not
+affect other submissions.
 
-The way of a submission's bytes to its row: `paths` and `platforms` find who handed in what, of a
-tree that `disk` and `archives` make; `collect` lists the files of each, and `locate` chooses.
+`disk` and `archives` create a tree, `paths` and `platforms` find the submissions in it, `collect`
+lists the files of each, and `locate` chooses the file of each problem.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HANDED_IN_LATE = "It was handed in late."
 def find_submissions(
     paths: Iterable[Path], course: Course, only: Problem | None = None
 ) -> list[Submission]:
-    """Read all submissions at `paths`; `take_in` says how."""
+    """Read all submissions at `paths`, as `take_in` does."""
     return take_in(paths, course, only).submissions
 
 
@@ -45,25 +45,25 @@ def take_in(
 ) -> Intake:
     """Read all submissions at `paths`, each one submission or a class of them.
 
-    Folders and archives are alike. What a learning platform packs is recognised as such. Any other
-    class holds submissions; a single folder around a class, or around what an archive holds, is
-    looked through. What holds a problem's folder or file is one submission, unless two or more
-    submissions stand beside it: then it is a class. There a file with code is told, and every
-    folder has a row, even a problem's, so that nobody vanishes.
-    Of several paths each is one submission, unless all of them hold two or more; a file among them
-    that is no archive is told.
+    Folders and archives are treated alike. Downloads of learning platforms are recognised. In any
+    other path, a single folder around a class or an archive's content is skipped. A folder with a
+    problem's folder or file is one submission, unless it also contains two or more submissions:
+    then it is a class. In a class, files with code are reported, and every folder has a row, even
+    a problem's, so that no submission is lost.
+    Each of several paths is one submission, unless all contain two or more. A file among them
+    that is no archive is reported.
 
-    An optional problem that was left out is not among a submission's files, unless it is `only`.
+    An optional problem that was not submitted has no file, unless it is `only`.
 
     Args:
-        paths: what the instructor gave.
-        course: whose problems to look for.
-        only: the one problem that was handed in, if there is one. Then nothing else is looked for,
-            and a `problem.py` whose path tells no problem is taken as if it stood in that folder.
-        meant: for what files and folders in submissions are called, the ids of their problems.
+        paths: the paths that the instructor gave.
+        course: the course with the problems to search for.
+        only: the only problem to search for, if there is one. A `problem.py` of unknown problem
+            then counts as this problem's.
+        meant: the problems' ids by the names of files and folders in submissions.
 
     Raises:
-        SubmissionError: a path is neither a folder nor an archive, or there is nothing in it.
+        SubmissionError: a path is neither a folder nor an archive, or is empty.
     """
     known = {problem.id: problem for problem in course.problems()}
     optional = [problem for problem in known.values() if problem.part.optional]
@@ -103,11 +103,11 @@ def read_source(path: Path) -> StudentFile:
 
 
 def read_submission(work: Work, problems: Problems) -> Submission:
-    """Read what one student or group handed in.
+    """Read the submission of one student or group.
 
     Args:
-        work: what that is.
-        problems: which to look for.
+        work: the unread submission.
+        problems: the problems to search for.
     """
     row = _row(work)
     try:
@@ -124,7 +124,7 @@ def read_submission(work: Work, problems: Problems) -> Submission:
 
 
 def _row(work: Work) -> Submission:
-    """Return the row of a work that was not looked into yet."""
+    """Return the row of an unread submission."""
     full_name = person_name(work.name)
     identity = unicodedata.normalize("NFC", work.identity)
     return Submission(
@@ -141,14 +141,14 @@ def _row(work: Work) -> Submission:
 
 
 def _with_times(file: StudentFile, work: Work) -> StudentFile:
-    """Return a problem's file with what the platform says of when it came, if anything came."""
+    """Return a problem's file with its time of submission, if a file was submitted."""
     if not file.is_there:
         return file
     return replace(file, late=work.late, handed_in=work.handed_in)
 
 
 def _about(work: Work) -> list[str]:
-    """Return what to say of a submission before it is looked into."""
+    """Return the notes about an unread submission."""
     notes = []
     if len(work.members) > 1:
         notes.append(f"A group of {len(work.members)}: {', '.join(map(quoted, work.members))}.")
@@ -158,9 +158,9 @@ def _about(work: Work) -> list[str]:
 
 
 def _told(work: Work, problems: Problems) -> str:
-    """Return the problem that the name of what was uploaded tells; empty if it tells none.
+    """Return the problem that the name of the upload indicates; empty for none.
 
-    The student's own name says nothing, such as a group's number, unless it is a problem's id.
+    A name that is only the student's, or a group's number, counts only if it is a problem's id.
     """
     name = work.folder.name
     stem = name.removesuffix(archive_suffix(name))
@@ -169,18 +169,18 @@ def _told(work: Work, problems: Problems) -> str:
     return problems.of_folder(name) or (problems.nearly_folder(name) if problems.given else "")
 
 
-# Optional problems are for whoever likes to: who left one out is not graded in it
+# Skip optional problems that were not submitted
 
 
 def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
-    """Return a submission without the optional problems that were left out, or are the stub.
+    """Return a submission without optional problems that are missing or the unchanged stub.
 
-    Where something else was handed in for one problem alone, that it was not found is among the
-    notes.
+    If only one problem was searched for and the submission has other files, the notes report that
+    its file is missing.
 
     Args:
-        submission: as it was read.
-        optional: the problems of the course that are optional.
+        submission: the submission after reading.
+        optional: the optional problems of the course.
     """
     skipped = {problem.id for problem in optional if _is_skipped(submission, problem)}
     files = {id: file for id, file in submission.files.items() if id not in skipped}
@@ -198,7 +198,7 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
 
 
 def _is_unreadable(submission: Submission) -> bool:
-    """Tell whether several problems can't be read for one reason, so that nobody knows of any."""
+    """Return whether all of several problems are unreadable for the same reason."""
     files = [*submission.files.values()]
     alike = all(file.reason == files[0].reason for file in files)
     return len(files) > 1 and files[0].bad and alike

@@ -153,5 +153,5 @@ def test_a_submission_may_be_named_behind_its_class(graded: Path, small_course: 
     assert find_one(graded / "class" / "ada", small_course).name == "ada"
     with pytest.raises(SubmissionError, match="2 submissions"):
         find_one(graded / "class", small_course)
-    with pytest.raises(SubmissionError, match="class: Nobody here is called .eve"):
+    with pytest.raises(SubmissionError, match="class: No one here is called .eve"):
         find_one(graded / "class" / "eve", small_course)

@@ -45,11 +45,11 @@ def test_several_are_found_once_each(found: list[Submission]) -> None:
     ("name", "why"),
     [
         ("ada", "'ada' fits more than one; say 'canvas:12' or 'canvas:13'"),
-        ("renee", "Nobody here is called 'renee'. Did you mean .*'renée'"),
+        ("renee", "No one here is called 'renee'. Did you mean .*'renée'"),
         ("Ada", "Did you mean 'ada'"),
         ("100", "Did you mean 'canvas:1004' or 'canvas:1005'"),
-        ("zzz", "Nobody here is called 'zzz'.$"),
-        ("", "Nobody here is called ''.$"),
+        ("zzz", "No one here is called 'zzz'.$"),
+        ("", "No one here is called ''.$"),
     ],
 )
 def test_a_name_that_is_nobodys_alone_is_asked_back(
