@@ -64,6 +64,14 @@ def random_mask(rng, *shape):
     return mask
 
 
+def with_a_zero(scores, mask):
+    """These scores, of which the last row is moved so that its first allowed one is 0."""
+    rows = scores.clone().flatten(0, -2)
+    first = mask.expand(scores.shape).flatten(0, -2)[-1].int().argmax()
+    rows[-1] -= rows[-1, first].item()
+    return rows.view(scores.shape)
+
+
 def make_attention(problem, weights, n_positions):
     """The student's CausalAttention in the dtype of these weights, holding them."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
@@ -134,7 +142,7 @@ def huge_scores(dtype):
     """Scores and a mask whose rows are each hard in another way."""
     huge = HUGE[dtype]
     scores = [
-        [0.3, huge, -0.5, -huge],  # huge masked ones beside small allowed ones
+        [0.0, huge, -0.5, -huge],  # huge masked ones beside small allowed ones
         [-huge, 0.2, -2 * huge, 0.5],  # allowed ones far below the masked ones
         [huge, -huge, -2 * huge, -3 * huge],  # both at once
         [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
@@ -154,13 +162,14 @@ def huge_scores(dtype):
     return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 def test_causal_mask_in_numbers(problem):
     """causal_mask(4) is True on the diagonal and below it, and False above it"""
-    check(problem.causal_mask(4), oracles.causal_mask(4), "causal_mask(4)")
+    expected = oracles.causal_mask(4)
+    check_that(problem.causal_mask(4), oracles.is_mask, "causal_mask(4)", expected)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
 def test_causal_mask_of_any_size(problem, seq_len):
     """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
@@ -172,9 +181,11 @@ def test_causal_mask_of_any_size(problem, seq_len):
 def test_causal_mask_takes_a_device(problem):
     """causal_mask takes a device, by its name or as a torch.device"""
     expected = oracles.causal_mask(3)
-    check(problem.causal_mask(3, "cpu"), expected, 'causal_mask(3, "cpu")')
+    actual = problem.causal_mask(3, "cpu")
+    check_that(actual, oracles.is_mask, 'causal_mask(3, "cpu")', expected)
     actual = problem.causal_mask(3, device=torch.device("cpu"))
-    check(actual, expected, 'causal_mask(3, device=torch.device("cpu"))')
+    call = 'causal_mask(3, device=torch.device("cpu"))'
+    check_that(actual, oracles.is_mask, call, expected)
     check_device_is_used(problem, 3)
 
 
@@ -208,7 +219,8 @@ def test_masked_softmax_of_equal_scores(problem):
 @pytest.mark.points(0.25)
 def test_masked_softmax_with_one_place_left(problem, rng):
     """masked_softmax gives the weight 1 to the only allowed entry of a row"""
-    scores, mask = rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()
+    mask = torch.eye(4)[[2, 0, 3]].bool()
+    scores = with_a_zero(rng.normal(2, 3, 4), mask)
     call = "masked_softmax(scores, mask) where each row of the mask has a single True"
     expected = oracles.masked_softmax(scores, mask)
     check_weights(weights_of(problem, scores, mask), expected, mask, call)
@@ -231,7 +243,8 @@ def test_masked_softmax_with_one_place_left(problem, rng):
 )
 def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
     """masked_softmax gives the softmax of each row's allowed scores, for any mask"""
-    scores, mask = rng.normal(*shape) * 2, random_mask(rng, *mask_shape)
+    mask = random_mask(rng, *mask_shape)
+    scores = with_a_zero(rng.normal(*shape) * 2, mask)
     call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
     expected = oracles.masked_softmax(scores, mask)
     check_weights(weights_of(problem, scores, mask), expected, mask, call)
@@ -240,7 +253,8 @@ def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
 @pytest.mark.points(0.25)
 def test_masked_softmax_takes_transposed_tensors(problem, rng):
     """masked_softmax takes scores and masks that were transposed, as they are"""
-    scores, mask = turned(rng.normal(3, 4, 5)), turned(random_mask(rng, 4, 5))
+    mask = random_mask(rng, 4, 5)
+    scores, mask = turned(with_a_zero(rng.normal(3, 4, 5), mask)), turned(mask)
     call = "masked_softmax(scores, mask) with transposed tensors"
     expected = oracles.masked_softmax(scores, mask)
     check_weights(weights_of(problem, scores, mask), expected, mask, call)
@@ -249,7 +263,8 @@ def test_masked_softmax_takes_transposed_tensors(problem, rng):
 @pytest.mark.points(0.25)
 def test_masked_softmax_of_long_rows(problem, rng):
     """masked_softmax is right for rows with hundreds of allowed scores"""
-    scores, mask = rng.normal(2, 500), torch.arange(500) < torch.tensor([[500], [300]])
+    mask = torch.arange(500) < torch.tensor([[500], [300]])
+    scores = with_a_zero(rng.normal(2, 500), mask)
     call = "masked_softmax(scores, mask) with rows of 500 scores"
     expected = oracles.masked_softmax(scores, mask)
     check_weights(weights_of(problem, scores, mask), expected, mask, call)
@@ -272,7 +287,8 @@ def test_masked_softmax_gradients(problem, rng, size):
     if size == "huge":
         scores, mask = huge_scores(torch.float32)
     else:
-        scores, mask = rng.normal(2, 6, 4), triangle(6)[:, :4]
+        mask = triangle(6)[:, :4]
+        scores = with_a_zero(rng.normal(2, 6, 4), mask)
     upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
@@ -287,6 +303,7 @@ def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
     """masked_softmax returns the dtype that came in, with its precision; half precision, too"""
     scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
     scores[1, :, 0] += 15  # next to these the others weigh less than a millionth
+    scores = with_a_zero(scores, mask)
     call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
     # Nearer than usual: a small number added to the denominator would show.
     near = {"rtol": 1e-12, "atol": 1e-13} if dtype == torch.float64 else {}
@@ -554,9 +571,10 @@ def cases(rng):
         ((300, 1, 2), (300, 1, 2)),
     ]
     for shape, mask_shape in shapes:
-        scores = rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60
+        mask = random_mask(rng, *mask_shape)
+        scores = with_a_zero(rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60, mask)
         call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
-        yield scores, random_mask(rng, *mask_shape), call
+        yield scores, mask, call
 
 
 def both(solution, problem, weights, n_positions):
@@ -568,8 +586,9 @@ def both(solution, problem, weights, n_positions):
 
 def check_causal_mask(problem, solution, seq_len):
     """Compare two masks of this size with the reference's."""
-    for actual in answers(problem.causal_mask, [{"seq_len": seq_len, "device": None}] * 2):
-        check(actual, solution.causal_mask(seq_len), f"causal_mask({seq_len})")
+    for actual in answers(problem.causal_mask, [{"seq_len": seq_len}] * 2):
+        expected = solution.causal_mask(seq_len)
+        check_that(actual, oracles.is_mask, f"causal_mask({seq_len})", expected)
 
 
 @pytest.mark.points(1.25)
@@ -586,8 +605,8 @@ def test_hidden_causal_mask(problem, solution, seq_len):
 @pytest.mark.points(0.25)
 def test_hidden_device(problem, solution):
     """causal_mask makes its mask on the device that it is given"""
-    expected = solution.causal_mask(5)
-    check(problem.causal_mask(5, device="cpu"), expected, 'causal_mask(5, device="cpu")')
+    expected, call = solution.causal_mask(5), 'causal_mask(5, device="cpu")'
+    check_that(problem.causal_mask(5, device="cpu"), oracles.is_mask, call, expected)
     check_device_is_used(problem, 5)
 
 
@@ -620,7 +639,7 @@ def test_hidden_masks_of_other_kinds(problem, solution, rng):
     square, swapped = rng.normal(2, 5, 5), rng.normal(3, 2, 4, 5).transpose(0, 1)
     masks = {
         "the diagonal": (square, torch.eye(5, dtype=torch.bool)),
-        "a lower triangle": (square, triangle(5)),
+        "a lower triangle": (with_a_zero(square, triangle(5)), triangle(5)),
         "an upper triangle": (square, triangle(5).T),
         "a row": (square, random_mask(rng, 5)),
         "a mask for each head of one": (rng.normal(1, 2, 4, 5), random_mask(rng, 1, 2, 4, 5)),

@@ -46,6 +46,12 @@ def are_weights(actual, call, expected, mask, near):
     require((masked == 0).all(), f"{call}\nThe weight of a masked entry should be exactly 0.")
 
 
+def is_mask(actual, call, expected):
+    """The mask is right; numbers 0 and 1 count, as another test asks for bools."""
+    is_number = isinstance(actual, torch.Tensor) and ((actual == 0) | (actual == 1)).all()
+    check(actual.bool() if is_number else actual, expected, call)
+
+
 def default_positions(found, call):
     """So many positions there are by default."""
     require(found == 1024, f"{call}\nIt has {found} positions, expected 1024.")
