@@ -406,7 +406,7 @@ def audit(
             write_records,
         )
         from grader.author.sweep import sweep_findings
-        from grader.author.tables import TABLE, legend, matrix, write_table
+        from grader.author.tables import TABLE, legend, matrix, what_is_left, write_table
         from grader.grade.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
@@ -443,6 +443,7 @@ def audit(
         changed = [] if before is None else list(differences(before, now))
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
+        console.print(what_is_left(found, each), "", sep="\n")
     print_lines(f"finding: {finding}" for finding in found.findings)
     if found.asked and not write_fingerprints:
         asked = counted(found.asked, "right or wrong file")

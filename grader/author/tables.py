@@ -1,4 +1,4 @@
-"""The audit as tables: which test catches which mistake."""
+"""The audit as tables: which test catches which mistake, and how many points it leaves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.table import Table
 from grader.author.audit import Audit
 from grader.author.candidates import CandidateKind
 from grader.author.running import CandidateOutcome
+from grader.author.weights import tests_of
 from grader.course import Problem
 from grader.files import write_whole
 
@@ -49,6 +50,31 @@ def legend(audit: Audit, problem: Problem) -> str:
     """Return the numbers of the matrix's columns with the tests they stand for."""
     numbered = enumerate(test_names(audit, problem), 1)
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
+
+
+def what_is_left(audit: Audit, problem: Problem) -> Table:
+    """Return, per function, how many of its points each idea and slip leaves.
+
+    The points of a function are those of the tests that use it alone. Where a mistake did not run
+    through all tests, it leaves at most the number shown.
+    """
+    (solution,) = audit.of(CandidateKind.SOLUTION, problem)
+    table = Table(title="Points left", title_justify="left", pad_edge=False, box=None)
+    for column in ("function", "mistake", "weighs", "points"):
+        table.add_column(column, no_wrap=column != "mistake")
+    weighed = [
+        mistake for mistake in audit.of(CandidateKind.MISTAKE, problem) if mistake.weight.kind
+    ]
+    for function in sorted({name for names in solution.asked.values() for name in names}):
+        most = sum(test.max for test in tests_of(function, solution.result, solution.asked))
+        for mistake in weighed:
+            own = tests_of(function, mistake.result, solution.asked)
+            lost = sum(test.max - test.points for test in own)
+            if lost or function == mistake.weight.function:
+                left = f"{'' if mistake.is_whole else '≤ '}{most - lost:.4g}/{most:g}"
+                name = escape(mistake.candidate.name)
+                table.add_row(function, name, str(mistake.weight), left)
+    return table
 
 
 def test_names(audit: Audit, problem: Problem) -> list[str]:

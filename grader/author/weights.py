@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from grader.course import Problem
-from grader.result import ProblemResult, Status
+from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
@@ -70,7 +70,7 @@ def misplaced(
         keeps, of, share = result.points, result.max, IDEA_KEEPS
         what = "the problem"
     else:
-        own = [test for test in result.tests if asked.get(test.id) == frozenset({weight.function})]
+        own = tests_of(weight.function, result, asked)
         keeps, of = sum(test.points for test in own), sum(test.max for test in own)
         share, what = FUNCTION_KEEPS, weight.function
         if not own:
@@ -78,6 +78,13 @@ def misplaced(
     if keeps > share * of + 1e-9:
         return f"keeps {keeps:.4g} of {of:g} points, and misses the idea of {what}"
     return None
+
+
+def tests_of(
+    function: str, result: ProblemResult, asked: Mapping[str, frozenset[str]]
+) -> list[TestResult]:
+    """Return the results of the tests that use one function or class alone."""
+    return [test for test in result.tests if asked.get(test.id) == frozenset({function})]
 
 
 def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:

@@ -1,0 +1,33 @@
+"""The audit's table says how many points of a function a weighed mistake leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grader.author.audit import run_audit
+from grader.author.tables import what_is_left
+from grader.course import Course
+from tests.catalogue import write_mistakes
+
+
+def test_what_an_idea_and_a_slip_leave(small_course: Course) -> None:
+    line = "    return x + x"
+    path = write_mistakes(
+        small_course.root / "solutions/01-doubling",
+        {
+            "triples": ("the number is tripled", line, "    return 3 * x"),
+            "squares": ("the number is squared", line, "    return x * x"),
+            "halves": ("the number is halved", line, "    return x / 2"),
+        },
+    )
+    heads = path.read_text().replace("triples (reference)", "triples (reference) idea of double")
+    path.write_text(heads.replace("squares (reference)", "squares (reference) slip"))
+    (problem,) = small_course.problems()
+    audit = run_audit(small_course, [problem], 1, all_tests=True)
+    rows = zip(*(column.cells for column in what_is_left(audit, problem).columns), strict=True)
+    assert list(rows) == [
+        ("double", "squares", "slip", "0/4"),
+        ("double", "triples", "idea of double", "0/4"),
+    ]
+    audit.outcomes[:] = [replace(outcome, is_whole=False) for outcome in audit.outcomes]
+    assert [*what_is_left(audit, problem).columns[-1].cells] == ["≤ 0/4", "≤ 0/4"]
