@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,8 +20,11 @@ from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.intake.submissions import find_submissions
 from grader.result import Policy, ProblemResult, Status, SubmissionResult
+from tests.conftest import add_problem
 from tests.grader.intake.uploads import write
 from tests.results import doubles
+
+OTHER = "02-doubling"
 
 
 class School:
@@ -78,6 +82,14 @@ class School:
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
     """A class of two. Marks are made up from the sources, which takes no time."""
     return school_of(small_course, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def term(school: School) -> School:
+    """A course of two problems, without students yet."""
+    add_problem(school.course.root, OTHER)
+    shutil.rmtree(school.folder)
+    return school
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from grader.grade.previous import load_previous, plan
 from grader.grade.provenance import common_provenance
 from grader.grade.settings import Settings
 from grader.reports.class_table import about_run
-from grader.result import Policy
 from tests.conftest import add_problem
 
 
@@ -94,11 +93,6 @@ def test_another_grader_counts(school: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert data["problems"][0]["reason"] == "submission changed, grader changed"
 
 
-def test_fresh_ignores_what_is_there(school: Any) -> None:
-    school.grade()
-    assert school.grade(fresh=True).graded == 2
-
-
 def test_the_graders_fault_for_everybody_ends_no_later_run(school: Any) -> None:
     for name in ("ada", "bob"):
         school.hand_in(name, "fault")
@@ -144,14 +138,6 @@ def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
     changed = {name for name in changed if not name.startswith("instructor/")}
     own = {"results/eve.json", "feedback/eve.html"}
     assert changed == {"gradebook.csv", "index.html", *own}
-
-
-def test_another_policy_renews_what_students_see(school: Any) -> None:
-    school.grade()
-    path = school.out / "feedback/ada.html"
-    path.write_text("old")
-    school.grade(policy=Policy.FULL)
-    assert path.read_text() != "old"
 
 
 def test_reports_inside_the_class_are_refused(school: Any) -> None:

@@ -14,21 +14,17 @@ from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult
-from tests.conftest import add_problem
+from tests.grader.grade.conftest import OTHER
 from tests.grader.intake.uploads import write
 
-OTHER = "02-doubling"
 IN_TIME, A_WEEK_LATER = "2026-11-02T20:00:00Z", "2026-11-09T20:00:00Z"
 LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:00:00Z\n"
 
 
-@pytest.fixture
-def term(school: Any) -> Any:
-    """A course of two problems, no students yet, and a late policy that subtracts half."""
-    add_problem(school.course.root, OTHER)
-    shutil.rmtree(school.folder)
-    school.write_book("late.toml", LATE)
-    return school
+@pytest.fixture(autouse=True)
+def late_policy(term: Any) -> None:
+    """A late policy that subtracts half."""
+    term.write_book("late.toml", LATE)
 
 
 def clones(folder: Path, pushed: str, **sources: str) -> Path:

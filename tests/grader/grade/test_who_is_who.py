@@ -19,18 +19,9 @@ from grader.errors import UsageError
 from grader.intake.submissions import take_in
 from grader.reports.class_table import about_book
 from tests.conftest import add_problem
+from tests.grader.grade.conftest import OTHER
 from tests.grader.intake.test_who_is_who import NAMES, random_names
 from tests.grader.intake.uploads import write
-
-OTHER = "02-doubling"
-
-
-@pytest.fixture
-def term(school: Any) -> Any:
-    """A course of two problems, without students yet."""
-    add_problem(school.course.root, OTHER)
-    shutil.rmtree(school.folder)
-    return school
 
 
 def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from tests.grader.intake.uploads import (
     FILE,
     ID,
     RIGHT,
-    WRONG,
     Pack,
     Read,
     assert_bad,
@@ -125,10 +124,3 @@ def test_an_archive_deeper_than_that_is_not_opened(read: Read) -> None:
 def test_an_archive_in_a_tar_file_is_not_opened(read: Read) -> None:
     packed = tarred(("hw.zip", zipped((FILE, RIGHT))))
     assert_bad(read(packed, ".tar"), "archive inside an archive, which is not opened")
-
-
-def test_of_several_archives_inside_none_is_chosen(read: Read) -> None:
-    packed = zipped(("a.zip", zipped((FILE, RIGHT))), ("b.zip", zipped((FILE, WRONG))))
-    found = read(packed).files["01-doubling"]
-    assert (found.source, found.bad) == (None, True)
-    assert f"could be 'a.zip/{FILE}', 'b.zip/{FILE}'; which one counts can't be" in found.reason

@@ -35,11 +35,6 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course) -> No
     assert all(len(s.files["01-doubling"].sha256) == 64 for s in found)
 
 
-def test_one_submission(class_folder: Path, small_course: Course) -> None:
-    (found,) = find_submissions([submission(class_folder, "ada")], small_course)
-    assert found.name == "ada"
-
-
 def test_a_folder_around_the_class_is_looked_through(
     class_folder: Path, small_course: Course
 ) -> None:

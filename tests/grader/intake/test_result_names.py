@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
-from pathlib import Path
 
 import pytest
 
-from grader.course import Course
-from grader.intake.submissions import find_submissions
-from tests.grader.intake.uploads import RIGHT, class_of, submission
-
-
-def test_names_that_become_the_same_stay_apart(class_folder: Path, small_course: Course) -> None:
-    decomposed = unicodedata.normalize("NFD", "é")
-    different = ["é", decomposed, "è", "A_", "a_"]
-    for name in different:
-        submission(class_folder, name)
-    found = find_submissions([class_folder], small_course)
-    assert len({s.name.lower() for s in found}) == 5
-    assert {s.full_name for s in found} == {"é", "è", "A_", "a_"}
-
+from tests.grader.intake.uploads import RIGHT, class_of
 
 SHOWN = {
     "a\nb": "a b",

@@ -23,7 +23,6 @@ from tests.grader.intake.uploads import (
     source,
     submission,
     zip_file,
-    zipped,
 )
 
 
@@ -35,14 +34,11 @@ def test_a_missing_folder_and_a_misspelt_one(class_folder: Path, small_course: C
 
 
 @pytest.mark.parametrize("below", ["hw", "hw/problems"])
-def test_work_one_level_down_is_found_and_said(
-    class_folder: Path, small_course: Course, below: str
-) -> None:
-    folder = submission(class_folder, "ada", below=below)
-    (folder / "notes.txt").touch()
-    (found,) = find_submissions([class_folder], small_course)
-    assert found.files["01-doubling"].source
-    assert found.notes == ["The work is in the folder 'hw'."]
+@pytest.mark.parametrize("beside", ["notes.txt", "docs/notes.txt"])
+def test_work_one_level_down_is_found_and_said(take: Take, below: str, beside: str) -> None:
+    files = {f"ada/{below}/{FILE}": RIGHT, f"ada/{beside}": b"", f"bea/{FILE}": RIGHT}
+    ada, _ = take(files).submissions
+    assert (source(ada), ada.notes) == (RIGHT, ["The work is in the folder 'hw'."])
 
 
 @pytest.mark.parametrize("place", ["x/y", "x/y/problems", "x/x/x/x"])
@@ -243,18 +239,6 @@ def test_a_submission_is_read(read: Read, ending: str, place: str) -> None:
     found = read(packed, ending)
     assert found.files["01-doubling"].source == RIGHT
     assert found.notes == []
-
-
-def test_of_several_folders_the_one_with_the_work_is_told(read: Read) -> None:
-    found = read(zipped((f"hw/{FILE}", RIGHT), ("docs/notes.txt", b"")))
-    assert found.files["01-doubling"].source == RIGHT
-    assert found.notes == ["The work is in the folder 'hw'."]
-
-
-def test_misspelt_folders_are_told(read: Read) -> None:
-    found = read(zipped(("hw/1-doubling/problem.py", RIGHT)))
-    assert found.files["01-doubling"].source is None
-    assert "did you mean 01-doubling?" in found.notes[0]
 
 
 def test_work_in_folders_counts_before_single_files(take: Take) -> None:
