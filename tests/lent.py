@@ -46,7 +46,6 @@ def lend(connection: Connection, prefork_server: socket.socket) -> None:
 
 
 def lent_prefork_server(template: TemplateProcess) -> socket.socket:
-    """Return the connection to a prefork server that is a fork of a template."""
     process, connection = template.start("tests.lent:lend")
     with connection:
         prefork_server = socket.socket(fileno=recv_handle(connection))

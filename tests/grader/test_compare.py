@@ -27,7 +27,6 @@ def message(actual: object, expected: object, **options: Any) -> str:
 
 
 def changed(tensor: Tensor, place: object, value: object) -> Tensor:
-    """A tensor with another value in one place."""
     result = tensor.clone()
     result[place] = value
     return result

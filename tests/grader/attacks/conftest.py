@@ -141,7 +141,6 @@ class Attacked:
         return self.result(Submission("student", {self.problem: StudentFile(source)})).problems[0]
 
     def result(self, submission: Submission) -> SubmissionResult:
-        """Return the result of a submission."""
         return self._grader.grade(submission)
 
     def tree(self) -> dict[str, tuple[int, str]]:

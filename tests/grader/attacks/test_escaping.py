@@ -37,5 +37,4 @@ def test_a_message_in_the_text_of_feedback_stays_indented():
 
 
 def result(name, message="no"):
-    """Return a result with one failed test."""
     return result_of(name, ProblemResult("01", tests=[doubles(Status.FAILED, message)]))

@@ -69,7 +69,6 @@ WAYS = {
 
 
 def file(body):
-    """Return a file with this body of `double`."""
     return StudentFile(f"{COMMON}\ndef double(x):\n    {body}\n".encode())
 
 
@@ -123,7 +122,6 @@ def test_what_was_seen_stays_with_the_instructor(told, grade, inputs, tmp_path, 
 
 
 def hidden_test(result):
-    """Return the only hidden test of a problem's result."""
     (found,) = [test for test in result.tests if test.hidden]
     return found
 

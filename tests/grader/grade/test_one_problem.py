@@ -25,7 +25,6 @@ def term(school: Any) -> Any:
 
 
 def hand_in_second(term: Any, **sources: str) -> None:
-    """Hand the second problem in by itself."""
     files = {f"{name}/problem.py": source for name, source in sources.items()}
     write(term.folder.with_name("second"), files)
 

@@ -94,7 +94,6 @@ def moodle_worksheet(
     locked: tuple[int, ...] = (),
     separator: str = ",",
 ) -> bytes:
-    """Return Moodle's grading worksheet."""
     marks = marks or {}
     header = ["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade"]
     header += ["Grade can be changed", "Last modified (submission)", "Last modified (grade)"]

@@ -32,13 +32,11 @@ ID = "03-scaled-attention"
 
 
 def canvas_file(folder: Path, *students: list[Student], **more: Any) -> Path:
-    """Write a gradebook as Canvas exports it."""
     (folder / "grades.csv").write_bytes(canvas_gradebook(*students, **more))
     return folder / "grades.csv"
 
 
 def moodle_file(folder: Path, *students: list[Student], **more: Any) -> Path:
-    """Write a worksheet as Moodle exports it."""
     (folder / "Grades.csv").write_bytes(moodle_worksheet(*students, **more))
     return folder / "Grades.csv"
 

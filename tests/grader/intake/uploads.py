@@ -52,7 +52,6 @@ def write(folder: Path, files: Mapping[str, bytes] | Mapping[str, str]) -> Path:
 
 
 def zip_file(files: Files) -> bytes:
-    """Return a zip file with these files, by path."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

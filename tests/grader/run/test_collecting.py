@@ -179,7 +179,6 @@ def test_what_is_forbidden_must_be_known(small_course: Course) -> None:
 
 
 def forbid_in(course: Course, function: str) -> None:
-    """Forbid gelu in one function."""
     with (course.root / "course.toml").open("a") as file:
         file.write(f'\n[problems.forbidden_in]\n{function} = ["gelu"]\n')
 

@@ -118,7 +118,6 @@ def way(name, x): return (WAYS | RIGHT | FORMS)[name](x)
 
 
 def names(table):
-    """Return the names in one of the tables above."""
     return re.findall(
         r'^    "(.+?)":', re.search(rf"^{table} = (.*?)^}}", ODD, re.M | re.S)[1], re.M
     )
