@@ -57,13 +57,6 @@ def test_a_message_names_file_place_and_key(
     assert str(error.value).replace(str(path), "course.toml") == snapshot
 
 
-def test_it_says_when_mistakes_are_named(small_course: Course) -> None:
-    path = small_course.root / "course.toml"
-    assert not small_course.manifest.names_at_once
-    path.write_text(f'name = "at once"\n{path.read_text("utf-8")}', encoding="utf-8")
-    assert small_course.manifest.names_at_once
-
-
 def test_a_course_without_one_is_told(small_course: Course) -> None:
     (small_course.root / "course.toml").unlink()
     with pytest.raises(CourseError, match=r"course.toml is missing"):

@@ -12,7 +12,6 @@ import torch
 from grader.course import Course
 from grader.errors import InternalError
 from grader.result import Status
-from grader.run import checks
 from grader.run.checks import Mode, running
 from grader.run.encoding import Decoder, Encoder
 from grader.run.judging import Expectation, answer, expect, verdict
@@ -414,7 +413,3 @@ def test_independent_numbers_depend_on_the_seed_alone() -> None:
     own = rng.independent()
     assert own.normal(2).equal(other.independent().normal(2))
     assert rng.normal(2).equal(other.normal(2))
-
-
-def test_the_default_place_is_home() -> None:
-    assert checks._mode.place == "home"
