@@ -1,4 +1,4 @@
-"""What a student's file tried while it was loaded, in sentences for the instructor."""
+"""Describe for the instructor which forbidden actions a file tried while it was loaded."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def sentences_on(attempts: list[tuple[str, str]]) -> list[str]:
     """Return a sentence for each attempt of a file while it was loaded.
 
     Raises:
-        ProtocolError: there is no such kind of attempt.
+        ProtocolError: a kind of attempt is unknown.
     """
     return [_sentence(kind, name) for kind, name in attempts]
 
 
 def _sentence(kind: str, name: str) -> str:
     if kind not in _ATTEMPTED:
-        raise ProtocolError("a kind of attempt isn't known")
+        raise ProtocolError("a kind of attempt is unknown")
     what = _ATTEMPTED[kind].format(name=quoted(plain(name)))
     return f"While it was loaded, {SUBMISSION_FILE} tried to {what}."

@@ -1,7 +1,6 @@
-"""Confines a process for good: what it may read, which system calls it may make, what it may use.
+"""Confine a process permanently: limit its files, system calls and resources. Linux only.
 
-For Linux only. The order of the steps in `confine` matters: each may take away what an earlier one
-needed.
+The order of the steps in `confine` matters, as a step may need a right that a later one removes.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ def confine(
     """Confine this process for the rest of its life.
 
     Args:
-        memory: bytes of address space beyond what it has already.
+        memory: bytes of address space in addition to the current ones.
         cpu_seconds: seconds of CPU time.
-        uid: the user to become, when started as root; None to stay.
+        uid: the user to become, when started as root; None to keep the user.
         paths: files and folders that stay readable.
         parent: the process that started this one; this one dies with it.
 
     Raises:
-        OSError: a layer can't be put up. The process must then not run student code.
+        OSError: a step failed. The process must not run student code then.
     """
     die_with(parent)
     if uid is not None:
@@ -44,13 +43,13 @@ def confine(
     hide_from_debuggers()
     landlock.restrict_files(paths)
     os.environ.clear()
-    # Not in os.environ: for libraries that would start threads as soon as they are loaded.
+    # For libraries that would start threads when they are loaded; os.environ stays empty.
     os.putenv("OMP_NUM_THREADS", "1")
     seccomp.restrict_calls()
 
 
 def missing() -> str:
-    """Return what this machine lacks for the sandbox, in words; empty when it lacks nothing."""
+    """Return why this machine can't run the sandbox, in words; empty if it can."""
     if not seccomp.usable():
         return f"seccomp can't be used here ({platform.machine()})"
     if landlock.version() == 0:
@@ -62,13 +61,13 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
     """Limit memory, CPU time and files.
 
     Args:
-        memory: bytes of address space beyond what the process has now. Never an absolute number:
-            torch alone maps more than half a gigabyte.
+        memory: bytes of address space in addition to the current ones, as torch alone maps more
+            than half a gigabyte.
         cpu_seconds: after these the process gets SIGXCPU, a second later SIGKILL.
-        private_uid: whether the user is this process's alone, so that its threads can be counted.
+        private_uid: whether no other process has this user, so that threads can be limited.
 
     Raises:
-        OSError: a limit that this process was started with is lower.
+        OSError: an inherited limit of this process is lower.
     """
     limits = {
         resource.RLIMIT_AS: (address_space() + memory,) * 2,
@@ -89,7 +88,7 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
 
 
 def address_space() -> int:
-    """Return how many bytes of address space this process has."""
+    """Return the size of this process's address space in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
@@ -98,12 +97,12 @@ _FIRST_UID, _UIDS = 60500, 4000
 
 
 def pick_uid(process: int) -> int:
-    """Return a user id that nobody has, another one for each of the processes alive."""
+    """Return an unused user id, which differs between running processes."""
     return _FIRST_UID + process % _UIDS
 
 
 def become(uid: int) -> None:
-    """Become a user without any rights, for good."""
+    """Become an unprivileged user permanently."""
     drop_capabilities()
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -111,9 +110,9 @@ def become(uid: int) -> None:
 
 
 def may_become(uid: int, paths: Iterable[str]) -> bool:
-    """Return whether this process can become `uid` and would still be able to read `paths`.
+    """Return whether this process can become `uid` and still read `paths`.
 
-    An interpreter below a private home directory isn't readable for anybody else.
+    Other users can't read an interpreter below a private home directory.
     """
     if os.geteuid() != 0:
         return False

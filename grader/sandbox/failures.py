@@ -1,4 +1,4 @@
-"""How a worker failed, as the student reads it."""
+"""Describe for the student how a worker failed."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class WorkerFailure(CannotLoad):
     """The student's process didn't respond, ended, or responded with nonsense.
 
     Args:
-        status: `timeout`, `crash`, `memory` or `bad_output`; `internal` where it was killed by
-            something else.
-        message: what the student reads.
+        status: `timeout`, `crash`, `memory` or `bad_output`; `internal` if another program killed
+            the process.
+        message: the sentence for the student.
     """
 
 
 def while_imported(failure: WorkerFailure) -> str:
-    """Return what to say of a process that failed while it imported the student's file."""
+    """Return the sentence about a process that failed while it imported the student's file."""
     ended = str(failure) == NO_END
     return NO_END_OF_FILE if ended else f"{SUBMISSION_FILE} can't be imported. {failure}"
 
 
 def failure_of(ending: WorkerEnding) -> WorkerFailure:
-    """Return what to say of a worker that closed its connection."""
+    """Return the failure of a worker that closed its connection."""
     code = ending.code
     if ending.killed:
         return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
@@ -47,6 +47,6 @@ def failure_of(ending: WorkerEnding) -> WorkerFailure:
         return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
     names = {s.value: s.name for s in signal.Signals}
     name = names.get(-code, "unknown")
-    # Where torch can't raise an exception for memory that it doesn't get, it ends the process.
+    # Torch aborts the process where it can't raise an exception for missing memory.
     hint = " Does it need very much memory?" if code == -signal.SIGABRT else ""
     return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).{hint}")

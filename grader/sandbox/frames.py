@@ -1,4 +1,4 @@
-"""Messages of plain bytes between a worker and the trusted side, each behind its length."""
+"""Length-prefixed messages of bytes between a worker and the trusted process."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _LENGTH = struct.Struct("<I")
 _AT_ONCE = 1 << 20
 
 Left = Callable[[], float]
-"""Returns for how many seconds one may wait before asking again; raises TimeoutError at the end."""
+"""Returns how many seconds to wait before the next call; raises TimeoutError at the end."""
 
 
 class ProtocolError(Exception):
-    """What arrived isn't a message."""
+    """The received bytes are not a valid message."""
 
 
 class Closed(Exception):  # noqa: N818  (an event)
-    """The other side closed the connection."""
+    """The peer closed the connection."""
 
 
 def within(seconds: float) -> Left:
-    """Return what tells how much is left of so many seconds from now."""
+    """Return a function that returns how many of the seconds from now are left."""
     deadline = time.monotonic() + seconds
 
     def left() -> float:
@@ -46,15 +46,14 @@ def receive_frame(channel: socket.socket, most: int, left: Left | None = None) -
     """Return the next message.
 
     Args:
-        channel: brings it.
-        most: how many bytes it may have.
-        left: returns for how many seconds one may wait, or raises TimeoutError; None to wait for
-            ever.
+        channel: the connection to read from.
+        most: the most bytes that it may have.
+        left: returns how many seconds to wait, or raises TimeoutError; None to wait forever.
 
     Raises:
-        Closed: the other side closed the connection.
-        ProtocolError: it is too long.
-        TimeoutError: it took too long.
+        Closed: the peer closed the connection.
+        ProtocolError: the message is too long.
+        TimeoutError: the message took too long.
     """
     (size,) = _LENGTH.unpack(_received(channel, _LENGTH.size, left))
     if size > most:

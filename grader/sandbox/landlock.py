@@ -1,4 +1,4 @@
-"""Landlock: which files this process can still open. Three system calls, the same everywhere."""
+"""Restrict with Landlock which files this process can open."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _allow_reading(ruleset: int, path: str) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # what can't be opened can't be used either
+        return  # an unreadable path needs no rule
     rights = _READ_FILE | _READ_DIR if os.path.isdir(path) else _READ_FILE
     rule = struct.pack("=Qi", rights, opened)
     system_call(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), rule, ctypes.c_uint(0))
@@ -56,7 +56,7 @@ def _allow_reading(ruleset: int, path: str) -> None:
 
 
 def readable_paths(secret: Iterable[str], wanted: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return what a Python with torch has to read, without anything that is `secret`.
+    """Return the paths that Python and torch must read, without those that are `secret`.
 
     Args:
         secret: files and folders that must stay unreadable. A folder that holds one of them is

@@ -1,4 +1,4 @@
-"""Asks the kernel, by way of the C library, for what Python has no function for."""
+"""Linux system calls that Python has no function for, made through the C library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ask(number: int, *arguments: object) -> int:
 
 
 def die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent ends, by whatever means.
+    """Let the kernel kill this process when its parent ends in any way.
 
     Args:
         parent: the process that started this one, should it have ended already.
@@ -46,34 +46,33 @@ def die_with(parent: int) -> None:
 
 
 def hide_from_debuggers() -> None:
-    """Keep this process's memory and /proc entries from other processes of the same user."""
+    """Hide this process's memory and /proc entries from other processes of the same user."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def gain_no_privileges() -> None:
-    """Never get more rights by running a program; the kernel wants that before it filters calls."""
+    """Prevent programs from gaining privileges, which the kernel requires for a seccomp filter."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def drop_capabilities() -> None:
-    """Give up all that a program could get beyond its user's rights."""
+    """Drop all capabilities that a program could get in addition to its user's rights."""
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
 
 
 def keep_access_times() -> bool:
-    """Let this process, and those it forks, see all mounts as ones that note no reading.
+    """Remount everything for this process and its forks so that access times are not recorded.
 
-    Most file systems note when a file was last read, if they did not on the same day. A worker may
-    read Python's own files and ask when they were read: a bit of each, for the next worker, in the
-    next run.
+    Most file systems record once a day when a file was last read. By reading one of Python's files
+    or not, a worker could pass a bit on to a worker of a later run.
 
-    No other processes see them so. It takes the rights of root, and a system that lets root use
-    them; where that isn't so, nothing changes.
+    Other processes keep their mounts. Without the rights of root, or where the system restricts
+    them, nothing changes.
 
     Returns:
-        Whether it is so now.
+        Whether the mounts were changed.
     """
     attributes = struct.pack("=QQQQ", _NOATIME, _ALL_ATIME, 0, 0)
     arguments = attributes, ctypes.c_size_t(len(attributes))

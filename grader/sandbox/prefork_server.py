@@ -1,18 +1,17 @@
-"""The prefork server: has torch loaded, and forks a worker whenever a request says so.
+"""The prefork server: a process that has loaded torch, and forks a worker for each request.
 
-It is started by exec with a clean environment, so that neither it nor a worker holds anything of
-the tests, the solutions or the trusted process. It has one thread, keeps no secret and never runs
-student code.
+It is started with a clean environment, so neither it nor a worker has data of the solutions or the
+trusted process. It has one thread, keeps no secret and never runs student code.
 
     trusted process                 this process                    workers
     --- "fork" + a socket ------>   fork, confine, serve  ------->  respond on that socket
     --- "end" ------------------>   kill, wait
-    <-- how it ended ------------
+    <-- exit code ---------------
 
-A request to "prepare" makes it fork another prefork server, which takes the functions away that a
-problem forbids, or loads what few files need; once, and not in each worker.
+For a request to "prepare" it forks another prefork server, which loads a problem's tests or torch's
+compiler, or removes forbidden functions. So this happens once, and not in each worker.
 
-When a connection closes, for whatever reason, its server's workers are killed and the server ends.
+When a server's connection closes, it kills its workers and exits.
 """
 
 from __future__ import annotations
@@ -55,15 +54,15 @@ _LATE = (
     "torch.utils.flop_counter",
     "torch._inductor.compiler_bisector",  # the derivative as a function, in torch 2.6
 )
-"""What torch loads when it is first used, and which knows of forbidden functions."""
+"""Modules with forbidden functions that torch loads at first use."""
 
 
 def main(channel: socket.socket) -> None:
     """Serve until the connection closes.
 
     Args:
-        channel: to the trusted process. Its first message says `memory` in bytes, `cpu_seconds`,
-            `secret` paths and `wanted` paths.
+        channel: the connection to the trusted process. Its first message has `memory` in bytes,
+            `cpu_seconds`, `secret` paths and `wanted` paths.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
@@ -78,13 +77,13 @@ def main(channel: socket.socket) -> None:
 
 
 def _settled(channel: socket.socket) -> PreforkServer:
-    """Return a server with the settings that come first.
+    """Read the settings, and return a server with them.
 
-    Every worker is a copy of this process, with what its frames hold; so they are read here.
+    Every worker has a copy of this process's frames, so a function reads them and returns.
     """
     message = channel.recv(_SETTINGS)
     if not message:
-        os._exit(0)  # nobody wants it any more
+        os._exit(0)  # the trusted process has exited
     config = json.loads(message)
     paths = readable_paths(config["secret"], config["wanted"])
     readable = [*config["wanted"], os.__file__, torch.__file__]
@@ -93,19 +92,19 @@ def _settled(channel: socket.socket) -> PreforkServer:
 
 
 def load_compiler() -> None:
-    """Load the modules of torch's compiler, which takes nearly as long as to load torch.
+    """Load the modules of torch's compiler, which takes nearly as long as loading torch.
 
-    Some of torch wants them though nothing is compiled: what gives shapes without numbers, and its
-    optimizers. A worker could not load them, as a forbidden function is in them. The same goes for
-    a few more modules, which take a tenth of a second.
+    The meta device and the optimizers need them, though nothing is compiled. A worker could not
+    load them, as they contain forbidden functions. The same applies to a few more modules, which
+    take a tenth of a second.
     """
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with suppress(Exception):  # as below
         from torch._subclasses.fake_tensor import FakeTensorMode
 
-        FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads as much again for that
+        FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads many more modules for this
     for name in _LATE:
-        # Not every version of torch has all of it, and some of it asks who the user is.
+        # Not every version of torch has all of them, and some look up the user.
         with suppress(Exception):
             importlib.import_module(name)
     operators.cache_clear()
@@ -118,11 +117,11 @@ class PreforkServer:
     """The channel, and the workers.
 
     Args:
-        channel: brings requests.
+        channel: the connection that requests arrive on.
         memory: bytes that a worker may use.
         cpu_seconds: seconds of CPU time that a worker may use.
-        paths: what workers may read.
-        own_uid: whether each worker gets a user id of its own.
+        paths: files and folders that workers may read.
+        own_uid: whether each worker gets a separate user id.
     """
 
     def __init__(
@@ -144,16 +143,16 @@ class PreforkServer:
         self._run_tests: recording.RunOrder = recording.call_functions
 
     def run(self) -> NoReturn:
-        """Say that it is ready, and respond until the connection closes; then end this process."""
+        """Report readiness, respond until the connection closes, then exit."""
         try:
             self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
             self.serve()
         except ConnectionError:
-            pass  # the other side was killed
+            pass  # the trusted process was killed
         except Exception as error:
             print(f"prefork server: {error!r}", file=sys.stderr)
         self.end_workers()
-        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        # Skip the exit handlers of torch's libraries, as some of them print.
         os._exit(0)
 
     def serve(self) -> None:
@@ -171,7 +170,7 @@ class PreforkServer:
             self._channel.send(json.dumps(response | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
-        """Kill all workers, and wait for the servers forked from here, whose connections closed."""
+        """Kill all workers, and wait for the forked servers, whose connections have closed."""
         while self._workers:
             end(self._workers.pop(), 0.0)
         while self._servers:
@@ -194,12 +193,12 @@ class PreforkServer:
         return {"code": code, "killed": killed, "out_of_time": out_of_time}
 
     def _prepared(self, request: dict[str, Any], channel: int) -> int:
-        """Fork a server for the workers of problems that forbid some functions, or of some files.
+        """Fork a server for the workers of some problems or files, and return its process id.
 
         Args:
-            request: the `forbidden` functions, whether to load the `compiler`, and what else to
+            request: the `forbidden` functions, whether to load the `compiler`, and tests to
                 `load`: a function and the folder to call it with.
-            channel: where the new server gets its requests.
+            channel: the connection on which the new server receives requests.
         """
         parent = os.getpid()
         process = os.fork()
@@ -239,7 +238,7 @@ class PreforkServer:
             os._exit(1)
 
     def _confine(self, channel: socket.socket, parent: int) -> None:
-        """Confine this process and say so, or say what went wrong; before it knows any code."""
+        """Confine this process before it reads student code, and report success or the error."""
         try:
             os.setsid()
             uid = pick_uid(os.getpid()) if self._own_uid else None
@@ -251,6 +250,6 @@ class PreforkServer:
 
 
 def _freeze() -> None:
-    """Keep the collector away from what is there, so that few pages of it change in a worker."""
+    """Exclude existing objects from garbage collection, so that workers share their pages."""
     gc.freeze()
     gc.enable()

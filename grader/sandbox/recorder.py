@@ -14,19 +14,19 @@ from grader.sandbox.spawn import WorkerProcess
 from grader.sandbox.starting import RESPONSE_SECONDS
 
 MAX_BYTES = 64 << 30
-"""How many bytes all messages about a submission may have: ten times what the course needs."""
+"""The most bytes of all messages about a submission."""
 
 _MOST_BYTES = 40 << 20
-"""How many bytes a message may have."""
+"""The most bytes of one message."""
 
 _READ_AFTER = 0.1
 _GRACE_SECONDS = 2.0
 
 
 class SubmissionBudget:
-    """How long a submission's calls may take, and the reading of what comes back.
+    """The time and the bytes of messages that are left for a submission.
 
-    Time for which the worker only waited for a processor doesn't count; see `code.time_limit`.
+    Time in which the worker only waited for a processor doesn't count; see `code.time_limit`.
 
     Args:
         call_seconds: seconds that one call may take.
@@ -39,29 +39,29 @@ class SubmissionBudget:
         self._bytes = MAX_BYTES
 
     def spend(self, seconds: float) -> None:
-        """Take note of time that was used."""
+        """Subtract used time."""
         self.left = max(0.0, self.left - seconds)
 
-    def build(self, size: int) -> None:
-        """Take note of so many bytes that came.
+    def count_bytes(self, size: int) -> None:
+        """Subtract the size of a received message.
 
         Raises:
-            ProtocolError: they are too many.
+            ProtocolError: the messages are too large together.
         """
         self._bytes -= size
         if self._bytes < 0:
-            raise ProtocolError("too much came back")
+            raise ProtocolError("the messages are too large")
 
 
 class Recorder:
-    """The connection to one worker, which has its order already.
+    """The connection to one worker. Creating it sends the order.
 
     Args:
         process: the worker.
-        budget: how long each message may take, and all of them.
-        settings: the functions that are `forbidden`, and whether to `capture` what is printed.
+        budget: the limits of each message and of all together.
+        settings: the `forbidden` functions, and whether to `capture` printed text.
         source: the student's file.
-        order: which tests to run.
+        order: the tests to run.
 
     Raises:
         WorkerFailure: the worker did not take the order.
@@ -91,7 +91,7 @@ class Recorder:
         """Return the next message, and the seconds on the wall that it took.
 
         Args:
-            most: how many seconds it may take; by default as long as one call.
+            most: the most seconds that it may take; by default those of one call.
 
         Raises:
             WorkerFailure: it took too long, the worker ended, or it sent too much.
@@ -104,10 +104,10 @@ class Recorder:
         try:
             try:
                 message = receive_frame(self._process.channel, _MOST_BYTES, limit.left)
-                self._budget.build(len(message))
+                self._budget.count_bytes(len(message))
             finally:
                 wall = time.monotonic() - started
-                self._charge(wall)  # while the worker is there to be measured
+                self._charge(wall)  # while the worker's time can still be measured
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, NO_END) from None
@@ -122,7 +122,7 @@ class Recorder:
         return message, wall
 
     def close(self) -> None:
-        """End the worker, unless that was done before."""
+        """End the worker, unless it has ended before."""
         if not self._dead:
             self._dead = True
             self._process.end()
@@ -133,7 +133,7 @@ class Recorder:
 
     def _charge(self, wall: float) -> None:
         self._unread += wall
-        if self._unread >= _READ_AFTER:  # it takes longer to read it than some tests do
+        if self._unread >= _READ_AFTER:  # reading the stopwatch takes longer than some tests
             self._budget.spend(self._stopwatch.seconds(self._unread))
             self._unread = 0.0
             self._stopwatch.restart()

@@ -1,4 +1,4 @@
-"""The public face of the sandbox: starts it, says how strong it is, opens submissions."""
+"""The sandbox's interface: start it, and run orders on submitted files in its workers."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ T = TypeVar("T")
 
 
 class Sandbox:
-    """Where student code runs, apart from the process that uses this. A context manager.
+    """A context manager that runs student code in separate processes.
 
-    Entering it starts what it needs. It serves one thread of the process that enters it.
+    Entering it starts the processes. Use it from one thread of the process that enters it.
 
     Args:
-        level: how students' code is kept apart. A sandbox is for Linux only.
+        level: the isolation of student code. `SANDBOX` requires Linux.
         call_seconds: how long one call of student code may take.
         submission_seconds: how long all calls of one submission may take together; see `budget`.
-        memory_mb: how much memory a worker may use beyond what torch takes; in a sandbox only.
-        capture: whether to keep what student code prints, which is lost otherwise.
-        prefork_server: the connection to one that waits for its settings, as `TemplateProcess`
-            gives it; without it a fresh interpreter is started, which takes seconds.
+        memory_mb: the memory of a worker in addition to torch's; in a sandbox only.
+        capture: whether to keep the output of student code, which is dropped otherwise.
+        prefork_server: the connection to one that waits for its settings, from `TemplateProcess`.
+            Without it, a fresh interpreter is started, which takes seconds.
 
     Attributes:
-        level: the same.
+        level: the isolation of student code.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Sandbox:
         """Start it.
 
         Raises:
-            SandboxError: the level asked for isn't to be had here; the text says why.
+            SandboxError: this machine does not support the level; the text says why.
         """
         if self.level == Isolation.PROCESS:
             self._workers = SpawnedWorkers()
@@ -82,15 +82,14 @@ class Sandbox:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End everything that was started."""
+        """End all started processes."""
         if self._workers is not None:
             self._workers.close()
 
     def stay_on(self, core: int) -> None:
-        """Keep this process and its workers on one core from now on; on Linux only.
+        """Pin this process and its workers to one core. Linux only.
 
-        Each waits while the other works, thousands of times for each submission. On one core that
-        is a quick change, while to wake another core can take longer than a call.
+        They take turns. Switching on one core is quick; waking another core takes longer.
         """
         if self._workers is not None and hasattr(os, "sched_setaffinity"):
             for process in (0, *self._workers.processes):
@@ -98,10 +97,10 @@ class Sandbox:
                     os.sched_setaffinity(process, {core})
 
     def budget(self, seconds: float | None = None) -> SubmissionBudget:
-        """Return the time that a submission may take; to open all of its files with.
+        """Return the budget of a submission, which all of its files share.
 
         Args:
-            seconds: how long all of its calls may take, if that is less than usual.
+            seconds: how long all of its calls may take, if that is less than the default.
         """
         usual = self._submission_seconds
         return SubmissionBudget(
@@ -116,15 +115,15 @@ class Sandbox:
         forbidden: tuple[str, ...],
         budget: SubmissionBudget,
     ) -> Recorder:
-        """Have a new worker run tests on a file, and return the connection that brings messages.
+        """Start a worker that runs tests on a file, and return the connection to it.
 
         Args:
-            preloaded: what the worker has loaded already; it knows the tests. Without it, the
-                worker calls functions of the file.
-            order: which tests to run, or which functions to call.
+            preloaded: the tests, which the worker has loaded already. Without it, the worker
+                calls functions of the file.
+            order: the tests to run, or the functions to call.
             source: the file.
             forbidden: the functions that it may not call.
-            budget: how long it may take.
+            budget: the limits of the submission.
 
         Raises:
             SandboxError: no worker could be started.
@@ -138,7 +137,7 @@ class Sandbox:
         return self._with_workers(start)
 
     def _with_workers(self, do: Callable[[Workers], T]) -> T:
-        """Do something that takes a worker; once more if the prefork server may have died."""
+        """Call `do`, and once more after a restart if the prefork server may have died."""
         if self._workers is None:
             raise SandboxError("the sandbox was not entered")
         try:
@@ -147,7 +146,7 @@ class Sandbox:
             return do(self._restarted(self._workers))
 
     def _restarted(self, workers: Workers) -> Workers:
-        """Start the sandbox again, with its self-test; without one there is nothing to start."""
+        """Restart the prefork server and its self-test; `SpawnedWorkers` need no restart."""
         if isinstance(workers, ForkedWorkers):
             workers.close()
             try:
@@ -158,15 +157,15 @@ class Sandbox:
         return workers
 
     def _confined(self) -> Workers:
-        """Return where confined workers come from, which an attack on one of them has proved.
+        """Return a source of confined workers that has passed the self-test.
 
         Raises:
-            SandboxError: that can't be; the text says why.
+            SandboxError: it can't be started or failed the test; the text says why.
         """
         reason = _missing()
         if reason:
             raise SandboxError(reason)
-        # Another time it isn't there.
+        # A restart needs a fresh interpreter, as this server is used up.
         server, self._prefork_server = self._prefork_server, None
         workers = ForkedWorkers(
             self._memory,

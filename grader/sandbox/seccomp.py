@@ -1,4 +1,4 @@
-"""seccomp: a program for the kernel's packet filter that looks at each system call."""
+"""Restrict system calls with seccomp, by a program for the kernel's packet filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFUSED: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
 
 @dataclass(frozen=True)
 class _Machine:
-    """An architecture: its mark in the filter, and its numbers for the system calls we name."""
+    """An architecture: its id in the filter, and its numbers of the named system calls."""
 
     mark: int
     seccomp: int
@@ -78,11 +78,11 @@ _PRCTL = (15, 16)  # the name of a thread
 
 
 def usable() -> bool:
-    """Return whether there is a table of system calls for this machine, and a kernel to use it."""
+    """Return whether this machine has a table of system calls and a kernel with seccomp."""
     machine = _MACHINES.get(platform.machine())
     if machine is None or struct.calcsize("P") != 8:
         return False
-    # Ask whether the action "return an errno" is known; that changes nothing.
+    # Query whether the kernel knows the action "return an errno"; that changes nothing.
     action = ctypes.c_uint32(_ERRNO)
     return ask(machine.seccomp, 2, 0, ctypes.byref(action)) == 0
 
@@ -111,11 +111,11 @@ def _program(machine: _Machine) -> list[_Instruction]:
         "fcntl": _argument_in(1, _FCNTL),
         "ioctl": _argument_in(1, _IOCTL),
         "prctl": _argument_in(0, _PRCTL),
-        # Its own limits, to read them: by a lower one it could have itself killed.
+        # It may only read its own limits: with a lower one it could get itself killed.
         "prlimit64": [*_argument_is(0, 0), *_argument_is(2, 0), _ALLOWED],
-        # Signals to itself; but SIGKILL is how the rest of the machine would end it.
+        # It may send signals to itself, except SIGKILL, which is attributed to the machine.
         "tgkill": [*_argument_is(0, os.getpid()), *_argument_is_not(2, signal.SIGKILL), _ALLOWED],
-        # To whoever is connected, and without flags: none that another process would notice.
+        # Only to the connected peer and without flags, so no other process notices.
         "sendto": [*_argument_is(3, 0), *_argument_is(4, 0), _ALLOWED],
     }
     program: list[_Instruction] = [
@@ -129,7 +129,7 @@ def _program(machine: _Machine) -> list[_Instruction]:
         program += condition
     for number in calls.values():
         program += [(_EQUAL, 0, 1, number), _ALLOWED]
-    # This also refuses the 32-bit calls of x86-64, whose numbers have a high bit set.
+    # This also refuses the 32-bit calls of x86-64, as their numbers have a high bit set.
     return [*program, _REFUSED]
 
 

@@ -1,4 +1,4 @@
-"""The grader attacks its own sandbox before it trusts it. The trusted side runs this."""
+"""Attack a worker of the sandbox before student code runs in one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.sandbox.spawn import Workers
 
 _SECONDS = 20.0
 
-# Each function returns what it achieved; it should achieve nothing.
+# Each function returns text if its attack succeeded, and an empty string otherwise.
 _ATTACKS = """
 import ctypes, os, resource, signal, socket, sys, threading
 
@@ -91,10 +91,7 @@ _NAMES = [line[4 : line.index("(")] for line in _ATTACKS.splitlines() if line.en
 
 
 def attack(workers: Workers) -> list[str]:
-    """Return which attacks on a worker succeeded; none when the sandbox holds.
-
-    Also tries that harmless things still work: a sandbox that refuses all of it is no use either.
-    """
+    """Return the attacks on a worker that succeeded; none if the sandbox is effective."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         secret = Path(folder) / "secret.txt"

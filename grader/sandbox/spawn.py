@@ -1,7 +1,7 @@
-"""Spawns the processes that student code runs in. This is the trusted side's half.
+"""Spawn workers from the trusted process.
 
-Two ways: `ForkedWorkers` asks a prefork server for workers, which it forks and confines;
-`SpawnedWorkers` starts a fresh interpreter for each, which works everywhere and confines nothing.
+`ForkedWorkers` requests workers from a prefork server, which forks and confines them.
+`SpawnedWorkers` starts a fresh interpreter for each, on every system and without confinement.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from grader.sandbox.starting import (
 
 _MOST_REASON = 1 << 16
 
-# What is left in the main module, student code can read.
+# Student code can read the main module, so delete the configuration there.
 _BOOT_FORK_SERVER = (
     BOOT.format(module="prefork_server", main="main") + "del config\nmain(channel)\n"
 )
@@ -53,12 +53,12 @@ _BOOT_WORKER = (
 
 @dataclass(frozen=True)
 class WorkerEnding:
-    """How a worker ended.
+    """The end of a worker.
 
     Attributes:
         code: its exit code; -N after signal N.
-        killed: whether it was still alive, and was killed from here.
-        out_of_time: whether it had used all the processor time that the kernel grants it.
+        killed: whether it was still running and the grader killed it.
+        out_of_time: whether it had used all its CPU time.
     """
 
     code: int
@@ -68,12 +68,12 @@ class WorkerEnding:
 
 @dataclass(frozen=True)
 class Preloaded:
-    """Code that a prefork server loads for its workers, which then carry out one order each.
+    """Code that a prefork server loads once for all its workers.
 
     Attributes:
         load: the function that loads it, as `package.module:function`. It is called with a folder,
-            and returns what `worker.recording` runs tests with.
-        write: writes the files that it needs into that folder, which is gone afterwards.
+            and returns a `RunOrder` of `worker.recording`.
+        write: writes the files that it needs into that folder, which is temporary.
     """
 
     load: str
@@ -81,7 +81,7 @@ class Preloaded:
 
     @contextmanager
     def written(self) -> Iterator[list[str]]:
-        """Give the function and a folder that its files are in, while this context lasts."""
+        """Yield the function and a temporary folder with its files."""
         with TemporaryDirectory() as folder:
             self.write(Path(folder))
             yield [self.load, folder]
@@ -92,7 +92,7 @@ class WorkerProcess(ABC):
 
     Attributes:
         channel: a stream socket to it.
-        pid: its id.
+        pid: its process id.
     """
 
     channel: socket.socket
@@ -100,15 +100,15 @@ class WorkerProcess(ABC):
 
     @abstractmethod
     def end(self, grace: float = 0.0) -> WorkerEnding:
-        """Kill it, unless it ended already.
+        """Kill it, unless it has exited.
 
         Args:
-            grace: seconds that it has to end by itself; it closes its files a little before.
+            grace: how many seconds to wait before killing it; its files close before it exits.
         """
 
 
 class Workers(ABC):
-    """Where workers come from.
+    """A source of workers.
 
     Attributes:
         processes: ids of the processes that workers are forked from.
@@ -123,24 +123,24 @@ class Workers(ABC):
         """Start a worker that carries out one order.
 
         Args:
-            preloaded: what it has loaded; None for one that calls functions of the file.
-            forbidden: the functions that are taken away from it.
-            source: the file that it will get.
+            preloaded: the tests that it has loaded; None for one that calls functions of the file.
+            forbidden: the functions to remove from it.
+            source: the file that it will receive.
 
         Raises:
-            SandboxError: that wasn't possible.
+            SandboxError: the worker could not be started.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End what serves all workers. Each worker is ended by itself."""
+        """End the processes that workers are forked from. Each worker is ended separately."""
 
 
 class _WorkerKind(NamedTuple):
-    """Of workers: what is loaded in them, and what is taken away.
+    """The preparation of workers: loaded code and removed functions.
 
     Attributes:
-        forbidden: the functions that are taken away.
+        forbidden: the functions that are removed.
         compiler: whether torch's compiler is loaded.
         preloaded: other code that is loaded.
     """
@@ -151,7 +151,7 @@ class _WorkerKind(NamedTuple):
 
     @property
     def origin(self) -> _WorkerKind:
-        """The kind that has all but one of that; what was loaded first is taken away from, too."""
+        """The kind to fork this one from. Functions are removed last, from loaded code, too."""
         if self.forbidden:
             return self._replace(forbidden=())
         return self._replace(preloaded=None) if self.preloaded else _WorkerKind()
@@ -160,14 +160,14 @@ class _WorkerKind(NamedTuple):
 class ForkedWorkers(Workers):
     """Workers that prefork servers fork and confine. Linux only.
 
-    From the first server another one is forked for each set of forbidden functions, which are taken
-    away there once, and one for files that may want torch's compiler, which is loaded there.
+    Another server is forked from the first one for each `_WorkerKind`: one that has loaded torch's
+    compiler, one for each half of the tests, and one for each set of forbidden functions.
 
     Args:
-        memory: bytes that a worker may use beyond what torch itself takes.
+        memory: bytes that a worker may use in addition to torch's.
         cpu_seconds: seconds of CPU time that a worker may use.
-        prefork_server: the connection to a first server that was started already and waits for its
-            settings; without it, a fresh interpreter is started.
+        prefork_server: the connection to a running server that waits for its settings; without
+            it, a fresh interpreter is started.
 
     Raises:
         SandboxError: the prefork server did not start.
@@ -201,7 +201,7 @@ class ForkedWorkers(Workers):
     def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
-        """Ask for a new worker that carries out one order."""
+        """Request a new worker that runs one order."""
         server = self._server(_WorkerKind(forbidden, may_want_compiler(source), preloaded))
         ours, theirs = socket.socketpair()
         with theirs:
@@ -211,13 +211,13 @@ class ForkedWorkers(Workers):
         return process
 
     def _server(self, kind: _WorkerKind) -> RequestChannel:
-        """Return the server whose workers are of a kind."""
+        """Return the server for workers of a kind."""
         if kind not in self._servers:
             self._servers[kind] = self._prepared(kind, self._server(kind.origin))
         return self._servers[kind]
 
     def _prepared(self, kind: _WorkerKind, origin: RequestChannel) -> RequestChannel:
-        """Have a server fork another one, and wait until that has done what its kind takes."""
+        """Make a server fork another one, and wait until the new one is prepared for its kind."""
         preloaded = None if kind.forbidden else kind.preloaded
         ours, theirs = message_pair()
         with preloaded.written() if preloaded else nullcontext() as load:
@@ -234,7 +234,7 @@ class ForkedWorkers(Workers):
         return server
 
     def close(self) -> None:
-        """End the prefork servers and with them all workers."""
+        """End the prefork servers, and so all workers."""
         for server in self._servers.values():
             server.close()
         if self._process is not None:
@@ -254,7 +254,7 @@ class _ForkedWorker(WorkerProcess):
 
 
 def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
-    """Read the worker's first message: why it isn't ready. It hasn't seen any student code yet."""
+    """Read the worker's first message, which is empty or an error, before it gets student code."""
     try:
         reason = receive_frame(process.channel, _MOST_REASON, within(seconds)).decode()
     except (OSError, Closed, ProtocolError) as error:
@@ -265,7 +265,7 @@ def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
 
 
 class SpawnedWorkers(Workers):
-    """Workers that are fresh interpreters, apart from this process but not confined."""
+    """Workers that are fresh interpreters, separate from this process but not confined."""
 
     def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
@@ -279,7 +279,7 @@ class SpawnedWorkers(Workers):
         return process
 
     def close(self) -> None:
-        """Do nothing: there is only the workers."""
+        """Do nothing, as there are no processes besides the workers."""
 
 
 class _FreshWorker(WorkerProcess):
@@ -310,6 +310,6 @@ _WORDS = re.compile(
 
 
 def may_want_compiler(source: bytes) -> bool:
-    """Return whether a student's file mentions anything for which torch could load its compiler."""
+    """Return whether a student's file mentions a name that could make torch load its compiler."""
     text = source.lower()
     return any(part in text for part in _PARTS) or _WORDS.search(text) is not None

@@ -1,15 +1,15 @@
-"""Starts clean interpreters, and from one of them trusted processes, each beside a prefork server.
+"""Start clean interpreters, and fork trusted processes and their prefork servers from one of them.
 
     with TemplateProcess() as template:
         process, connection = template.start("grader.grade.job:serve", course)
 
 runs `serve(connection, prefork_server, course)` of that module in a process that has torch loaded
-already, where `ForkedWorkers(..., prefork_server=prefork_server)` starts no interpreter. On Linux
-only. `template` says who inherits what. `start_alone` starts one in an interpreter of its own, on
-all systems, without a prefork server.
+already. There, `ForkedWorkers(..., prefork_server=prefork_server)` starts no interpreter. This
+works on Linux only. `template` explains what each process inherits. `start_alone` works on all
+systems: it starts a trusted process in a separate interpreter, without a prefork server.
 
-A clean interpreter knows nothing of this process: it is the origin of all that runs student code.
-This module does without torch, so that a command can start one that has it and do without itself.
+A clean interpreter inherits nothing from this process. All student code runs in its forks.
+This module does not import torch, so a command can start such processes without loading it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ START_SECONDS = 120.0
 """How long a fresh interpreter may take to load torch, on a busy machine."""
 
 RESPONSE_SECONDS = 60.0
-"""How long one that has it may take to respond."""
+"""How long an interpreter that has loaded torch may take to respond."""
 
-# What a fresh interpreter runs. It reads what to do from its standard input, not from arguments,
-# which student code could read. The course is on its path only while its few modules are imported.
+# The program of a fresh interpreter. It reads its configuration from standard input, as student
+# code could read arguments. The course is on its path only while it imports the grader's modules.
 BOOT = """
 import base64, gc, json, os, socket, sys
 gc.disable()  # while torch is loaded, which makes no garbage
@@ -65,13 +65,13 @@ def boot(
     *,
     quiet: bool = True,
 ) -> subprocess.Popen[bytes]:
-    """Start an interpreter with nothing but the given program, and hand it the channel.
+    """Start an interpreter with the given program, and pass the channel on to it.
 
     Args:
-        program: `BOOT` for some function of a module, and what comes then.
-        channel: is closed here.
-        config: what the program reads, besides where the grader and the libraries are.
-        quiet: whether it prints nothing, and ignores warnings.
+        program: `BOOT` for a function of a module, followed by the call.
+        channel: the channel, which is closed here.
+        config: the program's configuration; the folders of grader and libraries are added.
+        quiet: whether to suppress its output and warnings.
     """
     on_windows = sys.platform == "win32"
     process = subprocess.Popen(
@@ -99,22 +99,22 @@ def _warnings(quiet: bool) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the only variables that the other side starts with."""
-    # Arenas of the C library and threads of OpenMP would count against the limit of memory.
+    """Return the complete environment of the new interpreter."""
+    # Arenas of the C library and threads of OpenMP would count against the memory limit.
     fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
-    fixed["OMP_WAIT_POLICY"] = "passive"  # should there be more threads, idle ones take no core
-    # Memory comes in large pages, where the system has such (glibc 2.35 or later): half of what a
-    # worker makes the system do else is to provide small ones, for tensors.
+    fixed["OMP_WAIT_POLICY"] = "passive"  # idle threads, if there are any, use no core
+    # Use large pages where available (glibc 2.35 or later). Otherwise providing small pages for
+    # tensors is half of a worker's system time.
     fixed["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
     kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
     return fixed | {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def library_folders() -> list[str]:
-    """Return the folders that hold the libraries which both sides need.
+    """Return the folders of the libraries that the trusted process and the workers need.
 
-    They come in the order in which this process looks through them: another one may have a torch of
-    another version, where one environment stands on another.
+    They are in the order of `sys.path`: with layered environments, another folder may contain
+    another version of torch.
     """
     found = (find_spec(name) for name in ("torch", "numpy", "msgspec"))
     origins = (spec.origin for spec in found if spec is not None and spec.origin)
@@ -128,22 +128,22 @@ def _resolved(entry: str) -> str:
 
 
 def secret_paths() -> list[str]:
-    """Return what a worker must not read, wherever Python's own folders may lie."""
-    # A virtual environment may lie in the course's folder, so not the whole folder is named.
+    """Return the paths that a worker must not read, even inside of a readable folder."""
+    # A virtual environment may be in the course's folder, so the whole folder can't be secret.
     names = ("problems", "solutions", "tests", "examples", "docs", "grader", ".git")
     roots = [ROOT]
-    with suppress(UsageError):  # without a course there is nothing of one to read
+    with suppress(UsageError):  # there may be no course
         roots.append(own_course().root)
     return [str(root / name) for root in dict.fromkeys(roots) for name in names]
 
 
 def message_pair() -> tuple[socket.socket, socket.socket]:
-    """Return a connection that keeps messages apart; on Linux."""
+    """Return a connection that preserves message boundaries. Linux only."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None:
-    """Wait until a process ends by itself; kill it if it doesn't."""
+    """Wait until a process exits; kill it after `seconds`."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -152,7 +152,7 @@ def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None
 
 
 class SandboxError(InternalError):
-    """The sandbox itself can't do its work: the grader's own fault, never a student's."""
+    """The sandbox failed. This is the grader's error, never a student's."""
 
 
 class RequestChannel:
@@ -160,7 +160,7 @@ class RequestChannel:
 
     Args:
         channel: carries one message at a time.
-        name: what the process is called.
+        name: the name of the process in messages.
     """
 
     def __init__(self, channel: socket.socket, name: str) -> None:
@@ -170,10 +170,10 @@ class RequestChannel:
         self._channel.settimeout(START_SECONDS)
 
     def wait_until_ready(self) -> Any:
-        """Read the first message, where the process sends one by itself.
+        """Read the first message, which the process sends without a request.
 
         Raises:
-            SandboxError: there is none.
+            SandboxError: there is no message.
         """
         try:
             first = json.loads(self._channel.recv(4096))
@@ -183,7 +183,7 @@ class RequestChannel:
         return first
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message that has no response; what is wrong with it shows later."""
+        """Send a message that has no response. Errors in it appear at the next request."""
         try:
             self._channel.send(json.dumps(message).encode())
         except OSError:
@@ -193,7 +193,7 @@ class RequestChannel:
         """Send a request, and return the response.
 
         Raises:
-            SandboxError: nothing is.
+            SandboxError: there is no response.
         """
         self._count += 1
         text = json.dumps(request | {"id": self._count}).encode()
@@ -202,7 +202,7 @@ class RequestChannel:
             deadline = time.monotonic() + (self._channel.gettimeout() or RESPONSE_SECONDS)
             while time.monotonic() < deadline:
                 response = json.loads(self._channel.recv(4096))
-                # A response to a request that was interrupted may still lie there.
+                # A response to an interrupted request may still be in the queue.
                 if response["id"] == self._count:
                     return response
         except (OSError, ValueError):
@@ -210,7 +210,7 @@ class RequestChannel:
         raise SandboxError(f"{self._name} does not respond")
 
     def close(self) -> None:
-        """Let it end."""
+        """Close the connection, so that the process exits."""
         self._channel.close()
 
 
@@ -223,7 +223,7 @@ _END_SECONDS = 15.0
 
 
 class TemplateProcess:
-    """A clean interpreter to fork from. A context manager, which starts and ends it."""
+    """A clean interpreter to fork from. As a context manager, it starts and ends the process."""
 
     def __enter__(self) -> Self:
         """Start it."""
@@ -236,7 +236,7 @@ class TemplateProcess:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End it, and all that was forked from it."""
+        """End it, and all its forks."""
         self._channel.close()
         wait_or_kill(self._process, _END_SECONDS)
 
@@ -251,13 +251,13 @@ class TemplateProcess:
         """Start a trusted process, and return it with the connection to it.
 
         Args:
-            target: the function that it runs, as `package.module:function`: with its end of the
-                connection, a connection to its prefork server, and the arguments.
-            arguments: have to go through pickle.
-            beside: whether a prefork server is started beside it.
+            target: the function that it runs, as `package.module:function`. Its arguments are its
+                end of the connection, a connection to its prefork server, and `arguments`.
+            arguments: further arguments, which must be picklable.
+            beside: whether to start a prefork server for it.
 
         Raises:
-            SandboxError: that wasn't possible.
+            SandboxError: the process could not be started.
         """
         ours, theirs = multiprocessing.Pipe()
         with theirs:
@@ -269,7 +269,7 @@ class TemplateProcess:
         try:
             response = self._channel.request(request, [connection])
         except SandboxError:
-            # It may have been killed. A new one serves from now on.
+            # The template process may have been killed. Start a new one.
             self.__exit__(None, None, None)
             self._boot()
             response = self._channel.request(request, [connection])
@@ -277,14 +277,14 @@ class TemplateProcess:
 
 
 def _tell(connection: Connection, target: str, arguments: tuple[object, ...]) -> None:
-    """Tell a trusted process what it is to be like, and to do."""
-    with suppress(BrokenPipeError, ConnectionResetError):  # it died; whoever asks it notices
+    """Send a trusted process its setup, its function and the arguments."""
+    with suppress(BrokenPipeError, ConnectionResetError):  # it died; the next request notices
         connection.send_bytes(json.dumps(_setup()).encode())
         connection.send((target, arguments))
 
 
 def _setup() -> dict[str, object]:
-    """Return what makes another interpreter like this one."""
+    """Return the settings of this interpreter that a trusted process copies."""
     return {
         "environment": dict(os.environ),
         "path": [str(entry) for entry in sys.path],
@@ -297,7 +297,7 @@ class TrustedProcess:
     """A trusted process that was forked.
 
     Attributes:
-        exitcode: how it ended, -N after signal N; None while it lives or where that isn't known.
+        exitcode: its exit code, -N after signal N; None while it runs, or if it is not known.
     """
 
     def __init__(self, channel: RequestChannel, process: int) -> None:
@@ -326,18 +326,18 @@ class TrustedProcess:
             self.exitcode = self._channel.request(request | {"process": self._process})["code"]
             self._ended = self.exitcode is not None
         except SandboxError:
-            self._ended = True  # with the one that it was forked from
+            self._ended = True  # together with the template process
 
 
 class FreshProcess:
-    """A trusted process that is an interpreter of its own, with the methods of `TrustedProcess`."""
+    """A trusted process in a separate interpreter, with the methods of `TrustedProcess`."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
     @property
     def exitcode(self) -> int | None:
-        """How it ended, -N after signal N; None while it lives."""
+        """Its exit code, -N after signal N; None while it runs."""
         return self._process.poll()
 
     def is_alive(self) -> bool:
@@ -358,9 +358,9 @@ def start_alone(target: str, *arguments: object) -> tuple[FreshProcess, Connecti
     """Start a trusted process without a prefork server, in an interpreter that loads torch.
 
     Args:
-        target: the function that it runs, as for `TemplateProcess.start`; it gets None in the place
-            of a prefork server.
-        arguments: have to go through pickle.
+        target: the function that it runs, as for `TemplateProcess.start`. It gets None instead of
+            the connection to a prefork server.
+        arguments: further arguments, which must be picklable.
     """
     ours, theirs = socket.socketpair()
     process = boot(_BOOT_ALONE, theirs, {"parent": os.getpid()}, quiet=False)

@@ -1,19 +1,18 @@
-"""The template process: a clean interpreter that loads torch once and forks both sides.
+"""The template process: a clean interpreter that loads torch once, then forks.
 
-To load torch takes longer than most of what comes then, and both sides need it. So it is loaded
-before there are two sides, in a process that was started by exec with a clean environment and holds
-nothing of the tests, the solutions, the students or who grades them:
+Loading torch takes longer than most of the work that follows, and both the trusted process and the
+workers need it. So it is loaded before the fork, in a process that was started by exec with a clean
+environment and has no data of the tests, the solutions, the students or the instructor:
 
     command                      this process                    its forks
-    --- "start" + a socket --->  fork, fork  ----------------->  a prefork server, if it is wanted
-                                                 ------------->  a trusted process, which gets what
-                                                                 it is to do by that socket
+    --- "start" + a socket --->  fork, fork  ----------------->  a prefork server, if requested
+                                                 ------------->  a trusted process, which gets its
+                                                                 task by that socket
     --- "look", "end" -------->  wait, kill
 
-A connection joins the two. What the trusted one receives later, and what it loads, the prefork
-server and its workers never had. A template process has one thread, keeps no secret and runs no
-student code. When the command's connection closes, for whatever reason, all that it forked is
-killed and it ends.
+A connection joins the two. Data that the trusted process receives or loads later never reaches the
+prefork server and its workers. A template process has one thread, keeps no secret and runs no
+student code. When the command's connection closes, it kills all its forks and exits.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-import grader.code.tensors  # noqa: F401  (torch, which both sides need)
+import grader.code.tensors  # noqa: F401  (torch, for all forks)
 
 if sys.platform != "win32":
     from grader.sandbox.libc import die_with
@@ -47,15 +46,15 @@ _GRACE_SECONDS = 5.0
 
 
 def main(channel: socket.socket, config: dict[str, Any]) -> NoReturn:
-    """Serve until the connection closes, or be one of the processes that are forked meanwhile.
+    """Serve requests until the connection closes, or run as one of the forked processes.
 
     Args:
-        channel: to the command.
+        channel: the connection to the command.
         config: the `parent` that started this process, and the `root` of the grader.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(config["parent"])
-    gc.freeze()  # so that few pages of what is there change in a process that is forked
+    gc.freeze()  # so that forks share most memory pages
     try:
         become = _Template(channel, config["root"]).serve()
         del channel, config
@@ -66,7 +65,7 @@ def main(channel: socket.socket, config: dict[str, Any]) -> NoReturn:
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
-        # What torch's libraries do at the end is of no use here, and some of it is printed.
+        # Skip the exit handlers of torch's libraries, as some of them print.
         os._exit(0)
 
 
@@ -77,9 +76,9 @@ class _Template:
         self._forked: set[int] = set()
 
     def serve(self) -> Callable[[], None]:
-        """Respond until the connection closes; return what this process, or its fork, does then.
+        """Respond until the connection closes; return the next step of this process or its fork.
 
-        It is returned so that nothing of this is left on the stack, where student code could look.
+        The caller runs it, so that no frame of this class is left where student code could look.
         """
         while True:
             try:
@@ -97,7 +96,7 @@ class _Template:
                 self._respond(request["id"], self._look_or_end(request))
 
     def _start(self, connection: int, request: dict[str, Any]) -> Callable[[], None] | None:
-        """Fork both sides, or the trusted one alone; in each of them, return what it does."""
+        """Fork a trusted process, and a prefork server if requested; return each fork's task."""
         template = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.fork() if request["beside"] else None
@@ -137,13 +136,13 @@ class _Template:
             self._channel.send(json.dumps(response | {"id": request}).encode())
 
     def _end_all(self) -> None:
-        # The trusted ones end when their connections do, and with them their prefork servers.
+        # Trusted processes exit when their connections close, and so do their prefork servers.
         for process in sorted(self._forked, reverse=True):
             end(process, _GRACE_SECONDS)
 
 
 def _prefork_server(channel: int, root: str) -> Callable[[], None]:
-    """Load what a prefork server needs, and return what it does."""
+    """Load the prefork server's modules, and return its main function."""
     os.setsid()
     warnings.simplefilter("ignore")
     sys.path.insert(0, root)
@@ -154,20 +153,20 @@ def _prefork_server(channel: int, root: str) -> Callable[[], None]:
 
 
 def be_trusted_alone(channel: socket.socket, config: dict[str, Any]) -> None:
-    """Be a trusted process from the beginning, without a template and without a prefork server.
+    """Run as a trusted process without a template process and without a prefork server.
 
     Args:
-        channel: to the command.
+        channel: the connection to the command.
         config: the `parent` that started this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends this process in good order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends this process
     if sys.platform == "linux":
         die_with(config["parent"])
     _be_trusted(channel.detach(), None)
 
 
 def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
-    """Become like the command that wants this process, and do what it says."""
+    """Copy the settings of the command, then call the function that it requests."""
     link = Connection(connection)
     setup = json.loads(link.recv_bytes())
     os.environ.clear()
@@ -175,8 +174,8 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
     sys.path[:] = setup["path"]
     sys.argv[:] = setup["arguments"]
     sys.dont_write_bytecode = setup["dont_write_bytecode"]
-    tempfile.tempdir = None  # it was looked up without this environment
-    random.seed()  # a worker could know what is drawn otherwise
+    tempfile.tempdir = None  # it was determined without this environment
+    random.seed()  # otherwise a worker could predict the random numbers
     target, arguments = link.recv()
     found = pkgutil.resolve_name(target)
     gc.enable()
@@ -184,11 +183,11 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
 
 
 def keep_only(descriptor: int, *, silent: bool = True) -> int:
-    """Close all files of this process but one, which becomes number 3; give that number.
+    """Close all files of this process except one, which becomes number 3; return that number.
 
     Args:
-        descriptor: the one.
-        silent: whether 0, 1 and 2 lead to nothing then; else 2 stays, where errors go.
+        descriptor: the file to keep.
+        silent: whether to redirect 0, 1 and 2 to the null device; otherwise 2 stays, for errors.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2) if silent else (0, 1):
@@ -203,8 +202,8 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
     """End a process.
 
     Args:
-        process: a child of this one, which was not waited for.
-        grace: seconds that it has to end by itself.
+        process: a child of this process, which was not waited for.
+        grace: how many seconds to wait before killing it.
 
     Returns:
         Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
@@ -223,7 +222,7 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
 
 
 def ended_by_itself(process: int, options: int = os.WNOHANG) -> tuple[int, float] | None:
-    """Return a process's exit code and seconds of CPU time; None if it is still alive."""
+    """Return a process's exit code and seconds of CPU time; None if it is still running."""
     found, status, usage = os.wait4(process, options)
     if not found:
         return None

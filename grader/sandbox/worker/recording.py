@@ -1,6 +1,6 @@
-"""A worker that holds a problem's tests and runs them on a student's file by itself.
+"""Run a problem's tests on a student's file in a worker.
 
-A prefork server forks it, or it is a fresh interpreter (`main_alone`).
+A worker is forked by a prefork server (`main`) or is a fresh interpreter (`main_alone`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class LoadedSource(NamedTuple):
 
     Attributes:
         module: the module.
-        error: what it raised, if anything.
-        attempts: what it tried meanwhile, each as kind and name.
-        called: where functions that were removed from this process note the first call.
-        printed: returns what was printed since the last time.
+        error: the exception that it raised, if any.
+        attempts: the kind and name of each action that it tried meanwhile.
+        called: the first removed function that was called, appended by the function itself.
+        printed: returns the text printed since its last call.
     """
 
     module: ModuleType
@@ -47,15 +47,15 @@ class LoadedSource(NamedTuple):
 
 
 RunOrder = Callable[[bytes, LoadedSource], Iterator[bytes]]
-"""Runs the tests of an order on a student's file, and yields a message for each."""
+"""A function that runs the tests of an order on a student's file and yields their messages."""
 
 
 def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None:
     """Receive a student's file and an order of tests, and send a message after each test.
 
     Args:
-        channel: to the trusted process.
-        called: where functions that were removed from this process note the first call.
+        channel: the connection to the trusted process.
+        called: the list to which removed functions append the first call.
         run_tests: runs the tests; it was loaded before.
     """
     settings, source, order = (receive_frame(channel, _MOST_BYTES) for _ in range(3))
@@ -70,19 +70,19 @@ def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None
         run_source(source, module)
     except BaseException as exception:
         error = exception
-    called.clear()  # what was called while the file was loaded is no offence
+    called.clear()  # calls while the file is loaded are allowed
     loaded = LoadedSource(module, error, attempts.found(), called, printed)
     for message in run_tests(order, loaded):
         send_frame(channel, message)
 
 
 def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
-    """Be such a worker in a fresh interpreter, where there is no prefork server.
+    """Run as a worker in a fresh interpreter, without a prefork server.
 
     Args:
-        channel: to the trusted process.
-        config: the `forbidden` functions, and what to `load`: a function and the folder to call it
-            with, or nothing.
+        channel: the connection to the trusted process.
+        config: the `forbidden` functions, and the tests to `load`: a function and the folder to
+            call it with, or nothing.
     """
     prepare_torch()
     run_tests = load_tests(*config["load"]) if config["load"] else call_functions
@@ -94,10 +94,10 @@ def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
 
 
 def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
-    """Call functions of a file, which needs no tests for that, and yield what each returns as JSON.
+    """Call functions of a file without any tests, and yield the result of each as JSON.
 
     Args:
-        order: as JSON, lists of a function's name and its arguments.
+        order: a JSON list of lists, each of a function's name and its arguments.
         loaded: the file.
     """
     if loaded.error is not None:
@@ -107,7 +107,7 @@ def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
 
 
 def load_tests(function: str, folder: str) -> RunOrder:
-    """Return what a function of this package returns; only while it loads is the package found."""
+    """Call a function of the grader, which is importable only meanwhile, and return its result."""
     sys.path.insert(0, _ROOT)
     try:
         found: RunOrder = pkgutil.resolve_name(function)(folder)
@@ -119,7 +119,7 @@ def load_tests(function: str, folder: str) -> RunOrder:
 
 
 def prepare_torch() -> None:
-    """Do what torch does once per process: a worker would do it again, or could not any more."""
+    """Do torch's one-time initialization, which each worker would repeat or could not do."""
     keep_memory()
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.
@@ -139,4 +139,4 @@ def _use_torch() -> None:
     output = torch.einsum("ij,jk->ik", layer(x), x.softmax(-1)).masked_fill(x > 2, 0)
     output.sum().backward()
     torch.randn(2, generator=torch.Generator().manual_seed(0))
-    torch.vmap(torch.dot, in_dims=(None, 0))(x[0].detach(), x.detach())  # it registers some
+    torch.vmap(torch.dot, in_dims=(None, 0))(x[0].detach(), x.detach())  # registers some operators

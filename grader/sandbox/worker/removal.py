@@ -1,17 +1,15 @@
-"""Takes forbidden functions away from a process that runs nothing but a student's code.
+"""Remove forbidden functions from a worker, permanently and before student code runs.
 
-It happens before the first line of that code runs, and for good:
-
-- each operator of torch's gets a kernel that raises ForbiddenCall, under every dispatch key for
-  which it had one, so that it holds in all threads, on all devices, below all of torch's modes, and
-  for whoever chooses the key by hand. What holds these kernels in place is kept alive without a
-  reference in Python, so nothing can be found that would put the former ones back;
-- what torch has written in Python gets code that raises it, whatever name leads there;
-- other roads to the kernels (`ROADS`) are closed for all that a student may run;
-- where autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
+- Each operator of torch gets a kernel that raises ForbiddenCall, under every dispatch key for which
+  it had one. So it is refused in all threads, on all devices, below all of torch's modes, and for
+  code that chooses the key explicitly. The library object that registers these kernels is kept
+  alive without a reference in Python, so student code can't find it and restore the former ones.
+- Functions of torch written in Python get code that raises it, under all their names.
+- Ways to the kernels that bypass the dispatcher (`ROADS`) are removed.
+- Where autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
   differentiated.
 
-`refuse_later` keeps it so: it refuses what is loaded later, and what is called by its address.
+`refuse_later` refuses code that is loaded later, and calls by address.
 """
 
 from __future__ import annotations
@@ -38,13 +36,13 @@ from grader.code.forbidden import (
 )
 
 ROADS = (
-    ("_C", "_dispatch_get_computed_kernel_for_dispatch_key"),  # hands a kernel out, to be kept
-    ("_C", "_jit_to_static_module"),  # calls kernels without asking the dispatcher
+    ("_C", "_dispatch_get_computed_kernel_for_dispatch_key"),  # returns a kernel
+    ("_C", "_jit_to_static_module"),  # calls kernels without the dispatcher
     ("_C", "_fuse_to_static_module"),
-    ("_C._te", "lower"),  # has formulas of its own
+    ("_C._te", "lower"),  # has separate formulas
     ("_C._te", "TensorExprKernel"),
     ("_C._lazy_ts_backend", "_init"),  # a device whose operators are run elsewhere
-    # What compiles several operators of TorchScript as one, once it is switched on
+    # Compilers that fuse several operators of TorchScript, once enabled
     ("_C", "_jit_set_llga_enabled"),
     ("_C", "_jit_set_texpr_fuser_enabled"),
     ("_C", "_jit_override_can_fuse_on_cpu"),
@@ -54,7 +52,7 @@ ROADS = (
     ("_C", "_jit_pass_fuse_tensorexprs"),
     ("_C", "_jit_pass_convert_frozen_ops_to_mkldnn"),
     ("_C", "_jit_pass_optimize_for_inference"),
-    # Programs of TorchScript that no text can say, with such pieces in them
+    # Programs of TorchScript with fused operators, which no source text can express
     ("_C", "parse_ir"),
     ("", "parse_ir"),
     ("_C", "_create_function_from_graph"),
@@ -64,9 +62,9 @@ ROADS = (
     ("_C.Node", "g_"),
     ("_C.Node", "gs_"),
 )
-"""What torch has that leads to kernels past the dispatcher, each with where in torch it is.
+"""Functions that reach kernels without the dispatcher, each with its owner inside torch.
 
-Not every version has all of it.
+Not every version of torch has all of them.
 """
 
 
@@ -74,7 +72,7 @@ _COMPILERS = ("_jit_set_llga_enabled", "_jit_set_texpr_fuser_enabled")
 
 
 def close_roads() -> None:
-    """Take from this process, and from those it forks, what leads to kernels by another road."""
+    """Remove the functions of `ROADS` from this process and its forks."""
     for name in _COMPILERS:
         switch: Any = getattr(torch._C, name, None)
         if switch is not None:
@@ -92,9 +90,9 @@ def close_roads() -> None:
 
 @functools.cache
 def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the operators that may be taken away, each with the dispatch keys that it serves.
+    """Return the operators that may be removed, each with the dispatch keys of its kernels.
 
-    It takes some milliseconds, so a process that forks others had better ask beforehand.
+    This takes some milliseconds, so a process should call it before it forks.
     """
     betrayed, registered = Betrayed(), torch._C._dispatch_get_registrations_for_dispatch_key
     found = {name: ["CPU"] for name in torch._C._dispatch_get_all_op_names() if betrayed[name]}
@@ -110,7 +108,7 @@ def _dispatch_keys() -> list[str]:
 
 
 def _is_key(name: str) -> bool:
-    """Return whether kernels can be had for a key; some only mark where others begin and end."""
+    """Return whether a key can have kernels; some only mark the start or end of a range."""
     try:
         torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", name)
     except RuntimeError:
@@ -120,17 +118,17 @@ def _is_key(name: str) -> bool:
 
 @functools.cache
 def functions() -> tuple[FunctionType, ...]:
-    """Return the functions written in Python that may be taken away. It takes some time, too."""
+    """Return the functions written in Python that may be removed. This takes some time, too."""
     return functions_of_torch(Betrayed())
 
 
 def remove(names: Iterable[str], called: list[str]) -> None:
-    """Take the forbidden functions away from this process.
+    """Remove the forbidden functions from this process.
 
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`.
-        called: where to note the first one that is called. That is a claim of this process; what is
-            gone is gone whatever stands there.
+        called: the list to which the first one that is called is appended. It is a claim, as
+            student code can change it.
     """
     betrayed = Betrayed(names)
     if not betrayed.traces:
@@ -184,7 +182,7 @@ _IN_C = (
 
 def _refuse_in_c(refusal: Callable[..., Any]) -> None:
     """Replace functions written in C by a refusal, in every module and type that has them."""
-    gc.unfreeze()  # what is frozen would not be found
+    gc.unfreeze()  # frozen objects would not be found
     found = [o for o in gc.get_objects() if type(o) in _C_FUNCTIONS and o.__name__ in _IN_C]
     numbers = {id(function) for function in found}
     for owner in gc.get_referrers(*found):
@@ -199,7 +197,7 @@ _C_FUNCTIONS = (BuiltinFunctionType, MethodDescriptorType)
 
 def _library(space: str) -> Any:
     library = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # when it goes, so do its kernels
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # its kernels last as long as it does
     return library
 
 
@@ -217,20 +215,19 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 
 
 def refuse_later(names: Iterable[str], called: list[str]) -> None:
-    """Refuse from now on, in this process, what would bring a forbidden function back.
+    """Install an audit hook that refuses actions that would restore a forbidden function.
 
-    Python asks each hook before it does certain things, and a hook can't be taken away again. This
-    one refuses
+    An audit hook can't be removed. This one refuses
 
-    - to run code of torch's, loaded late, in which a forbidden function is written;
-    - to make a function of such code, or to give it to another one;
-    - to call what lies at an address (ctypes), below Python and torch's dispatcher;
-    - to change the code of this package's own functions, of which the hook itself is one.
+    - to run code of torch that is loaded later and defines a forbidden function;
+    - to create a function from such code, or to assign it to another one;
+    - ctypes, which calls addresses below Python and torch's dispatcher;
+    - to change the code of this package's functions, such as the hook itself.
 
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`; without any, nothing is
             refused.
-        called: where to note the first one that was asked for.
+        called: the list to which the first one that is called is appended.
     """
     betrayed = Betrayed(names)
     if not betrayed.traces:
@@ -258,7 +255,7 @@ def _hook(
     refused: Any = None,
 ) -> None:
     # Student code may replace every name that Python looks up in a module, built-in ones as well.
-    # So all that is needed here are operators, methods of built-in types, and these defaults.
+    # So this uses only operators, methods of built-in types, and these defaults.
     if event.startswith("ctypes."):
         raise refused("ctypes can't be used here")
     if event == "object.__setattr__":
@@ -270,7 +267,7 @@ def _hook(
     else:
         return
     found = [code]
-    for code in found:  # with all that is written inside of it
+    for code in found:  # including nested code
         if type(code) is code_type and code.co_filename.startswith(torch):
             found.extend(code.co_consts)
             name = code.co_qualname.lower()

@@ -1,4 +1,4 @@
-"""Runs the student's file, and notes what it tries meanwhile."""
+"""Run the student's file, and record forbidden actions that it tries meanwhile."""
 
 from __future__ import annotations
 import __future__
@@ -27,14 +27,14 @@ _MOST_NAME = 100
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
-"""What `from __future__ import ...` says of all statements of a file."""
+"""The compiler flags of `from __future__ import ...`, which apply to a whole file."""
 
 
 def hide_own_modules() -> None:
-    """Take the grader's modules away from `import`, and all names from the main module.
+    """Remove the grader's modules from `sys.modules`, and all names from the main module.
 
-    What is left of a worker's word is then not one assignment away. Who looks through frames or all
-    objects still finds them; README.md says what depends on it.
+    This makes it harder to fake a worker's claims. Code that searches frames or all objects still
+    finds the modules; README.md explains the consequences.
     """
     for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
         del sys.modules[name]
@@ -47,7 +47,7 @@ def run_source(source: bytes, module: ModuleType) -> None:
     """Run a file's source as a module.
 
     Raises:
-        Whatever it raises while it is compiled or run.
+        BaseException: any exception of compiling or running the source.
     """
     module.__file__ = FILE
     module.__dict__["__builtins__"] = builtins_of_student()
@@ -55,7 +55,7 @@ def run_source(source: bytes, module: ModuleType) -> None:
     hold_imports_by_name(_runs_file)
     refuse_input()
     file, code, text = compiled(source, FILE)
-    # For what reads its own source, as torch.jit.script does.
+    # For code that reads its own source, as torch.jit.script does.
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     _run(file, code.co_flags & _FUTURE, module)
 
@@ -65,29 +65,29 @@ def _runs_file(frame: FrameType) -> bool:
 
 
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
-    """Run a file statement by statement, without those that need a forbidden function.
+    """Run a file statement by statement, and skip statements that need a forbidden function.
 
-    To compare one's own function with torch's while the file is loaded is no offence; there is just
-    nothing to compare with. What such a statement would have named is missing then, or changed, as
-    the gradient of a tensor; so what needs that is left out as well.
+    A file may compare its function with torch's while it is loaded, but torch's was removed. Names
+    that such a statement would have set are missing, and so are its side effects, such as the
+    gradient of a tensor. So later statements that need these are skipped as well.
     """
-    left_out: list[ast.stmt] = []
+    skipped: list[ast.stmt] = []
     for statement in file.body:
         part = ast.Module([statement], [])
         code = compile(part, FILE, "exec", flags, dont_inherit=True)
         try:
             exec(code, module.__dict__)
         except Exception as error:
-            if not isinstance(error, ForbiddenCall) and not _may_follow(error, left_out):
+            if not isinstance(error, ForbiddenCall) and not _may_follow(error, skipped):
                 raise
-            left_out.append(statement)
+            skipped.append(statement)
 
 
-def _may_follow(error: Exception, left_out: list[ast.stmt]) -> bool:
-    """Return whether an error may be there because some statements were left out."""
+def _may_follow(error: Exception, skipped: list[ast.stmt]) -> bool:
+    """Return whether an error may be a consequence of skipped statements."""
     if isinstance(error, NameError):
-        return any(error.name in _names_set(statement) for statement in left_out)
-    return bool(left_out)
+        return any(error.name in _names_set(statement) for statement in skipped)
+    return bool(skipped)
 
 
 def _names_set(statement: ast.stmt) -> set[str]:
@@ -95,9 +95,9 @@ def _names_set(statement: ast.stmt) -> set[str]:
     return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
 
 
-# What a file tries while it is loaded and a sandbox stops, also where it hides that. It is found by
-# Python's audit hooks, so it is this process's own word: something for an instructor to know, and
-# nothing that a mark hangs on.
+# Python's audit hooks record the actions that a file tries while it is loaded and that a sandbox
+# refuses, even if the file catches the exception. This is a claim of the worker: it informs the
+# instructor, and no mark depends on it.
 
 _KINDS = {
     "os.remove": "write",
@@ -128,14 +128,14 @@ _INSTALLED = "-packages" + os.sep  # such folders may lie in Python's own
 
 
 class Attempts:
-    """What the student's code attempts, from now until `found`."""
+    """Record the actions that student code tries, until `found` is called."""
 
     def __init__(self) -> None:
         self._found: list[tuple[str, str]] | None = []
         sys.addaudithook(self._note)
 
     def found(self) -> list[tuple[str, str]]:
-        """Return what was attempted, each as kind and name, and listen no more."""
+        """Return the kind and name of each action that was tried, and stop recording."""
         found, self._found = self._found or [], None
         tried = dict.fromkeys(each for each in found if each[0] != "read" or _is_refused(each[1]))
         return [(kind, name[:_MOST_NAME]) for kind, name in tried][:_MOST_ATTEMPTS]
@@ -146,7 +146,7 @@ class Attempts:
         try:
             if len(self._found) < _MOST_FOUND and _is_students(sys._getframe(1)):
                 self._found.append(_described(event, args))
-        except Exception:  # never in the way of what is right
+        except Exception:  # recording must never break student code
             pass
 
 
@@ -158,11 +158,11 @@ def _described(event: str, args: tuple[Any, ...]) -> tuple[str, str]:
 
 
 def _is_students(frame: FrameType | None) -> bool:
-    """Return whether the student's code does this itself, if through Python's own library."""
+    """Return whether student code does this, directly or through Python's standard library."""
     while frame is not None and _is_pythons(frame.f_code.co_filename):
         frame = frame.f_back
     name = "<frozen" if frame is None else frame.f_code.co_filename
-    return not os.path.isabs(name) and not name.startswith("<frozen")  # what imports modules
+    return not os.path.isabs(name) and not name.startswith("<frozen")  # the import system
 
 
 def _is_pythons(file: str) -> bool:
@@ -175,5 +175,5 @@ def _is_refused(name: str) -> bool:
     except PermissionError:
         return True
     except (OSError, ValueError):
-        pass  # there is none
+        pass  # the file doesn't exist
     return False

@@ -72,9 +72,9 @@ def test_the_files_of_a_submission_share_its_time(sandbox, ask):
 
 def test_what_all_messages_bring_is_counted():
     budget = SubmissionBudget(1, 1)
-    budget.build(MAX_BYTES)
+    budget.count_bytes(MAX_BYTES)
     with pytest.raises(ProtocolError):
-        budget.build(1)
+        budget.count_bytes(1)
 
 
 @pytest.mark.slow
