@@ -1,4 +1,4 @@
-"""Compiles a student's file, in this process or in a worker."""
+"""Compile a student's file, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import CodeType
 
 
 def compiled(source: bytes, name: str) -> tuple[ast.Module, CodeType, str]:
-    """Return a file's statements, what they are compiled to, and its text.
+    """Return a file's syntax tree, compiled code and text.
 
     Raises:
-        SyntaxError, ValueError: it can't be read as Python.
+        SyntaxError, ValueError: the source is no valid Python.
     """
     try:
         try:
             tree = ast.parse(source, name)
-        except MemoryError:  # so Python's parser tells that it can't go deeper
+        except MemoryError:  # from Python's parser, for deep nesting
             raise RecursionError from None
         code = compile(tree, name, "exec")
     except RecursionError:
         raise SyntaxError("it is nested too deeply") from None
-    return tree, code, importlib.util.decode_source(source)  # compile doesn't look into comments
+    return tree, code, importlib.util.decode_source(source)  # compile ignores bytes in comments

@@ -1,4 +1,4 @@
-"""What a call costs, without a clock: the same numbers on every machine and for every torch.
+"""Count the cost of a call in numbers that are equal on every machine and for every torch.
 
     with counting() as cost:
         model(x)
@@ -6,24 +6,22 @@
 
 Three numbers, all of them integers:
 
-- `operations`: floating point operations of products of matrices, of convolutions and of attention,
-  by the formulas that `torch.utils.flop_counter` has too: a product of (n, k) with (k, m) has
-  2 n k m. They stand here, since some versions of torch count nothing for attention on a CPU or for
-  a product with a vector, and load a compiler with that module.
-- `elements`: the entries of all results, of an operator that changes its argument those of the
-  argument. So products entry by entry count, too. Views have no entries of their own, and those of
-  a clone aren't counted again: how often torch copies before a product hangs on the order of the
-  numbers in memory, and on whether gradients are wanted.
-- `largest`: the entries of the largest tensor that was made. It is a number of entries, not of
-  bytes, and new memory counts only, no views.
+- `operations`: floating point operations of matrix products, convolutions and attention, with the
+  formulas of `torch.utils.flop_counter`: a product of (n, k) with (k, m) has 2 n k m. This module
+  repeats them, as some versions of torch count nothing for attention on a CPU or for a product with
+  a vector, and load a compiler with that module.
+- `elements`: the entries of all results, and of arguments that an operator changes. So elementwise
+  products count, too. Views have no entries, and clones are not counted: the number of copies that
+  torch makes before a product depends on memory layout and on whether gradients are required.
+- `largest`: the number of entries, not bytes, of the largest new tensor. Views don't count.
 
-Equal mathematics counts equally. An operator that torch makes of others counts as those, also under
-`torch.inference_mode`, where it would be seen as a whole. `scaled_dot_product_attention` is made in
-one of several ways, as torch chooses, so it always counts as one who writes softmax(q kᵀ) v makes
-it: two products, the scores, the weights, and the result.
+Equal mathematics counts equally. A composite operator counts as the operators that it consists of,
+also under `torch.inference_mode`, where it would appear as a whole. Torch has several kernels for
+`scaled_dot_product_attention`, so it always counts as softmax(q kᵀ) v written out: two products,
+the scores, the weights, and the result.
 
-What is counted may take another way through torch than it takes otherwise. So judge the numbers
-that a call returns outside of the counter.
+Counted code may take another path through torch. So judge the values of a call outside of the
+counter.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -49,7 +47,7 @@ _FUSED = _aten._scaled_dot_product_flash_attention_for_cpu.default
 
 
 class Cost:
-    """What was counted.
+    """The counts of one context.
 
     Attributes:
         operations: floating point operations.
@@ -68,13 +66,13 @@ class Cost:
         return f"Cost({numbers})"
 
     def add(self, operations: int, elements: int, largest: int) -> None:
-        """Count what was counted elsewhere."""
+        """Add the counts of an operator."""
         self.operations += operations
         self.elements += elements
         self.largest = max(self.largest, largest)
 
     def counts(self) -> bool:
-        """Return whether what happens now is counted."""
+        """Return whether operators are counted now."""
         return not self._paused
 
     @contextmanager
@@ -87,41 +85,21 @@ class Cost:
             self._paused -= 1
 
 
-_open: list[Cost] = []
-
-
 @contextmanager
 def counting() -> Iterator[Cost]:
-    """Count what torch does in this context, backward passes included."""
+    """Count torch's operators in this context, including backward passes."""
     allow_causal_masks()
     cost, quick = Cost(), torch.backends.mha.get_fastpath_enabled()
-    _open.append(cost)
     torch.backends.mha.set_fastpath_enabled(False)  # a whole layer as one operator
     try:
         with _CountedOperators(cost), _CountedFunctions(cost):
             yield cost
     finally:
         torch.backends.mha.set_fastpath_enabled(quick)
-        _open.remove(cost)
-
-
-def counters() -> list[Cost]:
-    """Return what counts at this moment, the outermost first."""
-    return [cost for cost in _open if cost.counts()]
-
-
-@contextmanager
-def elsewhere() -> Iterator[list[Cost]]:
-    """Count nothing in this context; give what would count, to be told what another process did."""
-    with ExitStack() as stack:
-        found = counters()
-        for cost in found:
-            stack.enter_context(cost.paused())
-        yield found
 
 
 class _CountedFunctions(TorchFunctionMode):
-    """Sees attention before torch chooses how to make it."""
+    """Counts attention before torch chooses a kernel for it."""
 
     def __init__(self, cost: Cost) -> None:
         super().__init__()
@@ -140,7 +118,7 @@ class _CountedFunctions(TorchFunctionMode):
 
 
 def _is_attention(func: Any) -> bool:
-    # torch.ops calls it by its name and a variant.
+    # In torch.ops its name has a suffix for the overload.
     return str(getattr(func, "__name__", "")).partition(".")[0] == _ATTENTION
 
 
@@ -154,7 +132,7 @@ def _attention(
 
 
 class _CountedOperators(TorchDispatchMode):
-    """Sees the operators that run."""
+    """Counts the operators that run."""
 
     supports_higher_order_operators = True
 
@@ -187,7 +165,7 @@ class _CountedOperators(TorchDispatchMode):
 
 @functools.cache
 def _is_composite(func: Any) -> bool:
-    """Return whether torch makes an operator of others, and has no formula for the whole."""
+    """Return whether torch composes an operator of others, and it has no formula."""
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return func._overloadpacket not in _FORMULAS and has_kernel(func.name(), _COMPOSITE)
 
@@ -223,11 +201,11 @@ def _tensors(value: Any) -> list[Tensor]:
 def _memory(tensor: Tensor) -> object:
     try:
         return tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # a sparse tensor has none of its own
+    except (NotImplementedError, RuntimeError):  # a sparse tensor has none
         return tensor
 
 
-# Formulas. They take what an operator takes, and `out_val`, its result.
+# Formulas. They take the operator's arguments, and `out_val`, its result.
 
 
 def _products(left: Tensor, right: Tensor, **_: Any) -> int:
@@ -275,8 +253,8 @@ def _added_products(start: Tensor, left: Tensor, right: Tensor, **_: Any) -> int
 def _fused_attention_backward(
     upstream: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any
 ) -> int:
-    # Each of the two products has two gradients. That the scores are made once more is the
-    # kernel's own choice.
+    # Each of the two products has two gradients. The kernel also recomputes the scores, which
+    # doesn't count.
     return 2 * _attention(upstream, query, key, value)[0]
 
 

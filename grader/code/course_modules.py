@@ -1,4 +1,4 @@
-"""Imports a course's own modules, whatever another course in this process has under their names."""
+"""Import a course's modules, even if another course's have the same names in this process."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from types import ModuleType
 
 @contextmanager
 def modules_of_course(root: Path) -> Iterator[None]:
-    """Let what is imported from a course's `problems/` be its own; put things back afterwards.
+    """Make imports from `problems/` use this course's modules; restore the others afterwards.
 
-    Test files may import what stands in `problems/`, such as `shared/`. Python and pytest
-    know modules by their names only, and every course has the same names: a module of that name
-    which is there already would be taken for this course's. So those are set aside for a while.
+    Test files may import modules from `problems/`, such as `shared/`. Python and pytest know
+    modules only by name, and every course has the same names: a loaded module of another course
+    would be used instead of this course's. So such modules are removed meanwhile.
 
     Args:
         root: the course's folder.
     """
     folder = root / "problems"
     names = {folder.name, *(path.stem for path in folder.glob("*") if path.suffix in ("", ".py"))}
-    others = _taken_out(names)
+    others = _removed(names)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()  # a file may be new since Python last looked
     try:
         yield
     finally:
         sys.path.remove(str(folder))
-        _taken_out(names)
+        _removed(names)
         sys.modules.update(others)
 
 
-def _taken_out(names: set[str]) -> dict[str, ModuleType]:
-    """Take modules of these names, and what is in them, out of those that Python knows."""
+def _removed(names: set[str]) -> dict[str, ModuleType]:
+    """Remove modules with these names and their submodules from `sys.modules`; return them."""
     found = [name for name in sys.modules if name.partition(".")[0] in names]
     return {name: sys.modules.pop(name) for name in found}
 
 
 def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -> list[Path]:
-    """Return the modules below a folder that some sources import, and those that these import.
+    """Return the modules below a folder that sources import, directly or indirectly.
 
     Args:
-        sources: what stands in files of Python; what can't be read as such imports nothing.
-        folder: where modules are looked for: a course's `problems/`.
-        without: a package to leave out, with what only it imports.
+        sources: contents of Python files; a file with a syntax error imports nothing.
+        folder: the folder to search: a course's `problems/`.
+        without: a package to leave out, with the modules that only it imports.
     """
     found = set[Path]()
     waiting = [name for source in sources for name in imported_names(source)]
@@ -62,15 +62,15 @@ def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -
     return sorted(found)
 
 
-@lru_cache(maxsize=256)  # a run asks for the same files several times
+@lru_cache(maxsize=256)  # a run reads the same files several times
 def imported_names(source: bytes) -> tuple[str, ...]:
     """Return the names of all modules that a source may import; `from a import b` gives two.
 
-    What can't be read as Python imports nothing.
+    A source with a syntax error imports nothing.
     """
     try:
         statements = list(_statements(ast.parse(source)))
-    except (SyntaxError, ValueError, RecursionError):  # the last of thousands of branches in others
+    except (SyntaxError, ValueError, RecursionError):  # RecursionError: deep nesting
         return ()
     names: list[str] = []
     for node in statements:
@@ -82,7 +82,7 @@ def imported_names(source: bytes) -> tuple[str, ...]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Give all statements in one, also those in functions; expressions would be most of a tree."""
+    """Yield all nested statements, without expressions, which are most of a tree."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         for inner in getattr(node, name, ()):
             yield inner

@@ -1,17 +1,17 @@
-"""Notices calls of forbidden torch functions, whatever name they are called by.
+"""Detect calls of forbidden torch functions under any name.
 
-Three things watch everything that runs inside `with Guard(names):`
+Three mechanisms watch all code inside `with Guard(names):`
 
-- TorchFunctionMode sees the Python functions, methods and `torch.ops` entries that are called;
-- TorchDispatchMode sees the operators that really run, below every alias, `getattr`, TorchScript
-  function or module that leads to them;
-- what torch has written in Python of other operators, such as SoftmaxTransform, neither sees: that
-  has other code meanwhile, which raises ForbiddenCall.
+- TorchFunctionMode sees calls of Python functions, methods and `torch.ops` entries.
+- TorchDispatchMode sees the operators that run, below every alias, `getattr`, TorchScript function
+  or module that leads to them.
+- Neither sees functions that torch has composed in Python, such as SoftmaxTransform. Their code is
+  replaced meanwhile by code that raises ForbiddenCall.
 
-So a mention in a comment, or an import that is never used, isn't a call, and an alias doesn't help.
+So a mention in a comment or an unused import isn't a call, and an alias doesn't hide one.
 
-A hook can be taken away by the code that it watches, and it makes every call slower. A process that
-runs nothing but such code has the functions themselves taken away (`sandbox/worker/removal.py`).
+Watched code can remove such a hook, and hooks make every call slower. So the functions are removed
+from a process that runs only student code (`sandbox/worker/removal.py`).
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
 _disable_current_modes = torch.utils._python_dispatch._disable_current_modes
 
 TORCH = os.path.dirname(torch.__file__) + os.sep
-"""Where torch's own Python code is."""
+"""The folder of torch's Python code."""
 
 _DECOMPOSITIONS = os.path.join(TORCH, "_decomp", "")
-"""What torch itself reads and compiles, at the first derivative in forward mode."""
+"""The folder that torch reads and compiles at the first derivative in forward mode."""
 
-# Parts of the names of functions and operators that betray a call, whatever their case. torch runs
-# its fused attention as one of several kernels; the plain one shows only in `_safe_softmax`, which
-# nothing else calls.
+# Parts of names of functions and operators that reveal a call, in any case. torch runs its fused
+# attention as one of several kernels; only its call of `_safe_softmax` reveals the plain one.
 _POINTWISE = ("linear_pointwise", "convolution_pointwise", "transpose_pointwise", "qconv")
 _REORDERED = ("mkldnn_reorder", "_reorder_linear", "_reorder_convolution", "_reorder_mkldnn")
 _TRACES = {
     "softmax": ("softmax",),
     "softmin": ("softmin",),
     "log_softmax": ("log_softmax",),
-    # The last of its cumulated sums is the sum.
+    # The last cumulative sum is the sum.
     "logsumexp": ("logsumexp", "logcumsumexp"),
     "scaled_dot_product_attention": (
         "scaled_dot_product",
@@ -62,20 +61,20 @@ _TRACES = {
         "transformer_encoder_layer",
         "MultiheadAttention",
     ),
-    # Operators of other names can end in a GELU.
+    # Some other operators can apply a GELU at the end.
     "gelu": ("gelu", "addmm_activation", *_POINTWISE),
-    # TorchScript has one for tensors of MKL-DNN that no dispatcher knows, so such tensors go. What
-    # ends in () is the whole name of a function.
+    # TorchScript has one for tensors of MKL-DNN that bypasses the dispatcher, so such tensors are
+    # forbidden, too. A name that ends in () is the whole name of a function.
     "layer_norm": ("layer_norm", "_normalize()", "to_mkldnn", *_REORDERED),
     "group_norm": ("group_norm",),
     "instance_norm": ("instance_norm",),
     "batch_norm": ("batch_norm",),
     "rms_norm": ("rms_norm",),
     "TransformerEncoderLayer": ("transformer_encoder_layer", "TransformerEncoderLayer"),
-    # A class's own parent makes it, and adds its parameters, by a method of this name's owner.
+    # An optimizer's constructor calls methods of this base class.
     "optim": ("Optimizer", "::_fused_ada", "::_fused_sgd"),
     "clip_grad_norm_": ("clip_grad", "get_total_norm()"),
-    # Functions that torch.func and torch.autograd call in the end, and derivatives as operators.
+    # Functions that torch.func and torch.autograd finally call, and operators for derivatives.
     "autograd": (
         "backward",
         "make_dual",
@@ -91,13 +90,13 @@ _TRACES = {
 
 
 _FOLDERS = {"optim": "/optim/"}
-"""Where torch has nothing but forbidden functions, by what these are called together."""
+"""The folders of torch that contain only forbidden functions, by their name in `forbidden`."""
 
 
 def without_compiler() -> None:
-    """Let `torch.compile` give back what it is given, so that code runs as it is written.
+    """Make `torch.compile` return its argument unchanged.
 
-    A compiler writes files and starts programs, and tests are too small to gain from it.
+    A compiler writes files and starts programs, and tests are too small to benefit.
     """
 
     def compile(model: Any = None, *_: Any, **__: Any) -> Any:
@@ -107,9 +106,9 @@ def without_compiler() -> None:
 
 
 def allow_causal_masks() -> None:
-    """Let torch's masks for attention (`causal_lower_right`) be made where a mode watches.
+    """Allow the creation of torch's attention masks (`causal_lower_right`) under a mode.
 
-    They are tensors of a class of their own, and torch can't make those of what a mode returns.
+    Their class is a subclass of Tensor, which torch can't create from a mode's result.
     """
     module = sys.modules.get("torch.nn.attention.bias")  # it takes a second to import
     if module is None or "__new__" in vars(module.CausalBias):
@@ -122,25 +121,24 @@ def allow_causal_masks() -> None:
     module.CausalBias.__new__ = new
 
 
-class ForbiddenCall(Exception):  # noqa: N818  (it is a finding, not an error of the program)
-    """Student code called a function that the problem asks it to do without."""
+class ForbiddenCall(Exception):  # noqa: N818  (a finding, not an error of the program)
+    """Student code called a function that the problem forbids."""
 
 
 class Betrayed(dict[str, str | None]):
-    """Which forbidden function the name of a function or operator betrays, or None.
+    """A cached mapping from the name of a function or operator to the forbidden function, or None.
 
-    Thousands of names are looked at, again and again, and few differ. Where a name has several
-    traces, the longest says it: `log_softmax` isn't `softmax`.
+    If a name has several traces, the longest one decides: `log_softmax` isn't `softmax`.
 
     Args:
-        names: the forbidden functions; all that are known when left out.
+        names: the forbidden functions; by default all known ones.
 
     Attributes:
-        traces: the parts of names that betray a function, in small letters, each with the function.
-        folders: parts of paths that do so, for torch's Python code, each with the function.
+        traces: the forbidden function by each part of a name that reveals it, in lower case.
+        folders: the same by parts of paths of torch's Python code.
 
     Raises:
-        KeyError: a name isn't known here.
+        KeyError: a name is unknown.
     """
 
     def __init__(self, names: Iterable[str] = tuple(_TRACES)) -> None:
@@ -155,14 +153,14 @@ class Betrayed(dict[str, str | None]):
         return self[name]
 
 
-# What a class has beside what it computes: to make such a thing, or to print it, is no call of it.
+# Methods of a class that don't compute: creating or printing a module is no call of it.
 _MAKING = ("reset_parameters", "extra_repr", "_get_name", "from_", "merge_masks")
 
 
 def forbidden_code(betrayed: Betrayed, code: CodeType) -> str | None:
-    """Return the forbidden function whose code this is; None for all but torch's own.
+    """Return the forbidden function that this code of torch belongs to; None for other code.
 
-    Of a class, such as MultiheadAttention, it is what computes.
+    Of a class such as MultiheadAttention, only methods that compute are forbidden.
     """
     if not code.co_filename.startswith(TORCH):
         return None
@@ -175,12 +173,12 @@ def forbidden_code(betrayed: Betrayed, code: CodeType) -> str | None:
 
 
 def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
-    """Return the forbidden functions that torch has written in Python, wherever they are kept.
+    """Return the forbidden functions of torch that are written in Python and loaded by now.
 
-    They are those that are there by now. It takes a tenth of a second.
+    This takes a tenth of a second.
     """
     frozen = gc.get_freeze_count()
-    gc.unfreeze()  # what is frozen would not be found
+    gc.unfreeze()  # frozen objects would not be found
     found = tuple(
         thing
         for thing in gc.get_objects()
@@ -192,8 +190,8 @@ def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
 
 
 def refuse(function: FunctionType, refusal: Callable[..., Any]) -> None:
-    """Give a function code that calls `refusal`, which raises, whatever name leads there."""
-    # Python wants to find as many variables of outer functions as before.
+    """Replace a function's code by a call of `refusal`, which raises, for all its names."""
+    # Python requires the same number of free variables as before.
     function.__code__ = _refused.__code__.replace(co_freevars=function.__code__.co_freevars)
     function.__kwdefaults__ = {"refusal": refusal}
 
@@ -207,7 +205,7 @@ _betrayed = functools.cache(Betrayed)
 
 @functools.lru_cache(1)
 def _modules_of_torch(modules: int) -> int:
-    """Return how many modules of torch are loaded, where there are so many modules in all."""
+    """Return how many modules of torch are loaded; the argument is the cache key."""
     return sum(name.startswith("torch") for name in sys.modules)
 
 
@@ -215,7 +213,7 @@ def _modules_of_torch(modules: int) -> int:
 def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
-    """Return torch's functions that are forbidden, each with its name, until it loads more."""
+    """Return torch's forbidden functions and their names, cached until torch loads more."""
     betrayed = _betrayed(names)
     found = functions_of_torch(betrayed)
     named = [(function, forbidden_code(betrayed, function.__code__)) for function in found]
@@ -227,7 +225,7 @@ def _functions_by_now(
 
 
 def _is_differentiating() -> bool:
-    """Return whether autograd, or a transform of torch.func's, is what calls here."""
+    """Return whether autograd or a transform of torch.func is the caller."""
     level = torch._C._functorch.peek_interpreter_stack()
     if level is not None and level.key().name in ("Grad", "Jvp"):
         return True
@@ -235,19 +233,19 @@ def _is_differentiating() -> bool:
 
 
 class Guard:
-    """A context in which calls of the named functions raise ForbiddenCall and are remembered.
+    """A context in which calls of the named functions raise ForbiddenCall and are recorded.
 
     Args:
-        names: the forbidden functions, each a key of the table above.
+        names: the forbidden functions, each a key of `_TRACES`.
         may_differentiate: returns whether the running code may use autograd though it is forbidden.
-            Tests use it to compute expected values.
+            Tests need it to compute expected values.
 
     Attributes:
         called: the name of the first forbidden function that was called, or None. It stays set when
             the student's code catches the exception.
 
     Raises:
-        KeyError: a name isn't known here.
+        KeyError: a name is unknown.
     """
 
     def __init__(
@@ -271,7 +269,7 @@ class Guard:
         self._stack.close()
 
     def look_at(self, name: str) -> None:
-        """Raise ForbiddenCall when `name`, of a torch function or operator, is a forbidden one."""
+        """Raise ForbiddenCall if `name` is that of a forbidden function or operator of torch."""
         forbidden = self._betrayed[name]
         if forbidden is None and "autograd" in self._names and _is_differentiating():
             forbidden = "autograd"
@@ -285,7 +283,7 @@ class Guard:
 
     @contextmanager
     def _other_code(self) -> Iterator[None]:
-        """Let the functions that torch has written in Python raise ForbiddenCall meanwhile."""
+        """Make forbidden functions that torch has in Python raise ForbiddenCall meanwhile."""
         forbidden = _functions_by_now(self._names, _modules_of_torch(len(sys.modules)))
         before = [(f, f.__code__, f.__kwdefaults__) for f, _ in forbidden]
         try:
@@ -297,7 +295,7 @@ class Guard:
                 function.__code__, function.__kwdefaults__ = code, defaults
 
     def _refusal(self, function: FunctionType, name: str | None) -> Callable[..., Any]:
-        """Return what is called in a function's place: it is refused, or does as before."""
+        """Return a replacement of a function that refuses the call or runs the former code."""
         code, defaults = function.__code__, function.__kwdefaults__
 
         def refusal(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Refuses what a student's file can't have where it is graded: other packages and input.
+"""Refuse other packages and input to a student's file.
 
-It is graded by itself, perhaps on another machine, and nobody is there to type. What holds there
-holds at home, in the same words. This is a help, not a wall: `sandbox/sandbox` confines code.
+It is graded alone, perhaps on another machine, and without a user at the keyboard. The same rules
+and messages apply at home. This helps students; it is no protection, which is the sandbox's task.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FILE = "problem.py"
 _PACKAGES = sys.stdlib_module_names | {
     *("__main__", "functorch", "numpy", "torch", "typing_extensions"),
 }
-"""What is there wherever the course is installed. PyTorch brings two more with it."""
+"""The packages that are available on every machine; PyTorch depends on two of them."""
 
 _ALLOWED = "Python's standard library, PyTorch and NumPy"
 
@@ -29,7 +29,7 @@ _INPUTS = (0, "/dev/stdin", "/dev/tty", "/dev/fd/0", "/proc/self/fd/0")
 
 
 def builtins_of_student() -> dict[str, Any]:
-    """Return the built-in names for a student's module, whose imports are held to what is there."""
+    """Return the built-in names for a student's module, with a restricted `import`."""
     return vars(builtins) | {"__import__": _import}
 
 
@@ -47,7 +47,7 @@ def _import(
 
 @cache
 def hold_imports_by_name(is_students: Callable[[FrameType], bool]) -> None:
-    """Hold `importlib.import_module`, where a student's file calls it, to the same packages.
+    """Restrict `importlib.import_module` to the same packages for calls by a student's file.
 
     Args:
         is_students: returns whether a frame runs a student's code.
@@ -63,7 +63,7 @@ def hold_imports_by_name(is_students: Callable[[FrameType], bool]) -> None:
 
 
 def _check(name: str) -> None:
-    """Raise an exception as Python does where a module is not installed."""
+    """Raise ModuleNotFoundError for packages that are not available."""
     package = name.partition(".")[0]
     if package not in _PACKAGES:
         raise ModuleNotFoundError(
@@ -74,16 +74,16 @@ def _check(name: str) -> None:
 
 
 def is_input(path: object) -> bool:
-    """Return whether a file that is opened is what somebody types."""
+    """Return whether an opened file is the keyboard input."""
     return type(path) in (int, str) and path in _INPUTS
 
 
 class RefusedInput:
-    """Stands in for `sys.stdin`.
+    """A replacement for `sys.stdin`.
 
     Args:
-        stream: what it stands in for.
-        check: called before something is read; raises an exception to refuse it.
+        stream: the original stream.
+        check: called before each read; raises an exception to refuse it.
     """
 
     _READS = frozenset({"buffer", "detach", "fileno", "read", "readline", "readlines"})
@@ -107,7 +107,7 @@ class RefusedInput:
 
 
 def refuse_input() -> None:
-    """Refuse all input in this process, which runs nothing but a student's file."""
+    """Refuse all input in this process, which runs only a student's file."""
     sys.stdin = RefusedInput(sys.stdin, _no_input)
     sys.addaudithook(_refuse)
 

@@ -1,4 +1,4 @@
-"""Ends code that runs for too long, in the process that it shares with the tests."""
+"""Stop code that runs too long in the same process as the tests."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from pytest_timeout import is_debugging  # type: ignore[import-untyped]
 from grader.code.time_limit import NO_END, Limit, Stopwatch
 
 _AGAIN_SECONDS = 2.0
-"""How long after the first DoesNotEnd another one is raised, in code that caught it."""
+"""The time until DoesNotEnd is raised again, in case the code caught it."""
 
 
 class DoesNotEnd(BaseException):  # not an Exception: student code may catch those and go on
-    """Code ran for longer than it may."""
+    """Code ran longer than its limit."""
 
     def __str__(self) -> str:
         return NO_END
 
 
 def time_limit(seconds: float, stopwatch: Stopwatch | None = None) -> AbstractContextManager[None]:
-    """Return a context in which DoesNotEnd is raised once it has run for so many seconds.
+    """Return a context in which DoesNotEnd is raised after the given time.
 
     Args:
-        seconds: how long it may run.
-        stopwatch: one that was started just now, which saves to start another.
+        seconds: how long the code may run.
+        stopwatch: a stopwatch that was just started, to reuse.
 
-    Time in which the code only waited for a processor doesn't count (`code.time_limit`), where the
-    system tells it.
+    Time in which the code only waited for a processor doesn't count (`code.time_limit`), if the
+    system reports it.
 
-    In the main thread an alarm of the operating system does that. Where there is none, as on
-    Windows and in other threads, a second thread does, and it reaches only what runs Python: code
-    that waits in C ends the wait first. Nobody is hurried who looks at their code in a debugger.
+    In the main thread an alarm of the operating system raises the exception. On Windows and in
+    other threads a second thread does, but only between steps of Python code: a call of C code
+    returns first. There is no limit in a debugger.
     """
     limit = Limit(seconds, stopwatch or Stopwatch())
     if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
@@ -66,7 +66,7 @@ if sys.platform != "win32":
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler_before or signal.SIG_DFL)
-            if left_before:  # an alarm that somebody else had set
+            if left_before:  # another alarm was set before
                 left = left_before - (time.monotonic() - start)
                 signal.setitimer(signal.ITIMER_REAL, max(left, 0.001), interval)
 
@@ -89,10 +89,10 @@ def _second_thread(limit: Limit) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join()  # what it may still have raised comes up here at the latest
+        watcher.join()  # its exception is raised here at the latest
 
 
 def _raise_in(thread: int, exception: type[BaseException]) -> None:
-    """Have a thread raise an exception at its next step."""
+    """Make a thread raise an exception at its next step."""
     what = ctypes.py_object(exception)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)

@@ -1,21 +1,21 @@
-"""Has the C library keep memory that tensors had, for those that come."""
+"""Make the C library reuse the memory of freed tensors."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 
-# Of the C library's malloc.h.
+# From the C library's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-# More than the tests' largest tensors take together; and what a version takes that refuses it.
+# More than the tests' largest tensors take together; and a value for versions that refuse it.
 _KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25
 
 
 def keep_memory() -> None:
-    """Let the C library keep the memory of tensors that are gone for those that come.
+    """Let the C library keep the memory of freed tensors for new ones. Linux only.
 
-    It would give large pieces back to the system and get them anew, page by page, which takes up to
-    a sixth of the time that tests take. Other systems than Linux have other ways.
+    It would return large blocks to the system and request them again, page by page, which takes up
+    to a sixth of the tests' time.
     """
     if sys.platform == "linux":
         library = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""Loads a student's file in this process, and says what was wrong when that can't be done."""
+"""Load a student's file in this process, and describe errors of loading."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from grader.errors import CannotLoad
 from grader.result import Status
 
 STUDENT_MODULE = "problem_"
-"""How the names of modules that hold a student's code begin."""
+"""The prefix of the names of modules with student code."""
 
 _MOST_TEXT = 4000
 
-# What the system says to code that isn't alone, and Python where there is no folder for such files.
+# Errors for actions that graded code may not do, and Python's error for a missing temporary folder.
 _REFUSED = re.compile(r"\[Errno (?:1|13)\] |can't start new thread|No usable temporary directory")
 
-# What Python says of a file that was saved as UTF-16 or in an older system's encoding.
+# Python's errors for a file in UTF-16 or an old encoding.
 _ENCODING = re.compile(r"null byte|codec can't decode|encoding declaration|unknown encoding")
 
 
 def load_module(path: Path, name: str) -> ModuleType:
     """Run the Python file at `path` as a new module.
 
-    The source is compiled afresh each time. Python's own import keeps byte code by time stamp and
-    size, so that two saves within a second can run the older of the two.
+    The source is compiled each time. Python's import caches byte code by time stamp and size, so
+    after two saves within a second it could run the older file.
 
     Raises:
-        Whatever the file raises while it is compiled or run, and OSError when it can't be read.
+        OSError: the file can't be read.
+        BaseException: any exception of compiling or running the file.
     """
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -49,7 +50,7 @@ def load_module(path: Path, name: str) -> ModuleType:
 
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
-    """Return what to tell of an exception that loading the student's file raised."""
+    """Return the verdict for an exception that loading the student's file raised."""
     if says_stub(exception):
         return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
     where = place(exception.__traceback__)
@@ -67,13 +68,13 @@ def judge_load(exception: BaseException, path: Path) -> CannotLoad:
 
 
 def _runs(exception: BaseException, path: Path) -> bool:
-    """Return whether the exception came while the file ran, not while it was read."""
+    """Return whether the exception was raised while the file ran, not while it was compiled."""
     frames = traceback.extract_tb(exception.__traceback__)
     return any(frame.filename == str(path) for frame in frames)
 
 
 def _unreadable(exception: SyntaxError | ValueError) -> str:
-    """Return why a file can't be read, and in which line if that is known."""
+    """Return why a file can't be read, and its line if that is known."""
     if not isinstance(exception, SyntaxError):
         return str(exception) + _remedy(str(exception))
     line = (exception.text or "").strip()
@@ -83,14 +84,14 @@ def _unreadable(exception: SyntaxError | ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return what to do where Python can't read the bytes of a file or a string, or nothing."""
+    """Return advice on bytes or a string that Python can't read; empty if there is none."""
     if "unicodeescape" in text:
         return "\nIn quotes a backslash begins a special character. Write \\\\ for one itself."
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
 
 
 def text_of(exception: BaseException) -> str:
-    """Return an exception's text, without the end of one that nobody would read."""
+    """Return an exception's text, shortened."""
     return str(exception)[:_MOST_TEXT]
 
 
@@ -102,7 +103,7 @@ def named(exception: BaseException) -> str:
 
 
 def alone(exception: BaseException) -> str:
-    """Return what to say where the system refuses what graded files may not do; or nothing."""
+    """Return a sentence if the system refused an action that graded files may not do, or empty."""
     if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(text_of(exception)):
         return ""
     return (
@@ -112,7 +113,7 @@ def alone(exception: BaseException) -> str:
 
 
 def place(tb: TracebackType | None) -> str:
-    """Return where in the student's file an exception came from, as a line; or nothing."""
+    """Return the place in the student's file that raised an exception as a line, or empty."""
     frame = student_frame(tb)
     if frame is None:
         return ""
@@ -135,7 +136,7 @@ def not_for_a_student() -> bool:
 
 
 def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
-    """Return line number, function, the line's text, and the innermost frame of the student's."""
+    """Return line number, function, text and frame of the innermost line of student code."""
     found = None
     for frame, number in traceback.walk_tb(tb):
         if is_students(frame):

@@ -1,4 +1,4 @@
-"""What an error is about: the forms of a line's tensors, and the numbers given to the function."""
+"""Find the operands of an error: shapes of the line's tensors, and numbers among the arguments."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _LONGEST_FORM = 200
 _VALUES = (Tensor, numpy.ndarray)
 
 Operands = dict[str, str]
-"""The forms of tensors, such as "(2, 3, 5) float64", and numbers, by the names that they have."""
+"""Shapes and dtypes of tensors, such as "(2, 3, 5) float64", and numbers, by name."""
 
 _LARGEST = 1e9
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
-    """Return the tensors that a line names, at most four, then the numbers given to its function.
+    """Return at most four tensors that a line names, then the numeric arguments of its function.
 
-    Only names and attributes such as `self.mask` are looked up, among what the frame holds; nothing
-    is called, so no code of the student's runs.
+    Only names and attributes such as `self.mask` are looked up in the frame's variables. Nothing is
+    called, so no student code runs.
 
     Args:
-        frame: where the line ran.
-        line: its text; one that is part of a longer statement will do.
+        frame: the frame in which the line ran.
+        line: its text, which may be part of a longer statement.
     """
     found: Operands = {}
     for name in _names(line):
         value = _look_up(name, frame.f_locals)
         if isinstance(value, _VALUES) and issubclass(type(value), _VALUES):
             with suppress(Exception):  # a nested tensor has no shape
-                told = form(value)
-                if len(told) <= _LONGEST_FORM:
-                    found.setdefault(name, told)
+                text = form(value)
+                if len(text) <= _LONGEST_FORM:
+                    found.setdefault(name, text)
         if len(found) == _MOST:
             break
     return found | _numbers(frame)
@@ -72,7 +72,7 @@ def form(tensor: Tensor | Array) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _names(line: str) -> tuple[str, ...]:
-    """Return the names in a line, in order; the same line often fails in many tests."""
+    """Return the names in a line, in order; cached, as the same line often fails in many tests."""
     return tuple(_found_names(line.strip()))
 
 
@@ -90,7 +90,7 @@ def _found_names(line: str) -> Iterator[str]:
 
 
 def _parsed(line: str) -> ast.Module | None:
-    """Return the line as a tree; also one that opens a block or is part of a statement."""
+    """Parse a line, even if it opens a block or is part of a statement."""
     for text in (line, f"{line}\n    pass", line.rstrip(","), line.strip("()[],")):
         try:
             return ast.parse(text)

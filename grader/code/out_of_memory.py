@@ -1,19 +1,19 @@
-"""Whether an exception says that memory ran out."""
+"""Detect exceptions that were raised because memory ran out."""
 
 from __future__ import annotations
 
 import errno
 
 _SIGNS = ("can't allocate memory", "not enough memory", "std::bad_alloc")
-"""What torch says in a RuntimeError; it has no type of its own for it."""
+"""Parts of the texts of torch's RuntimeErrors, which have no separate type."""
 
 
 def out_of_memory(exception: BaseException, text: str | None = None) -> bool:
-    """Return whether an exception says that memory ran out.
+    """Return whether an exception was raised because memory ran out.
 
     Args:
-        exception: any.
-        text: its text, where `str` can't be trusted to give that.
+        exception: any exception.
+        text: its text, if its `str` can't be trusted.
     """
     if isinstance(exception, OSError):
         return exception.errno == errno.ENOMEM

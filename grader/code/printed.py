@@ -1,4 +1,4 @@
-"""Takes what student code prints."""
+"""Capture the output of student code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import io
 
 
 class Printed(io.TextIOBase):
-    """Takes what is printed, and keeps the beginning of it.
+    """A stream that keeps the beginning of its text.
 
     Args:
-        most: how many characters are kept.
+        most: how many characters to keep.
     """
 
     def __init__(self, most: int) -> None:
@@ -17,11 +17,11 @@ class Printed(io.TextIOBase):
         self._text = ""
 
     def write(self, text: str) -> int:
-        """Keep a text, unless there is much already."""
+        """Add a text, up to the limit."""
         self._text += str(text)[: max(0, self._most - len(self._text))]
         return len(text)
 
     def take(self) -> str:
-        """Return what was printed since this was last asked, as a text that can be written."""
+        """Return the text since the last call, without characters that UTF-8 can't encode."""
         text, self._text = self._text, ""
         return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Keeps student code from printing to the terminal, and from waiting for what is typed there."""
+"""Keep student code from printing to the terminal and from reading from it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KEPT = 100_000
 
 @contextmanager
 def quiet() -> Iterator[Printed]:
-    """Keep what is printed off the terminal, and give it to whoever asks; warnings go nowhere.
+    """Capture printed text in the yielded object, and suppress warnings.
 
-    Nobody would see a question or a debugger's prompt: what reads from the terminal finds it at its
-    end, and `breakpoint()` does nothing.
+    No user would see a prompt, so reading from the terminal returns end of file, and
+    `breakpoint()` does nothing.
     """
     before = sys.stdin, sys.breakpointhook, pdb.set_trace
     sys.stdin = io.StringIO()
@@ -34,4 +34,4 @@ def quiet() -> Iterator[Printed]:
 
 
 def _no_debugger(*_: object, **__: object) -> None:
-    """Stand in for a debugger where nobody could use one."""
+    pass

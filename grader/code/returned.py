@@ -1,4 +1,4 @@
-"""What calls have returned, wherever they were made."""
+"""Collect the results of calls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-# Taken before a student's code can put anything else in their places.
+# Looked up before student code can replace them.
 _address = torch._C.TensorBase.data_ptr
 _writings = torch._C.TensorBase._version.__get__  # type: ignore[attr-defined]
 
 
 class Results:
-    """What calls have returned, to notice when one of them writes over an earlier result."""
+    """The results of calls, to detect a call that overwrites an earlier result."""
 
     def __init__(self) -> None:
         self.found: list[Any] = []
@@ -21,17 +21,17 @@ class Results:
         self._versions: dict[int, int] = {}
 
     def add(self, result: Any) -> None:
-        """Add what a call returned.
+        """Add the result of a call.
 
-        A tensor counts what was written into its memory. Two results in the same place are nothing
-        bad, such as parts of one mask that is kept, as long as nothing was written between them.
+        A tensor counts the writes to its memory. Two results may share memory, such as parts of one
+        cached mask, if there was no write between them.
         """
         self.found.append(result)
-        if type(result) not in (Tensor, nn.Parameter):  # another may answer as it likes
+        if type(result) not in (Tensor, nn.Parameter):  # a subclass may return anything
             return
         try:
             place, written = _address(result), _writings(result)
-        except Exception:  # it has no memory or no such count
+        except Exception:  # it has no memory or no count of writes
             return
         if place and self._versions.setdefault(place, written) != written:
             self.some_overwritten = True

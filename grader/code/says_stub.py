@@ -1,4 +1,4 @@
-"""Whether an exception says that something has not been written yet, as a stub's does."""
+"""Detect the NotImplementedError of a stub."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _RAISES = dis.opmap["RAISE_VARARGS"]
 
 
 def says_stub(exception: BaseException) -> bool:
-    """Return whether this is a NotImplementedError that a `raise` raised, and for no other reason.
+    """Return whether this is a NotImplementedError of a `raise` statement like a stub's.
 
-    torch raises the same type for what it can't do, on a device that isn't there for example, and
-    for a module without a forward: that may stand in the file, but not in the class. And who could
-    not open a file or a connection has attempted something.
+    torch raises the same type for unsupported actions, for example on a missing device, and for a
+    module without a forward, which may be a function outside of the class. Code that failed to open
+    a file or a connection before is no stub either.
     """
     if not isinstance(exception, NotImplementedError) or not _by_a_statement(exception):
         return False
@@ -21,7 +21,7 @@ def says_stub(exception: BaseException) -> bool:
 
 
 def came_after(exception: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions that were being handled when this one was raised."""
+    """Yield the exceptions that led to this one, the latest first."""
     seen = {id(exception)}
     before = exception.__cause__ or exception.__context__
     while before is not None and id(before) not in seen:

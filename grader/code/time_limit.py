@@ -1,12 +1,12 @@
-"""How long code may run, without the time in which other programs had the processors.
+"""Measure the run time of code without the time in which other programs had the processors.
 
-A mark must not depend on what else a machine has to do, so a clock on the wall is no judge of slow
-code. Linux tells of each thread how long it ran and how long it waited, ready to run, for a
-processor. What is charged is all time but that waiting. Processor time alone would let a program
-sleep for ever, and would charge torch's threads, which wait for each other in loops, one by one.
+A mark must not depend on a machine's load, so the wall clock can't decide. Linux reports for each
+thread how long it ran and how long it waited, ready to run, for a processor. All time except that
+waiting is charged. CPU time alone would let a program sleep forever, and would add up torch's
+threads, which wait for each other in loops.
 
-Who holds code to a limit: at home `grader.code.interrupt`, which raises an exception in it; in
-grading `grader.sandbox.recorder`, which ends the worker when a test takes too long.
+Limits are enforced at home by `grader.code.interrupt`, which raises an exception, and in grading by
+`grader.sandbox.recorder`, which ends the worker.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import time
 from contextlib import suppress
 
 TIMEOUT_SECONDS = 10.0
-"""How long one test may run at home, and one call in grading; and a file, while it is imported.
+"""How long one test at home, one call in grading, and the import of a file may take.
 
-The slowest takes less than one.
+The slowest test takes less than a second.
 """
 
 NO_END = "Your code did not come to an end."
-"""What the student reads of code that was ended."""
+"""The message to the student for code that was stopped."""
 
 NO_END_OF_FILE = "problem.py does not come to an end while it is being imported."
-"""What the student reads of a file that was ended before its last line."""
+"""The message to the student for a file that was stopped while it was imported."""
 
 WALL_FACTOR = 20
-"""How many times as long as it may a thing can take by the clock on the wall, on any machine."""
+"""The factor by which wall time may exceed a limit, on any machine."""
 
 _NANOSECONDS = 1e9
 _SHORTEST_WAIT = 0.05
@@ -38,11 +38,11 @@ _Threads = dict[str, tuple[float, float]]
 
 
 class Stopwatch:
-    """Measures a process from now on.
+    """Measures the charged time of a process from its creation on.
 
     Args:
-        process: its id; None for the process that asks. If it is another one, the time for which
-            this thread here waits for a processor isn't charged either.
+        process: the process id; None for this process. For another process, the time in which the
+            calling thread waits for a processor isn't charged either.
     """
 
     def __init__(self, process: int | None = None) -> None:
@@ -52,14 +52,14 @@ class Stopwatch:
         self.restart()
 
     def restart(self) -> None:
-        """Measure from now on."""
+        """Start measuring again."""
         self._start, self._observed = self._read(), self._observer_waited()
 
     def seconds(self, wall: float) -> float:
         """Return how much of `wall` seconds since the start is charged.
 
-        That is all but what the threads waited for a processor, and no less than the longest of
-        them ran. Where the system doesn't tell that, or the process is gone, it is all.
+        That is all except the waiting of the threads for a processor, and at least the longest run
+        time of a thread. If the system doesn't report it, or the process is gone, it is all.
         """
         now = self._read() if self._start else {}
         if not now:
@@ -72,7 +72,7 @@ class Stopwatch:
         return min(wall, max(longest, wall - waited))
 
     def _read(self) -> _Threads:
-        """Return for each thread the seconds that it ran and waited; nothing if nobody tells."""
+        """Return by thread the seconds that it ran and waited; empty if they are unknown."""
         found: _Threads = {}
         with suppress(OSError):
             for thread in os.listdir(self._folder):
@@ -96,12 +96,12 @@ def _ran_and_waited(path: str) -> tuple[float, float]:
 
 
 class Limit:
-    """How long something may go on: by a stopwatch, and far behind by the clock on the wall.
+    """A limit on charged time, and a much larger one on wall time.
 
     Args:
-        seconds: how long by the stopwatch.
-        stopwatch: measures it.
-        before: seconds on the wall that the stopwatch had been running when this began.
+        seconds: the limit on charged time.
+        stopwatch: the stopwatch that measures it.
+        before: for how many seconds the stopwatch had been running before.
     """
 
     def __init__(self, seconds: float, stopwatch: Stopwatch, before: float = 0.0) -> None:
@@ -113,14 +113,14 @@ class Limit:
 
     @property
     def wall(self) -> float:
-        """How many seconds it has taken by the clock on the wall."""
+        """The wall time since the start in seconds."""
         return time.monotonic() - self._started
 
     def left(self) -> float:
-        """Return for how many seconds one may wait before asking again.
+        """Return how many seconds to wait before the next call.
 
         Raises:
-            TimeoutError: the time is used up.
+            TimeoutError: the limit is exceeded.
         """
         wall = self.wall
         if wall >= self._look_at:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from grader.code.cost import counters, counting
+from grader.code.cost import counting
 from grader.code.forbidden import Guard
 
 MODES = [torch.enable_grad, torch.no_grad, torch.inference_mode]
@@ -120,7 +120,7 @@ def test_a_layer_counts_the_same_in_all_modes(mode):
         assert cost(layer, x)[0] == 2 * 10 * (4 * 16 * 16 + 2 * 16 * 32) + 4 * 2 * 5 * 5 * 16
 
 
-def test_counters_within_counters_and_pauses():
+def test_nested_counting_and_pauses():
     x = torch.ones(2, 2)
     with counting() as outer:
         x @ x
@@ -128,12 +128,10 @@ def test_counters_within_counters_and_pauses():
             x @ x
             with outer.paused():
                 x @ x
-                assert counters() == [inner]
         with pytest.raises(ValueError, match="no"), counting():
             raise ValueError("no")
     x @ x
     assert (outer.operations, inner.operations) == (32, 32)
-    assert counters() == []
 
 
 class CachedModel:
