@@ -1,4 +1,4 @@
-"""Runs the course's tests, for students and graders alike, and says what is wrong."""
+"""Run the course's tests, at home and in grading, and describe failures."""
 
 from grader.run.only_pytest import require_pytest
 

@@ -32,7 +32,7 @@ if _SAID:
 
 
 def loaded() -> None:
-    """Remove the words again, and let garbage be collected, but for what was just loaded.
+    """Remove the words again, and enable garbage collection except of loaded modules.
 
     From then on torch keeps to one thread: for small tensors a second one mostly waits, and on a
     busy machine it makes a run many times as long.

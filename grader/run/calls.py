@@ -1,4 +1,4 @@
-"""Calls a student's function many times."""
+"""Call a student's function many times."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ def answers(
     """Call a function with each of these arguments and return the results.
 
     Args:
-        function: the student's, or one of the student's modules.
-        calls: the arguments of each call; with their names, where they are given by name.
-        seeds: for each call, what torch's global generator is seeded with before; None to leave
-            that as it is.
+        function: the student's function or module.
+        calls: the arguments of each call, as a sequence or by name.
+        seeds: the seed of torch's global generator for each call; None not to seed it.
 
     Raises:
-        Mismatch: a call changed what an earlier one had returned.
-        Exception: what the first call raises that does; there are no calls after it.
+        Mismatch: a call changed the result of an earlier one.
+        Exception: the first exception of a call; there are no calls after it.
     """
     results = Results()
     for arguments, seed in zip([*calls], repeat(None) if seeds is None else seeds, strict=False):

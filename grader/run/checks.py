@@ -1,17 +1,17 @@
-"""The checks that a test is made of. This file is all that the author of a test has to know.
+"""The checks that tests use. An author of a test needs to know only this file.
 
 A test calls the student's code and passes each result to a check, with the call as students write
-it. The same test runs in three places, and a check does in each what belongs there:
+it. The same test runs in three places, and a check acts differently in each:
 
     home      compares at once; the first mismatch ends the test
-    worker    records the call and the student's value; there is no right answer to compare with
-    trusted   records the call and how a value is judged; `problem` is the reference
+    worker    records the call and the student's value; it has no right answer to compare with
+    trusted   records the call and a judge of the value; `problem` is the reference
 
-The trusted side then judges the worker's first value with its own first judge, and so on. So a test
-must make the same checks in the same order whatever the right answers are. Right answers come from
-`shared.oracles` and from `solution`; in a worker both are `UNKNOWN`, and reading them raises
-`AnswerRead`. Pass them to a check, and do not branch on them, loop over them, print them or write
-them into an input.
+The trusted process then judges the worker's first value with its first judge, and so on. So a test
+must make the same checks in the same order for all right answers. Right answers come from
+`shared.oracles` and from `solution`. In a worker both are `UNKNOWN`, and reading them raises
+`AnswerRead`. Pass them to a check; do not branch on them, loop over them, print them or write them
+into an input.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def check(actual: Any, expected: Any, call: str, **near: Any) -> None:
     Args:
         actual: the student's value.
         expected: the right tensor or array, from an oracle or `solution`.
-        call: what was called, as a student would write it.
-        near: how near is right, and other options of `compare.check`.
+        call: the call as a student would write it.
+        near: tolerances and other options of `compare.check`.
     """
     right = _right(expected, call)
     _record(call, actual, lambda value: compare.check(value, right, call, **near))
 
 
 def check_same(first: Any, second: Any, call: str, **near: Any) -> None:
-    """Compare two values that both come from the student's code; both are recorded."""
+    """Compare two values of the student's code; both are recorded."""
 
     def judge(values: Any) -> None:
         one, other = values
@@ -70,17 +70,17 @@ def check_that(value: Any, judge: Any, call: str, *given: Any) -> None:
 
     Args:
         value: all student values that the property is about, for example a tuple of them.
-        judge: the oracle. It is called as `judge(value, call, *given)` and raises Mismatch, by
-            `compare.require` for example. It gets copies.
-        call: what was called, as a student would write it.
-        given: what else the oracle needs; no student value.
+        judge: the oracle. It is called as `judge(value, call, *given)` with copies and raises
+            Mismatch, for example by `compare.require`.
+        call: the call as a student would write it.
+        given: further arguments of the oracle, without student values.
     """
     judged, rest = _right(judge, call), _kept(given)
     _record(call, value, lambda found: judged(found, call, *rest))
 
 
 def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **near: Any) -> None:
-    """Compare gradients by name, of which only those in `expected` count."""
+    """Compare gradients by name; only the names in `expected` count."""
     right = _right(expected, call)
 
     def judge(found: Any) -> None:
@@ -108,7 +108,7 @@ def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = T
 
 
 def require(condition: Any, message: str) -> None:
-    """Require a fact about structure. This is a claim, and one that holds is not recorded."""
+    """Require a fact about structure. This is a claim; a true one is not recorded."""
     compare.require(condition, message)
 
 
@@ -126,12 +126,12 @@ def gradients(
     """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
 
     Args:
-        output: what the student's code returned.
-        inputs: the tensors to differentiate by, with the names to use in a message.
+        output: the result of the student's code.
+        inputs: the tensors to differentiate by, with their names for messages.
         upstream: random weights; a plain sum may have no gradient for other reasons.
-        call: what was called, as a student would write it.
-        may_miss: whether to leave out inputs that no gradient reaches, for `check_gradients` to
-            say so of those that count.
+        call: the call as a student would write it.
+        may_miss: whether to leave out inputs without a gradient; `check_gradients` reports those
+            that count.
     """
     return compare.gradients(_students(output), inputs, upstream, call, may_miss=may_miss)
 
@@ -155,8 +155,8 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
     It reaches the worker, so it must not contain a right answer.
 
     Args:
-        make: makes the input, in no worker. It gets random numbers of its own.
-        rng: the test's random numbers, of which this takes a seed.
+        make: creates the input from random numbers; never called in a worker.
+        rng: the test's random numbers, from which the seed of these is drawn.
     """
     own = rng.independent()
     if _mode.place == "worker":
@@ -168,15 +168,15 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
 
 
 def parts(value: Any, number: int) -> tuple[Any, ...]:
-    """Return the parts of a right answer, of which there are so many."""
+    """Return the parts of a right answer; `number` is their number."""
     return (UNKNOWN,) * number if is_unknown(value) else tuple(value)
 
 
 @contextmanager
 def may_be_skipped(call: str) -> Iterator[Callable[[], bool]]:
-    """Mark checks that code may leave out because it is right but slow.
+    """Mark checks that a test may skip for code that is right but slow.
 
-    Gives a function that says whether to leave them out now: `if slow and skip(): return`.
+    Yields a function that returns whether to skip them now: `if slow and skip(): return`.
     """
     before, _mode.block = _mode.block, call
     try:
@@ -196,10 +196,10 @@ def _skip() -> bool:
 
 @dataclass(frozen=True)
 class Expected:
-    """A check in the trusted side's record: the call and how a value is judged.
+    """A check in the trusted process's record.
 
     Attributes:
-        call: what was called.
+        call: the call as a student would write it.
         judge: judges a value.
         is_claim: whether no value is compared.
         block: the call of the block that may be skipped, if the check is in one.
@@ -213,12 +213,12 @@ class Expected:
 
 @dataclass
 class Mode:
-    """What checks do, and what they did.
+    """The state of the checks while a test runs.
 
     Attributes:
-        place: where the test runs.
+        place: the place in which the test runs.
         inputs: the prepared inputs, in order.
-        record: the checks, `Expected` on the trusted side. In a worker `[call, encoded value]`,
+        record: the checks, `Expected` in the trusted process. In a worker `[call, encoded value]`,
             and `[call]` where a block was skipped.
         encoder: encodes the values of a worker's record, when they are recorded.
         block: the call of the block that may be skipped, inside of one.
@@ -236,7 +236,7 @@ _mode = Mode("home")
 
 @contextmanager
 def running(mode: Mode) -> Iterator[Mode]:
-    """Let checks do what belongs to this place, and keep what they did."""
+    """Run checks in this mode, which collects the record."""
     global _mode
     before, _mode = _mode, mode
     try:
@@ -246,7 +246,7 @@ def running(mode: Mode) -> Iterator[Mode]:
 
 
 def judge_value(judge: Judge, value: Any, call: str) -> None:
-    """Judge a value; one that a judge cannot handle is a mismatch, too.
+    """Judge a value. A value that the judge cannot handle is a mismatch, too.
 
     Raises:
         Mismatch: with a message for the student.
@@ -260,7 +260,7 @@ def judge_value(judge: Judge, value: Any, call: str) -> None:
 
 
 def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> None:
-    """Compare now, or record what the trusted side needs to compare later."""
+    """Compare now, or record the check for the trusted process."""
     if is_unknown(value):
         raise AnswerRead(f"it is the student's value in the check of {call}")
     match _mode.place:
@@ -273,18 +273,18 @@ def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> N
 
 
 def _claim(call: str) -> None:
-    """Record that a requirement held, which no value shows."""
+    """Record that a requirement was met, without a value."""
     _record(call, None, lambda value: None, is_claim=True)
 
 
 def _right(value: Any, call: str) -> Any:
-    """Return a right answer, which a worker must not have; the trusted side keeps a copy.
+    """Return a right answer, which a worker must not have; copy it in the trusted process.
 
     Raises:
         AnswerRead: this is a worker, and the answer is known.
     """
     if _mode.place == "worker" and not is_unknown(value):
-        raise AnswerRead(f"the test itself knows what is right for {call}; ask an oracle")
+        raise AnswerRead(f"the test itself knows the right answer for {call}; use an oracle")
     return _kept(value) if _mode.place == "trusted" else value
 
 

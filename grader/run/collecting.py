@@ -19,7 +19,7 @@ from grader.errors import CourseError
 from grader.run.records import CollectedTest, records, refused
 
 MARKERS = (
-    "points(n): what a test of a problem is worth",
+    "points(n): the points of a test of a problem",
     "inspection_only: a test that watches how code works; it can't judge what stops halfway",
 )
 """The markers that tests of problems have."""
@@ -43,8 +43,8 @@ _LONGEST_REASON = 3000
 def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
     """Collect all tests of problems, visible and hidden, in the order of their files.
 
-    What is found depends on the course alone: not on other courses in this process, on the
-    environment, or on which plugins of pytest are installed.
+    The result depends only on the course: not on other courses in this process, the environment or
+    installed plugins of pytest.
 
     Args:
         problems: whose tests.
@@ -115,7 +115,7 @@ class _Collected:
 
 @contextmanager
 def _no_other_plugins() -> Iterator[None]:
-    """Keep installed plugins, and what the environment says to pytest, out of a run."""
+    """Ignore installed plugins and pytest's environment variables in this context."""
     before = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_")}
     for name in before:
         del os.environ[name]
@@ -129,7 +129,7 @@ def _no_other_plugins() -> Iterator[None]:
 
 @contextmanager
 def _printed() -> Iterator[io.StringIO]:
-    """Keep what is printed off the terminal, and for an error's text."""
+    """Capture printed text, for the message of an error."""
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
         yield printed

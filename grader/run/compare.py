@@ -1,8 +1,8 @@
-"""Comparison of what a student's code returned with what it should be, in the words of the subject.
+"""Compare values of student code with right ones, and describe differences for students.
 
-Tensors are compared with tensors, arrays of NumPy's with arrays. `check` looks at type, dtype,
-shape, finiteness and values, in this order, and never broadcasts.
-Its message says what was called, what came back, what was expected, and which rows differ.
+Tensors are compared with tensors, NumPy arrays with arrays. `check` compares type, dtype, shape,
+finiteness and values, in this order, and never broadcasts. Its message has the call, the returned
+and the expected value, and the rows that differ.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ def check(
     all_digits: bool = False,
     start: Tensor | None = None,
 ) -> None:
-    """Compare what was returned with a tensor or array: type, dtype, shape, finiteness, values.
+    """Compare a value with a tensor or array: type, dtype, shape, finiteness, values.
 
     NaN and infinity are right only where `expected` has them too.
 
     Args:
-        actual: what the student's code returned; anything.
+        actual: any value that the student's code returned.
         expected: a tensor or an array of any shape and dtype.
-        call: what was called, as a student would write it, for example `"normalise(x, dim=0)"`.
+        call: the call as a student would write it, for example `"normalise(x, dim=0)"`.
         rtol: allowed difference relative to the expected entry; by default from the dtype.
         atol: allowed difference beyond that; by default from the dtype.
-        sizes: sizes such as `{"d_k": 16}`, in whose terms a constant factor may be named.
+        sizes: sizes such as `{"d_k": 16}`, with which a constant factor may be expressed.
         all_digits: whether the dtype must be the expected one and float64 right to its last
             digits. That is for the tests of the rule about dtypes alone; all others bear a step in
             float32 on the way, and a result in a wider dtype such as float64 for float32.
-        start: what the rest of the answer is added to, as the x of a residual connection.
+        start: the value that the result is added to, such as the x of a residual connection.
 
     Raises:
         Mismatch: with a message for the student.
@@ -81,7 +81,7 @@ def check(
     default_rtol, default_atol = _tolerance(expected, all_digits)
     atol = default_atol if atol is None else atol
     if _all_within(values, expected, atol):
-        return  # so it is nearly always when it is right, and what follows takes much longer
+        return  # the usual case for right values; the full comparison is much slower
     floats, got, want = is_float(expected), entries(values), entries(expected)
     wrong = _wrong_entries(got, want, default_rtol if rtol is None else rtol, atol)
     if not wrong.any():
@@ -112,9 +112,9 @@ def check_form(
     """Check that `actual` is of the type, dtype and shape of `expected`; return it detached.
 
     Args:
-        actual: what the student's code returned; anything.
-        expected: a tensor or an array of the form that is right.
-        call: what was called, as a student would write it.
+        actual: any value that the student's code returned.
+        expected: a tensor or an array of the right form.
+        call: the call as a student would write it.
         same_dtype: whether a floating point dtype that is wider than the expected one is wrong.
 
     Raises:
@@ -135,7 +135,7 @@ def check_form(
 
 
 _NAMES = ("a tensor", "an array")
-"""What is called what: of torch, of NumPy."""
+"""The names of values of torch and of NumPy in messages."""
 
 
 def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
@@ -148,11 +148,11 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
     """Check that `actual` is a Python float with `low <= actual <= high`.
 
     Args:
-        actual: what the student's code returned.
-        low: the smallest value that is right.
-        high: the largest value that is right.
-        call: what was called, as a student would write it.
-        meaning: what was expected, in words, for example `"about 16, the variance for d_k = 16"`.
+        actual: the result of the student's code.
+        low: the smallest right value.
+        high: the largest right value.
+        call: the call as a student would write it.
+        meaning: the expectation in words, for example `"about 16, the variance for d_k = 16"`.
 
     Raises:
         Mismatch: with a message for the student.
@@ -172,7 +172,7 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
 
 
 def _factor(got: float, want: float) -> float:
-    """Return how many times the right number a wrong one is; 0 where that says nothing."""
+    """Return the ratio of a wrong number to the right one; 0 if it is undefined."""
     return got / want if want and math.isfinite(got / want) else 0.0
 
 
@@ -198,12 +198,12 @@ def gradients(
     """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
 
     Args:
-        output: what the student's code returned, of the form of `upstream`.
-        inputs: the tensors to differentiate by, with the names to use in a message.
-        upstream: what each entry of the output is weighted with. Random weights: a plain sum of
-            weights that sum to 1 has no gradient, so it would accept anything.
-        call: what was called, as a student would write it.
-        may_miss: whether to leave out inputs that no gradient reaches.
+        output: the result of the student's code, which must have the form of `upstream`.
+        inputs: the tensors to differentiate by, with their names for messages.
+        upstream: random weights of the output's entries. The plain sum of a softmax is constant,
+            so its gradient would be 0 and accept any answer.
+        call: the call as a student would write it.
+        may_miss: whether to leave out inputs without a gradient.
 
     Raises:
         Mismatch: no gradient reaches the output or one of the inputs.
@@ -215,7 +215,7 @@ def gradients(
             _fail(call, f"{name} can't learn anything: its requires_grad is False.")
     if not output.requires_grad:
         _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
-    # Given as a sum, for with `upstream` as an argument torch first imports a library of algebra.
+    # As a sum, because torch would import a large library for `upstream` as an argument.
     loss = (output * upstream).sum()
     found: Any
     found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
@@ -229,26 +229,18 @@ def gradients(
 
 
 def no_gradient(name: str, call: str) -> Mismatch:
-    """Return what to raise where no gradient reaches an input."""
+    """Return the mismatch for an input that no gradient reaches."""
     return Mismatch(
         f"{call}\nNo gradient reaches {name}: the result doesn't depend on it, or it was taken out "
         "of PyTorch's graph (detach, .data, no_grad, .item(), numpy)."
     )
 
 
-def check_gradients(
-    actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], call: str, **near: Any
-) -> None:
-    """Compare gradients by name with `check`, which is given `near`, too."""
-    for name, gradient in expected.items():
-        check(actual[name], gradient, f"the gradient of {call} with respect to {name}", **near)
-
-
 def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
     """Check that `module.<name>` is an `nn.Linear(n_in, n_out, bias=bias)`.
 
     Raises:
-        Mismatch: it isn't there, is something else, or has other sizes.
+        Mismatch: it is missing, of another type, or has other sizes.
     """
     owner = type(module).__name__
     wanted = f"nn.Linear({n_in}, {n_out}, bias={bias})"
@@ -267,18 +259,18 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
 
 
 def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
-    """Return what to raise where a module has a part of another kind or size.
+    """Return the mismatch for a module with a part of another type or size.
 
     Args:
-        sentence: what is wrong, in full: it stands above all names of mistakes.
+        sentence: a full description of the error, which is shown above all names of mistakes.
         owner: the module's class.
-        message: what the test itself says, if that is another sentence.
+        message: the message of the test, if it differs from `sentence`.
     """
     return _seen_of(Source.PARTS, sentence, owner, message)
 
 
 def missing_part(sentence: str, owner: str, message: str = "") -> Mismatch:
-    """Return what to raise where a module lacks a part: of its class no more is told then.
+    """Return the mismatch for a module that lacks a part. No other mistake of its class is named.
 
     The arguments are those of `wrong_part`.
     """
@@ -294,8 +286,8 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
     """Return a module's parameters of these names, such as `query.weight`.
 
     Raises:
-        Mismatch: one isn't there. Nothing can be said then of what the module computes; that it is
-            missing is for a test of its layers.
+        Mismatch: one is missing, so the module's results can't be judged. A test of its layers
+            reports that it is missing.
     """
     owner, found = type(module).__name__, parameters(module)
     for name in names:
@@ -312,7 +304,7 @@ def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     By name, so the order in which a student makes the layers doesn't matter.
 
     Raises:
-        Mismatch: a parameter isn't there or has another shape, so nothing can be judged yet.
+        Mismatch: a parameter is missing or has another shape, so nothing can be judged yet.
     """
     owner = type(module).__name__
     found = parameters_of(module, weights)
@@ -330,7 +322,7 @@ def _fail(call: str, message: str) -> NoReturn:
 
 
 def kind(value: object) -> str:
-    """Return what a value is called in a message, such as `a tuple of 2`."""
+    """Return a value's type for a message, such as `a tuple of 2`."""
     if value is None:
         return "None (is a `return` missing?)"
     if isinstance(value, tuple | list):
@@ -357,7 +349,7 @@ def _form_message(actual: Tensor | Array, expected: Tensor | Array) -> str:
 
 
 def _about_shapes(actual: Tensor | Array, expected: Tensor | Array) -> str:
-    """Return what the sizes tell of a wrong shape, as a line of its own; or nothing."""
+    """Return a line about a wrong shape that its sizes explain, or an empty string."""
     got, want = tuple(actual.shape), tuple(expected.shape)
     if got != want and sorted(got) == sorted(want):
         return "\nThe sizes are right, in another order: look at what is transposed."

@@ -1,8 +1,7 @@
-"""What a right solution is compared with: the reference, two other styles, and two questions.
+"""Compare a right solution with the reference and two other styles, and ask two questions.
 
-`solutions/NN-name/compare.py` says of a problem which right files of `variants/` are shown, and
-when one would choose each; what is called to count its cost; and what is asked afterwards. A
-students' copy has it only with `solutions/`.
+`solutions/NN-name/compare.py` lists the variants to show and when to choose each, the calls for
+counting costs, and the questions. A students' copy has it only with `solutions/`.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from grader.course import REFERENCE, Course, Problem
 from grader.errors import CourseError, UsageError
 
 COMPARE_FILE = "compare.py"
-"""Lies beside a problem's reference solution."""
+"""The script's name, in the folder of the reference."""
 
 QuestionAndAnswer = tuple[str, Callable[[], str]]
 
 
 @dataclass(frozen=True)
 class RightFile:
-    """A right solution that is shown.
+    """A right solution to show.
 
     Attributes:
-        name: of the variant; empty for the reference.
-        source: the file.
-        when: when one would choose this style.
+        name: the variant's name; empty for the reference.
+        source: the file's content.
+        when: when to choose this style.
     """
 
     name: str
@@ -42,7 +41,7 @@ class RightFile:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one's own solution of a problem is shown beside.
+    """The files and the script that a solution is compared with.
 
     Attributes:
         files: the reference, then the other styles.
@@ -55,12 +54,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Script:
-    """What a `compare.py` says.
+    """The content of a `compare.py`.
 
     Attributes:
-        calls: in words, what is called to count its cost.
-        cost: takes the code, and returns what makes these calls.
-        questions: takes the code, and returns each question with what works its answer out.
+        calls: a description of the calls that the cost is counted of.
+        cost: takes the code, and returns a function that makes these calls.
+        questions: takes the code, and returns each question with a function for its answer.
     """
 
     calls: str
@@ -71,8 +70,8 @@ class Script:
     def load(cls, source: str, course: Course) -> Script:
         """Run a `compare.py`, which may import the course's own modules."""
         with modules_of_course(course.root):
-            said = vars(module_of(source, "compare"))
-        return cls(said["CALLS"], said["cost"], said["questions"])
+            names = vars(module_of(source, "compare"))
+        return cls(names["CALLS"], names["cost"], names["questions"])
 
 
 def module_of(source: str, name: str) -> ModuleType:
@@ -118,7 +117,7 @@ def comparison_of(course: Course, problem: Problem) -> Comparison:
 
 
 def _styles(script: str) -> dict[str, str]:
-    """Return the names of the styles to show, with when one would choose each."""
+    """Return when to choose each style to show, by its name."""
     for node in ast.parse(script).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STYLES":
             return dict(ast.literal_eval(node.value))

@@ -206,7 +206,7 @@ class Decoder:
         return numpy.frombuffer(data, dtype=dtype).reshape(shape)
 
     def _taken(self, size: int) -> bytearray:
-        """Return the next numbers, in memory of their own, which may be written to."""
+        """Return a writable copy of the next numbers."""
         data = bytearray(self._numbers[self._at : self._at + size])
         self._at += size
         if len(data) != size:
@@ -237,7 +237,7 @@ def _without_numbers(dtype: str, shape: list[int]) -> Any:
 
 
 def stand_in(name: str) -> Any:
-    """Return an object whose type has this name."""
+    """Return an object of a new type with this name."""
     if not name.isidentifier() or len(name) > _LONGEST_NAME:
         raise BadRecord("it has an unknown kind of value")
     return type(name, (), {})()

@@ -1,4 +1,4 @@
-"""Detect files that Python would load in place of a package."""
+"""Detect files that Python would load instead of a package."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from grader.errors import UsageError
 
 _LOADED_LATE = ("numpy", "torch", "pytest", "jinja2", "filelock")
-"""Packages that are loaded when a command is at work; a file of that name would end it there."""
+"""Packages that are loaded while a command runs; a file of that name would break it."""
 
 
 def require_own_packages() -> None:
-    """Check that no other file is loaded in place of an installed package.
+    """Check that no other file is loaded instead of an installed package.
 
     Raises:
         UsageError: there is such a file.
@@ -29,7 +29,7 @@ def require_own_packages() -> None:
 
 
 def _installed(name: str) -> Path | None:
-    """Return the file that a package is loaded from; None when that isn't known."""
+    """Return the file of an installed package; None if it is unknown."""
     try:
         path = Path(str(distribution(name).locate_file(f"{name}/__init__.py"))).resolve()
     except PackageNotFoundError:

@@ -1,9 +1,8 @@
-"""Holds a student's file that runs in this process to what it may do when it is graded.
+"""Restrict a student's file in this process to actions that are allowed in grading.
 
-There it is alone in a process that can read Python and its packages, and nothing else: no other
-file, no network, no thread, no other program. What works here should work there, so all of that is
-refused here too, with a sentence that says so. This is a help, no wall: whoever wants to get around
-it can.
+In grading it can read Python and its packages and has no other file, network, thread or program.
+Code that works here should work there, so the same actions are refused here, with an explanation.
+This is a help and no protection: students could bypass it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MEANS = {
     "os.posix_spawn": "other programs",
     "os.system": "other programs",
 }
-"""What a program is about to do, by the names that `sys.addaudithook` has for it."""
+"""Refused actions, by the name of their audit event."""
 
 _CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"})
 
@@ -42,13 +41,13 @@ _ALONE = "it is graded without files, network, threads and other programs"
 
 
 class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student)
-    """A student's file does what it could not do when it is graded."""
+    """A student's file tried an action that is refused in grading."""
 
 
 def hold() -> None:
-    """Refuse, from now on, what student code can't do when it is graded."""
+    """Refuse from now on actions of student code that are refused in grading."""
     _hold()
-    if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest changes it
+    if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
         sys.stdin = RefusedInput(sys.stdin, _refuse_input)
 
 
@@ -62,7 +61,7 @@ def _hold() -> None:
 
 
 def _look(event: str, arguments: tuple[object, ...]) -> None:
-    """Raise NotWhenGraded if it is a student's file that is about to do something of its own."""
+    """Raise NotWhenGraded if a student's file is about to do something that is refused."""
     if event == "open":
         _look_at_file(*arguments)
     elif event in _CHANGES:
@@ -80,7 +79,7 @@ def _refuse_input() -> None:
 
 
 def _look_at_threads() -> None:
-    """Refuse threads. Not every version of Python tells the hook of them."""
+    """Refuse threads, which not every version of Python reports to the hook."""
     start = threading.Thread.start
 
     def start_unless_students(thread: threading.Thread) -> None:
@@ -120,10 +119,9 @@ def _writes(mode: object, flags: object) -> bool:
 
 
 def _student() -> tuple[FrameType | None, bool]:
-    """Return the student's code that runs, if any, and whether something is imported there.
+    """Return the innermost frame of student code, if any, and whether it imports a file.
 
-    What a package imports, or does while it is imported, is its own affair, and so is what a
-    debugger does.
+    Imports by a package, actions while a package is imported, and debuggers are ignored.
     """
     importing = False
     frame: FrameType | None = sys._getframe(1)

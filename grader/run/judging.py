@@ -1,7 +1,7 @@
-"""Runs a test as a worker and on the trusted side, and judges the worker's record.
+"""Run a test in a worker and in the trusted process, and judge the worker's record.
 
-`expect` runs a test with the reference. `answer` runs it with a student's module and returns a
-message; in that process nothing is right or wrong. `verdict` compares the two, check by check.
+`expect` runs a test with the reference. `answer` runs it in a worker with a student's module and
+returns a message, without judging. `verdict` compares the two, check by check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNREADABLE = "What came back from your code cannot be read."
 _NOT_SHOWN = "What your code did here is not shown: it could tell of hidden inputs."
 
 _MOST_TEXT = 4000
-"""How many characters a worker may say about the ending of a test."""
+"""The most characters of a worker's text about the end of a test."""
 
 _MOST_PRINTED = 20_000
 _MOST_NAME = 100
@@ -39,15 +39,15 @@ _MOST_STEPS = 50
 
 _CLAIMED = {status.value: status for status in Status if status is not Status.PASSED}
 _CLAIMED[Status.INTERNAL.value] = Status.ERROR
-"""How a worker may say that a test ended: never passed, and never by the grader's own error."""
+"""The statuses that a worker may claim: not `passed`, and `error` instead of `internal`."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The trusted side's record of a test.
+    """The trusted process's record of a test.
 
     Attributes:
-        checks: how the values of a worker are judged, in order.
+        checks: the checks with their judges, in order.
         inputs: the prepared inputs, encoded for a worker.
     """
 
@@ -56,14 +56,14 @@ class Expectation:
 
 
 def expect(test: CollectedTest, session: Session) -> Expectation:
-    """Run a test with the reference and return what a worker's record is judged by.
+    """Run a test with the reference and return the expectation that a worker's record must meet.
 
     Args:
         test: the test.
         session: opens the reference.
 
     Raises:
-        InternalError: the reference does not get through the test, or there is no check in it.
+        InternalError: the reference fails the test, or the test makes no check.
     """
     with running(Mode("trusted")) as mode:
         found = run_test(test, session).result
@@ -86,12 +86,12 @@ def answer(
     """Run a test in a worker and return its message: record, ending, evidence, and how it went.
 
     Args:
-        test: the test, in whose module all oracles are unknown.
+        test: the test; all oracles in its module are unknown.
         session: opens the student's file.
         inputs: the prepared inputs.
-        seeds: what settles the test's random numbers; by default they follow from the session.
-        called: where functions that were removed from this process note the first call.
-        printed: returns what the student's code printed.
+        seeds: the seeds of the test's random numbers; by default those of the session.
+        called: the list to which removed functions append the first call.
+        printed: returns the text that the student's code printed.
     """
     decoder = Decoder(inputs)
     seeds = seeds or seeds_for(test, session.seed)
@@ -105,11 +105,11 @@ def answer(
 
 
 class Went(msgspec.Struct):
-    """What an instructor may ask about a test, by a worker's word.
+    """A worker's claims about a test, for the instructor.
 
     Attributes:
-        printed: what the student's code printed.
-        steps: where the test ended: lines and functions, and whether they are the test's file's.
+        printed: the text that the student's code printed.
+        steps: the traceback of the test's end: line, function, and whether the test's file has it.
     """
 
     printed: str = ""
@@ -117,7 +117,7 @@ class Went(msgspec.Struct):
 
     @classmethod
     def read(cls, message: bytes) -> Went:
-        """Return what a message says about that, or nothing."""
+        """Return the claims of a message, which are empty if they can't be read."""
         try:
             found = msgspec.convert(Decoder(message).content[5], cls)
         except (BadRecord, msgspec.ValidationError, IndexError, KeyError, TypeError):
@@ -127,7 +127,7 @@ class Went(msgspec.Struct):
 
 
 def _steps(exception: BaseException | None, file: str) -> list[tuple[int, str, bool]]:
-    """Return through which lines of the test's and the student's file a test ended."""
+    """Return the lines of the traceback that are in the test's or the student's file."""
     walked = [] if exception is None else [*traceback.walk_tb(exception.__traceback__)]
     found = [(frame.f_code, line or 0) for frame, line in walked[-_MOST_STEPS:]]
     return [
@@ -144,9 +144,9 @@ def verdict(
 
     Args:
         test: the test.
-        expected: the trusted side's record of it.
-        message: the worker's.
-        quotes: whether the verdict may have text of the worker's, which could tell of its inputs.
+        expected: the trusted process's record of it.
+        message: the worker's message.
+        quotes: whether the verdict may contain the worker's text, which could reveal hidden inputs.
     """
     texts: list[str] = []
     try:
@@ -178,13 +178,13 @@ def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Ver
 
 
 def _claimed(status: str, text: str, shown: Any = None) -> Verdict:
-    """Return how a test ended by a worker's word."""
+    """Return the verdict that a worker claims."""
     message = plain(text[:_MOST_TEXT]) or _UNREADABLE
     return Verdict(_CLAIMED[status], message, _evidence(shown))
 
 
 def _evidence(shown: Any) -> Shown | None:
-    """Return what a failed claim shows of a module's parts, as far as it can be read."""
+    """Return the evidence of a failed claim about a module's parts, if it is valid."""
     try:
         text = msgspec.json.encode(shown)
         if len(text) > _MOST_TEXT:
@@ -199,11 +199,11 @@ def _evidence(shown: Any) -> Shown | None:
 
 
 def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder) -> list[Expected]:
-    """Judge the values of a record, and return the checks that are missing in it.
+    """Judge the values of a record, and return the checks that it lacks.
 
     Raises:
         Mismatch: a value is wrong, or the record has other checks.
-        BadRecord: it is no record.
+        BadRecord: the record is invalid.
     """
     for each in record:
         match each:

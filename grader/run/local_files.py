@@ -33,7 +33,7 @@ class LocalFiles:
         self._opened: dict[str, ModuleType | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
-        """Return the loaded module. What is forbidden is watched by whoever runs the tests.
+        """Return the loaded module. The caller watches for forbidden functions.
 
         Raises:
             CannotLoad: the file isn't there or doesn't run.
@@ -47,7 +47,7 @@ class LocalFiles:
         return opened
 
     def forget(self, problem: Problem) -> None:
-        """Load the module anew next time; what can't be loaded isn't tried again."""
+        """Load the module again next time, unless loading has failed."""
         if isinstance(self._opened.get(problem.id), ModuleType):
             del self._opened[problem.id]
 

@@ -1,7 +1,7 @@
-"""Remembers what slow definitions gave, for tests that ask them the same again.
+"""Cache the results of slow reference functions.
 
-The definition in plain Python is slow, and each file that is tested is compared with it on the same
-inputs: where many files are tested in one process, it need be worked out only once.
+A definition in plain Python is slow, and every tested file is compared with it on the same inputs.
+A process that tests many files computes it only once.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _MOST_BYTES = 1 << 25
-"""What is remembered may take so much; beyond that the oldest is forgotten."""
+"""The size of the cache; beyond it the oldest results are dropped."""
 
 _BESIDE = 500
-"""Bytes that an answer takes beside its numbers, about."""
+"""Approximate bytes of a result in addition to its numbers."""
 
 
 class _Memoized:
-    """What functions gave for which arguments, as long as there is room."""
+    """A bounded cache of results by function and arguments."""
 
     def __init__(self) -> None:
         self._answers: dict[Any, tuple[Any, int]] = {}
         self._bytes = 0
 
     def get(self, key: Any) -> Any:
-        """Return a copy of what was kept, or None."""
+        """Return a copy of a cached result, or None."""
         return _copied(self._answers[key][0]) if key in self._answers else None
 
     def keep(self, key: Any, answer: Any) -> None:
-        """Keep a copy, and forget what is oldest where there is no room."""
+        """Cache a copy of a result, and drop the oldest results if the cache is full."""
         size = _BESIDE + sum(each.nbytes for each in _tensors(answer))
         if size > _MOST_BYTES // 8:
             return
@@ -56,12 +56,12 @@ _memory = _Memoized()
 
 
 def memoized(function: Callable[P, R]) -> Callable[P, R]:
-    """Have a function give again what it gave for equal arguments.
+    """Cache the results of a function by its arguments.
 
     Args:
-        function: its answer hangs on its arguments alone, and is a tensor, a number, or a tuple of
-            such. Its arguments are numbers, texts, tensors, lists and dictionaries of them, and
-            functions of a module; for others it is called each time.
+        function: the function. Its result depends only on its arguments and is a tensor, a number,
+            or a tuple of such. Results are cached for arguments that are numbers, texts, tensors,
+            functions of a module, and lists and dictionaries of them.
     """
 
     @functools.wraps(function)
@@ -69,7 +69,7 @@ def memoized(function: Callable[P, R]) -> Callable[P, R]:
         functions: list[Any] = [function]
         try:
             plain = marshal.dumps(_plain((arguments, named), functions), 2)
-        except (TypeError, ValueError, RuntimeError):  # it can't be told what equals this
+        except (TypeError, ValueError, RuntimeError):  # these arguments can't be compared
             return function(*arguments, **named)
         key = *functions, hashlib.blake2b(plain, digest_size=16).digest()
         known: R | None = _memory.get(key)
@@ -82,7 +82,7 @@ def memoized(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _plain(value: Any, functions: list[Any]) -> Any:
-    """Return what equals it is told by: values that `marshal` writes; functions are put aside."""
+    """Convert a value for `marshal`, as part of a key; collect functions in a list."""
     match value:
         case Tensor():
             entries = value.detach().numpy().tobytes()

@@ -39,20 +39,20 @@ FITS = "That fits the mistake that is named."
 _FACTOR = " times what it should be"
 
 _ASKED_ALONE = 6
-"""How many of the failed tests run by themselves."""
+"""How many of the failed tests run alone."""
 
 _TIMES = 2
-"""How often all tests run again then: those have to fail each time, and not by chance."""
+"""How often all tests run again then. The failed ones must fail each time, not by chance."""
 
 
 def name_mistakes(session: Session) -> None:
-    """Ask the code of each problem that has a wrong answer which mistake it makes."""
+    """Name the mistakes of each problem that has a wrong answer."""
     if not session.names_mistakes:
         return
     for id, result in session.results.items():
         wrong = any(test.status in DIAGNOSED for test in result.tests)
         if wrong and not session.timeouts[id]:
-            with torch.enable_grad():  # code may leave gradients off, for itself alone
+            with torch.enable_grad():  # student code may have switched gradients off
                 _name(session, session.tests[id], result)
 
 
@@ -70,15 +70,15 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     if not found and _keeps_something(code, session.ran[result.id], result):
         found = [KEPT]
     shown = session.shown[tests.problem.id]
-    told = ranked([*_seen_first(result, shown), *found])
-    result.diagnoses = [each.sentence for each in told]
-    result.mistakes = [list(each.names) for each in told]
+    named = ranked([*_seen_first(result, shown), *found])
+    result.diagnoses = [each.sentence for each in named]
+    result.mistakes = [list(each.names) for each in named]
     sides = {part.partition(": ")[2] for part in tests.fingerprints.reference}
     of_file = _with_names(result.tests, shown, found, sides)
     of_file = _with_factors(of_file, shown)
     if not session.hidden and not result.ended_alike:  # at home, where one of them is shown
         of_file = _telling_first(of_file, shown)
-    result.tests = [*_drawn_once(of_file, shown, told)]
+    result.tests = [*_drawn_once(of_file, shown, named)]
 
 
 def _passing(result: ProblemResult) -> set[str]:
@@ -144,24 +144,24 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 
 
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
-    """Return the tests; where several numbers of a function are wrong, each says by which factor.
+    """Add the factor by which numbers are wrong to messages, if a function has several of them.
 
-    One number alone is always some factor times another. In several tests it is the same factor,
-    or each is a whole number or one part of it, as the sizes of inputs are.
+    A single number is always some factor times another. So the factor must be the same in several
+    tests, or a whole number or its inverse in each, as the sizes of inputs are.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
         if each.factor and not any(one.certainty is Certainty.ALL for one in each.evidence):
             factors.setdefault(each.call.partition("(")[0], {})[id] = each.factor
-    told = {id: text for of_one in factors.values() for id, text in _factors_told(of_one)}
+    lines = {id: line for of_one in factors.values() for id, line in _factor_lines(of_one)}
     return [
-        replace(test, message=f"{test.message}\n{told[test.id]}") if test.id in told else test
+        replace(test, message=f"{test.message}\n{lines[test.id]}") if test.id in lines else test
         for test in tests
     ]
 
 
-def _factors_told(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield for each test what to say of its factor and another test's."""
+def _factor_lines(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Yield for each test a line about its factor and that of another test."""
     for id, factor in factors.items():
         others = [each for other, each in factors.items() if other != id]
         if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):
@@ -184,7 +184,7 @@ def _part(factor: float) -> str:
 
 
 def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
-    """Return the tests, the failed one that says most and its other cases first.
+    """Return the tests, the most informative failure and its other cases first.
 
     A failure with a name comes before one without. Of these an exception with the forms of tensors,
     or an answer with an observation such as a factor, comes before rows of numbers. An observation
@@ -206,31 +206,30 @@ def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> l
 
 
 def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
-    """Return what the first test that fails has seen of a module's parts, if it is about them.
+    """Return the evidence of the first failed test about a module's parts, if there is any.
 
-    All who read names may read it, so it comes of a visible test.
+    Students may read it, so it must come from a visible test.
     """
     first = next(test for test in result.tests if test.status in DIAGNOSED)
     return [] if first.hidden or first.id not in shown else _of_parts(shown[first.id])
 
 
 def _of_parts(shown: Shown) -> list[Evidence]:
-    """Return what a test has seen of the parts of a module."""
+    """Return a test's evidence about the parts of a module."""
     return [each for each in shown.evidence if each.source in (Source.MISSING, Source.PARTS)]
 
 
 def _drawn_once(
-    tests: Iterable[TestResult], shown: Mapping[str, Shown], told: Sequence[Evidence]
+    tests: Iterable[TestResult], shown: Mapping[str, Shown], diagnoses: Sequence[Evidence]
 ) -> Iterator[TestResult]:
-    """Yield the tests; of wrong answers that one named mistake gives, the first is drawn.
+    """Yield the tests, with numbers only for the first wrong answer of each named mistake.
 
-    The others say in one line what was called. NaN and infinity, and what they come of, are no such
-    answers.
+    The message of the others is one line with the call. Answers with NaN or infinity are excepted.
     """
     drawn: set[tuple[str, ...]] = set()
     for test in tests:
         each = shown.get(test.id)
-        named = () if each is None else _named(each, told)
+        named = () if each is None else _named(each, diagnoses)
         if each is None or not named:
             yield test
         elif named not in drawn:
@@ -241,11 +240,11 @@ def _drawn_once(
             yield replace(test, message=f"{each.call}: {where}. {FITS}")
 
 
-def _named(shown: Shown, told: Sequence[Evidence]) -> tuple[str, ...]:
+def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
     """Return the diagnoses of the function or class that gave a wrong answer."""
     if not shown.call or not shown.is_finite:
         return ()
-    named = [each for each in told if each.changes_numbers]
+    named = [each for each in diagnoses if each.changes_numbers]
     called = _called(shown, named)
     return tuple(each.sentence for each in named if called in each.owners)
 
@@ -257,7 +256,7 @@ def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
 
 
 def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:
-    """Tell whether half of the failed tests pass when each of them has the file for itself."""
+    """Return whether half of the failed tests pass when each runs alone on a reloaded file."""
     tests = [test for test in ran if not test.inspection_only]
     wrong = {test.id for test in result.tests if test.status in DIAGNOSED}
     failed = [test for test in tests if test.id in wrong]

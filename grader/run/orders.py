@@ -1,6 +1,6 @@
-"""Orders to a worker: which tests it runs on a student's file. Both sides' part of it is here.
+"""Write orders of tests in the trusted process, and run them in a worker.
 
-A worker holds one half of a problem's tests. It has no salt, so the seeds come with the order.
+A worker has one half of a problem's tests. It has no salt, so an order contains the seeds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_TEXT = 4000
 _MOST_NAME = 100
 
 
-# The trusted side
+# The trusted process
 
 
 class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,8 +39,8 @@ class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         status: why it can't be used; None if it can.
-        text: what the student reads about that.
-        attempts: what the file tried meanwhile, each as kind and name.
+        text: the message to the student about that.
+        attempts: the kind and name of each forbidden action that the file tried meanwhile.
     """
 
     status: Status | None = None
@@ -54,7 +54,7 @@ class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
         """Read a message that student code may have written.
 
         Raises:
-            BadRecord: it is none.
+            BadRecord: the message is invalid.
         """
         try:
             return msgspec.json.decode(message, type=cls)
@@ -78,11 +78,11 @@ def order(tests: Iterable[tuple[CollectedTest, Expectation]], seed: int) -> byte
 
 
 def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
-    """Return what a worker has to know of a problem's tests, and nothing that knows right answers.
+    """Return the files of a problem's tests that a worker needs, without any oracle.
 
     Args:
         problem: the problem.
-        hidden: whether hidden tests are in it; visible ones always are.
+        hidden: whether to include the hidden tests.
 
     Returns:
         The files of a course with one problem, by their paths.
@@ -101,7 +101,7 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
 
 
 def data_of(problems: Path) -> list[Path]:
-    """Return the files beside the modules that a course's problems share."""
+    """Return the data files that a course's problems share."""
     return [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
 
 
@@ -113,16 +113,16 @@ def write_files(files: Mapping[str, bytes], folder: Path) -> None:
         path.write_bytes(content)
 
 
-# The worker's side
+# The worker
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load a half's tests from a folder with its files, and return what runs an order of them."""
+    """Load the tests of a half from a folder, and return a function that runs an order of them."""
     (path,) = Path(folder).glob("problems/*/test_*.py")
     with without_oracles():
         tests = collect([Problem(path.parent)], Path(folder))
     tests[0].tests.__dict__["solution"] = UNKNOWN
-    for test in tests:  # what is read from files is read now
+    for test in tests:  # read their files now
         _ = test.forbidden, test.tests.values
     by_id = {test.id: test for test in tests}
 
@@ -137,7 +137,7 @@ def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
 
 
 class _ModuleOpener:
-    """Gives the module that the student's file became."""
+    """Returns the student's module."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -147,7 +147,7 @@ class _ModuleOpener:
         return self._module
 
     def forget(self, problem: Problem) -> None:
-        """Do nothing: nobody asks for another one."""
+        """Do nothing, as a worker loads the file only once."""
 
 
 def report(loaded: Any) -> bytes:
@@ -157,7 +157,7 @@ def report(loaded: Any) -> bytes:
         try:
             cannot_load = judge_load(loaded.error, Path(SUBMISSION_FILE))
             found.status, found.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
-        except BaseException:  # what the exception does when it is looked at
+        except BaseException:  # raised by the exception's methods
             found.status, found.text = Status.ERROR, _HOSTILE
     return msgspec.json.encode(found)
 
@@ -167,7 +167,7 @@ def _message(
 ) -> bytes:
     try:
         return answer(test, session, inputs, seeds, loaded.called, loaded.printed)
-    except BaseException:  # what it raised or returned does this when it is looked at
+    except BaseException:  # raised by methods of the student's exception or result
         return Encoder().message([test.id, [], Status.ERROR.value, _HOSTILE])
 
 

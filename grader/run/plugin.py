@@ -1,7 +1,7 @@
 """The pytest plugin of the course: options, points, the hidden half, and the course's own runner.
 
-It acts only on the test files of problems and leaves every other test alone. What it makes of a
-test comes from `runner`, so that a student's pytest and a grader come to the same verdicts.
+It acts only on the test files of problems and ignores other tests. `runner` runs and judges the
+tests, so a student's pytest and a grader give the same verdicts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.run.session import Session
 from grader.run.verdict import ends_tests
 
 STATUS = "status"
-"""The property of a report that says how a test of a problem ended."""
+"""The property of a report with the status of a problem's test."""
 
 _ONE_PROCESS = (
     "The tests of a problem run in one process, as a mistake is named by all that they find."
@@ -42,7 +42,7 @@ _RESULT = pytest.StashKey[TestResult]()
 
 
 def session_of(config: pytest.Config) -> Session:
-    """Return the session in which a run of pytest keeps what the tests of problems find."""
+    """Return the session that collects the results of problems' tests in a run of pytest."""
     return config.stash[_SESSION]
 
 
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--hidden` and `--seed`."""
     group = parser.getgroup("grader")
     group.addoption("--hidden", action="store_true", help="run the hidden halves too")
-    group.addoption("--seed", type=int, default=0, help="what the tests' inputs are drawn from")
+    group.addoption("--seed", type=int, default=0, help="seed of the tests' inputs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,9 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Run the tests of problems in one process, whatever pytest-xdist is told.
+    """Run the tests of problems in one process, ignoring options of pytest-xdist.
 
-    What several processes find is not in one place, and no mistake would be named.
+    With several processes no session would have all results, so no mistake could be named.
     """
     option = config.option
     several = getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no"
@@ -78,7 +78,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
 
 
 def _paths(config: pytest.Config) -> list[Path]:
-    """Return what pytest was told to run, as paths."""
+    """Return the paths of pytest's arguments."""
     start = config.invocation_params.dir
     return [(start / arg.partition("::")[0]).resolve() for arg in config.args]
 
@@ -90,14 +90,14 @@ def _is_of_problems(path: Path) -> bool:
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str:
-    """Say so where several processes were asked for."""
+    """Report that several processes were requested and not used."""
     return _ONE_PROCESS if config.stash.get(_IN_ONE, False) else ""
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Say what to run where somebody asked for the tests in a file that has none."""
+    """Print the right command if a requested file has no tests."""
     if exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED:
         return
     for path in _paths(config):
@@ -113,9 +113,9 @@ def pytest_terminal_summary(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note which tests are those of problems, and leave out the hidden half.
+    """Record the tests of problems, and deselect the hidden half.
 
-    Beside problems that count, what a student has not begun of optional ones is left out, too.
+    Optional problems that a student has not begun are deselected, too, unless all are optional.
     """
     try:
         course = records(items)
@@ -150,7 +150,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         load_late_parts()
 
 
-# Fixtures: pytest wants to find them. What a test of a problem gets comes from the runner.
+# Fixtures. pytest needs to find them, but the runner provides their values to tests of problems.
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def _left_to_the_runner(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test of a problem as graders do, in place of pytest's own call."""
+    """Run a test of a problem as in grading, instead of pytest's call."""
     test = pyfuncitem.stash.get(_TEST, None)
     if test is None:
         return None
@@ -204,9 +204,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> BaseException:
-    """Return what to raise: the message alone, unless the exception itself was asked for.
+    """Return an exception with only the message, or the original one if the user requested it.
 
-    Drawing a traceback can take longer than the test.
+    Formatting a traceback can take longer than the test.
     """
     debugger, exception = config.getoption("usepdb"), outcome.exception
     wanted = debugger or not _is_short(config)
@@ -216,7 +216,7 @@ def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> 
 
 
 def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
-    """Let a debugger stand in the student's code, or else at the line of the test that calls it."""
+    """Cut the traceback so that a debugger stops in student code, or else in the test's line."""
     steps, step = [], exception.__traceback__
     while step is not None:
         steps.append(step)
@@ -229,7 +229,7 @@ def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
 
 
 def _is_short(config: pytest.Config) -> bool:
-    """Return whether messages are shown in place of tracebacks, as nobody asked for a style."""
+    """Return whether to show messages instead of tracebacks, as `--tb` was not given."""
     return bool(config.getoption("tbstyle") == "auto")
 
 
@@ -237,7 +237,7 @@ def _is_short(config: pytest.Config) -> bool:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add to pytest's report what the course knows: a status, and a message for the student."""
+    """Add the status and the message for the student to pytest's report."""
     report = yield
     result = item.stash.get(_RESULT, None)
     if result is not None and call.when == "call":
@@ -256,5 +256,5 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     try:
         with quiet():
             name_mistakes(session_of(session.config))
-    except CourseError as error:  # the tests have run, and what they found is still to be told
+    except CourseError as error:  # the tests have run, so report their results
         session.config.get_terminal_writer().line(f"\n{error}")

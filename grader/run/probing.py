@@ -1,7 +1,8 @@
-"""Asks a problem's probe in a worker of its own, and reads the answers. Both sides are here.
+"""Run a problem's probe in a separate worker, and read the answers in the trusted process.
 
 That worker has the probe and the modules that it imports, all of which students have. It has no
-tests and no reference. Its answers decide on no mark, and of its text only names of types are kept.
+tests and no reference. No mark depends on its answers, and only names of types are kept of its
+text.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _AnswerText = Annotated[str, Meta(max_length=2000, pattern=rf"\A(?:{_INSTEAD}|{_
 _AnswerTexts = dict[str, _AnswerText]
 
 
-# The trusted side
+# The trusted process
 
 
 def files_of_probe(problem: Problem) -> dict[str, bytes]:
-    """Return what a worker has to know to ask a problem's probe, and nothing of its tests.
+    """Return the files that a worker needs to run a problem's probe, without its tests.
 
     Returns:
         The files of a course with one problem, by their paths.
@@ -49,7 +50,7 @@ def files_of_probe(problem: Problem) -> dict[str, bytes]:
 
 
 def order(forbidden: tuple[str, ...]) -> bytes:
-    """Return an order to ask about what may not call these functions."""
+    """Return an order to probe the functions and classes that may not call these functions."""
     return msgspec.json.encode(forbidden)
 
 
@@ -57,7 +58,7 @@ def read_answers(message: bytes) -> dict[str, Answers]:
     """Read a message that student code may have written.
 
     Raises:
-        BadRecord: these are no answers, or too many.
+        BadRecord: the message is invalid or too large.
     """
     if len(message) > _MOST_BYTES:
         raise BadRecord("it is too large")
@@ -71,7 +72,7 @@ def read_answers(message: bytes) -> dict[str, Answers]:
 def known_only(
     found: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers to known questions. A probe may leave out some of these."""
+    """Return only the answers to questions that the reference answers."""
     nothing = Answers({}, {})
     return {
         part: Answers(
@@ -87,11 +88,11 @@ def _read(texts: Mapping[str, str]) -> dict[str, Answer]:
     return {name: Answer.read(text) for name, text in texts.items()}
 
 
-# The worker's side
+# The worker
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load a probe from a folder with its files, and return what asks it on a student's file."""
+    """Load a probe from a folder, and return a function that runs it on a student's file."""
     (path,) = Path(folder).glob("problems/*/probe.py")
     problem = Problem(path.parent)
     probe, entry = load_probe(problem), problem.entry
@@ -107,7 +108,7 @@ def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
                 lambda part: entry.forbidden_where({owner(part)}) == forbidden,
             )
             message = msgspec.json.encode({part: _written(each) for part, each in found.items()})
-        except BaseException:  # what student code does when it is looked at
+        except BaseException:  # raised by student code
             message = b"{}"
         yield message
 

@@ -1,7 +1,7 @@
-"""What running a test takes, as a plain record of what pytest collected.
+"""Convert tests that pytest collected into plain records.
 
-The tests of problems are plain functions: all that one needs is to be called with what it asks for.
-That is checked here, so that they can be run without pytest as well as by it.
+The tests of problems are plain functions with arguments. This is checked here, so that they can
+run without pytest, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.diagnose.probe import Probe, load_probe
 from grader.errors import CourseError, InternalError
 
 FIXTURES = ("problem", "solution", "rng")
-"""What a test may ask for besides the arguments of its cases."""
+"""The arguments that a test may have in addition to its parameters."""
 
 _MARKS = ("points", "parametrize", "inspection_only")
 
@@ -35,10 +35,10 @@ class ProblemTests:
     """A problem's test file, as it was when it was collected.
 
     Attributes:
-        problem: whose tests they are.
+        problem: the problem.
         module: the file, as pytest imported it.
-        salt: what the tests' random numbers depend on beside the seed; empty in a students' copy.
-        first_hidden_line: where the hidden half begins, if the file has one.
+        salt: a second seed of the tests' random numbers; empty in a students' copy.
+        first_hidden_line: the line where the hidden half begins, if the file has one.
     """
 
     problem: Problem
@@ -48,12 +48,12 @@ class ProblemTests:
 
     @cached_property
     def values(self) -> str:
-        """What its course computes with: "torch" or "numpy"."""
+        """The library of its course: "torch" or "numpy"."""
         return self.problem.manifest.values
 
     @cached_property
     def probe(self) -> Probe | None:
-        """What asks for known mistakes, loaded when it is first wanted.
+        """The problem's probe, loaded at first use.
 
         Raises:
             CourseError: it can't be loaded.
@@ -65,12 +65,12 @@ class ProblemTests:
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        """The answers of known mistakes, read when they are first wanted."""
+        """The answers of known mistakes, read at first use."""
         return Fingerprints.load(self.problem.fingerprints)
 
     @cached_property
     def solution(self) -> ModuleType:
-        """The reference solution, loaded when it is first asked for.
+        """The reference solution, loaded at first use.
 
         Raises:
             InternalError: it can't be loaded.
@@ -89,15 +89,15 @@ class CollectedTest:
     """A test of a problem, or one case of a parametrised test.
 
     Attributes:
-        tests: the file that it stands in.
-        id: its name, with its case in brackets.
-        title: the sentence that students and instructors read; its docstring.
-        hidden: whether it stands below the hidden marker.
-        points: what it is worth; a parametrised test shares its points out among its cases.
-        function: the test itself.
-        case: the arguments of its case, by name.
-        fixtures: what else it asks for, of `FIXTURES`.
-        inspection_only: whether it judges a rule by watching code work, not by what it answers.
+        tests: its file.
+        id: its name, with its parameters in brackets.
+        title: its docstring, which students and instructors read.
+        hidden: whether it is in the hidden half.
+        points: its points; a parametrised test divides its points among its cases.
+        function: the test function.
+        case: the parameters of its case, by name.
+        fixtures: its other arguments, of `FIXTURES`.
+        inspection_only: whether it judges a rule by watching code run, not by its results.
     """
 
     tests: ProblemTests
@@ -112,7 +112,7 @@ class CollectedTest:
 
     @property
     def problem(self) -> Problem:
-        """The problem that it is a test of."""
+        """The problem that it belongs to."""
         return self.tests.problem
 
     @cached_property
@@ -127,10 +127,10 @@ class CollectedTest:
 
 
 def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest]:
-    """Return a record for each item that is a test of a problem; others are left alone.
+    """Return a record for each item that is a test of a problem; ignore others.
 
     Raises:
-        CourseError: a test of a problem is more than a plain function, or not of its own file.
+        CourseError: a test is no plain function, or pytest imported another file.
     """
     own = [item for item in items if item.path.name == Problem(item.path.parent).test_file.name]
     functions = [_plain_function(item) for item in own]
@@ -144,8 +144,8 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
     """Return a test file.
 
     Raises:
-        CourseError: Python had another module under the file's name, and pytest took that; or the
-            problem forbids what nobody knows.
+        CourseError: pytest used another module of the same name; or the problem forbids an unknown
+            function.
     """
     found = module.__file__
     if found is None or Path(found).resolve() != path.resolve():
@@ -159,10 +159,10 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
 
 
 def _check_forbidden(problem: Problem) -> None:
-    """Check that what a problem forbids, and where, is known.
+    """Check that the functions that a problem forbids are known.
 
     Raises:
-        CourseError: it isn't.
+        CourseError: one is unknown.
     """
     try:
         for forbidden in problem.entry.all_forbidden():
@@ -187,9 +187,9 @@ def _salt(problem: Problem) -> bytes:
 
 
 def _names_in(test: Callable[..., None]) -> set[str]:
-    """Return the names in a test's code, and in that of functions of its file that it names.
+    """Return the names in a test's code and in the functions of its file that it uses.
 
-    So a test belongs to the functions and classes of the student's file that it uses.
+    They include the functions and classes of the student's file that it tests.
     """
     found: set[str] = set()
     waiting = [test.__code__]
@@ -211,7 +211,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
     hidden = first is not None and function.__code__.co_firstlineno > first
     asked = inspect.signature(function).parameters
     if "solution" in asked and not hidden:
-        raise refused(item, f"asks for the solution, and stands above '{HIDDEN_MARKER}'")
+        raise refused(item, f"uses the solution, but is above '{HIDDEN_MARKER}'")
     arguments = item.callspec.params if hasattr(item, "callspec") else {}
     return CollectedTest(
         tests=tests,
@@ -227,31 +227,31 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
 
 
 def _points(item: pytest.Function) -> float:
-    """Return what a test is worth, with all of its cases.
+    """Return the points of a test with all of its cases.
 
     Raises:
-        CourseError: nobody would lose points by it.
+        CourseError: it has no points.
     """
     marker = item.get_closest_marker("points")
     match marker and marker.args:
         case (int() | float() as points,) if points > 0:
             return points
-    raise refused(item, "has no points above 0; mark what it is worth, @pytest.mark.points(2)")
+    raise refused(item, "has no points above 0; mark it, for example with @pytest.mark.points(2)")
 
 
-# What is not plain
+# Refused tests
 
 
 def refused(item: pytest.Item, reason: str) -> CourseError:
-    """Return an error that says which test can't be one of a problem, and why."""
+    """Return an error for a test that a problem can't have, with the reason."""
     return CourseError(f"{item.path}: {item.name} {reason}")
 
 
 def _plain_function(item: pytest.Item) -> pytest.Function:
-    """Return the item, if its test is a function that needs nothing but its arguments.
+    """Return the item if its test is a plain function.
 
     Raises:
-        CourseError: it needs more.
+        CourseError: it is not.
     """
     if not isinstance(item, pytest.Function) or item.cls is not None:
         raise refused(item, "is no plain function")
@@ -269,7 +269,7 @@ def _plain_function(item: pytest.Item) -> pytest.Function:
 
 
 def _case_names(item: pytest.Item) -> set[str]:
-    """Return the names of what the cases of a parametrised test give it directly."""
+    """Return the names of the direct parameters of a parametrised test."""
     marks = [mark for mark in item.iter_markers("parametrize") if not mark.kwargs.get("indirect")]
     names = [mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in marks]
     lists = [name.split(",") if isinstance(name, str) else name for name in names]

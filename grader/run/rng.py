@@ -1,4 +1,4 @@
-"""What tests draw their inputs from."""
+"""Random number generators for the inputs of tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from grader.code.tensors import Array
 
 
 def rng_for(values: str, seed: int) -> Rng | ArrayRng:
-    """Return what a test draws from.
+    """Return the random number generator of a test.
 
     Args:
         values: one of `course.VALUES`.
-        seed: what settles the draws.
+        seed: the seed.
     """
     return ArrayRng(seed) if values == "numpy" else Rng(seed)
 
@@ -25,10 +25,10 @@ class Rng:
     """Draws random tensors for one test.
 
     Args:
-        seed: what settles them.
+        seed: the seed.
 
     Attributes:
-        generator: for draws of another kind.
+        generator: the generator, for other distributions.
     """
 
     def __init__(self, seed: int) -> None:
@@ -39,7 +39,7 @@ class Rng:
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
 
     def independent(self) -> Rng:
-        """Return random numbers of their own; only their seed is drawn from these."""
+        """Return independent random numbers, with a seed drawn from these."""
         return Rng(int(torch.randint(1 << 62, (), generator=self.generator)))
 
 
@@ -47,10 +47,10 @@ class ArrayRng:
     """Draws random arrays for one test of a course in NumPy.
 
     Args:
-        seed: what settles them.
+        seed: the seed.
 
     Attributes:
-        generator: for draws of another kind.
+        generator: the generator, for other distributions.
     """
 
     def __init__(self, seed: int) -> None:
@@ -61,5 +61,5 @@ class ArrayRng:
         return self.generator.standard_normal(shape).astype(dtype)
 
     def independent(self) -> ArrayRng:
-        """Return random numbers of their own; only their seed is drawn from these."""
+        """Return independent random numbers, with a seed drawn from these."""
         return ArrayRng(int(self.generator.integers(1 << 62)))

@@ -1,4 +1,4 @@
-"""The one way in which a test is run and judged, for students and graders alike."""
+"""Run and judge a test in the same way at home and in grading."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 
 MOST_TIMEOUTS = 2
-"""After so many endless tests of a problem its other tests are not run any more."""
+"""After this number of timeouts, the other tests of a problem are not run."""
 
 GIVEN_UP = "Not run: two tests before this one did not come to an end."
-"""The message of these other tests."""
+"""The message of tests that are not run after timeouts."""
 
 _LITTLE = 0.01
-"""Seconds that may count in a test's time limit though they passed before."""
+"""Seconds of preparation that may count in a test's time limit."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a test ended.
+    """The outcome of a test.
 
     Attributes:
-        result: the verdict on it.
-        exception: what it raised, if anything.
+        result: the result with the verdict.
+        exception: the exception that the test raised, if any.
     """
 
     result: TestResult
@@ -53,13 +53,13 @@ def run_test(
     timeout: float = TIMEOUT_SECONDS,
     printed: Callable[[], str] = str,
 ) -> Outcome:
-    """Run a test, judge it, and have the session keep the result.
+    """Run a test, judge it, and add the result to the session.
 
     Args:
-        test: what to run.
-        session: whose code is tested, and where the result goes.
+        test: the test to run.
+        session: opens the tested code, and receives the result.
         timeout: seconds that the test may run.
-        printed: returns what the test has printed, where that is kept.
+        printed: returns the text that the test printed, if it is captured.
 
     Raises:
         KeyboardInterrupt: the user ended it.
@@ -75,25 +75,23 @@ def run_test(
         keep(test, session, verdict, seconds, printed())
         return Outcome(session.results[test.problem.id].tests[-1], exception)
     finally:
-        # Its traceback leads back to this frame. In such a circle all that the test was answered,
-        # up to 256 MB, would wait for the collector of garbage, which counts things and not bytes.
+        # Its traceback refers to this frame. Such a cycle would keep the test's values, up to
+        # 256 MB, until the next garbage collection, which counts objects and not bytes.
         del exception
 
 
 def run_in_worker(
     test: CollectedTest, session: Session, seeds: Seeds, called: list[str] | None
 ) -> tuple[BaseException | None, Verdict]:
-    """Run a test as a worker does, and return what it raised and how it ended.
-
-    The session keeps nothing.
+    """Run a test in a worker, and return its exception and the verdict, without adding a result.
 
     Args:
-        test: what to run.
-        session: whose code is tested.
-        seeds: what settles the test's random numbers.
-        called: where functions that were removed from this process note the first call. Whoever
-            started the process ends a test that takes too long. Without it, this process is no
-            worker's: the test is watched and limited as at home.
+        test: the test to run.
+        session: opens the tested code.
+        seeds: the seeds of the test's random numbers.
+        called: the list to which removed functions append the first call. The process that started
+            the worker enforces the time limit. If it is None, this process is no worker, and the
+            test is watched and limited as at home.
     """
     guard = Guard(test.forbidden if called is None else (), not_for_a_student)
     timeout = TIMEOUT_SECONDS if called is None else None
@@ -109,7 +107,7 @@ def run_in_worker(
 def keep(
     test: CollectedTest, session: Session, verdict: Verdict, seconds: float, printed: str = ""
 ) -> None:
-    """Have the session keep how a test ended."""
+    """Add the result of a test to the session."""
     session.printed[test.problem.id][test.id] = printed
     if verdict.shown is not None:
         session.shown[test.problem.id][test.id] = verdict.shown
@@ -131,16 +129,16 @@ def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult
 def _call(
     test: CollectedTest, session: Session, guard: Guard, seeds: Seeds, timeout: float | None
 ) -> tuple[BaseException | None, float]:
-    """Return what a test raised, if anything, and how long it took."""
+    """Run a test, and return its exception, if any, and how long it took."""
     start, stopwatch = time.perf_counter(), Stopwatch()
     try:
-        # Code that leaves gradients switched off must not reach the next test with it.
+        # Code that switches gradients off must not affect the next test.
         with warnings.catch_warnings(), torch.enable_grad():
             random.seed(seeds.state)
             torch.default_generator.manual_seed(seeds.state)  # the CPU's only: it is quicker
             arguments = _arguments(test, session, seeds)
             _give_up_after_timeouts(test, session)
-            # A file may set another one for all code; it is graded without.
+            # A file may set another one, which must not affect tests.
             torch.set_default_dtype(torch.float32)
             if time.perf_counter() - start > _LITTLE:
                 stopwatch.restart()
@@ -166,7 +164,7 @@ def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
 
 
 def _arguments(test: CollectedTest, session: Session, seeds: Seeds) -> dict[str, Any]:
-    """Return what a test is called with."""
+    """Return the arguments of a test."""
     values = dict(test.case)
     for name in test.fixtures:
         match name:
@@ -181,7 +179,7 @@ def _arguments(test: CollectedTest, session: Session, seeds: Seeds) -> dict[str,
 
 @dataclass(frozen=True)
 class Seeds:
-    """What settles the random numbers of a test.
+    """The seeds of a test's random numbers.
 
     Attributes:
         state: the seed of the global random state.
@@ -195,8 +193,8 @@ class Seeds:
 def seeds_for(test: CollectedTest, seed: int) -> Seeds:
     """Return the seeds of a test in a run with this seed.
 
-    They depend on the salt, too. Student code can read the global random state. Without the salt it
-    cannot compute from that which test is running or what the test has drawn.
+    They depend on the salt, too. Student code can read the global random state. Without the salt,
+    it could determine from that state which test is running and which inputs it draws.
     """
 
     def number(purpose: str) -> int:
@@ -208,7 +206,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
 
 
 def load_late_parts() -> None:
-    """Use what torch loads only when it is used, before the first test's clock runs."""
+    """Use parts of torch that are loaded at first use, so that no test is charged for it."""
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

@@ -1,4 +1,4 @@
-"""What a run of tests is about: whose file is tested, which tests, and what came of them."""
+"""The session: the tested code, the selected tests, and the results of one run."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ from grader.run.records import CollectedTest, ProblemTests
 
 
 class Opener(Protocol):
-    """Gives a problem's code to the tests that ask for it: a module, or what acts like one."""
+    """Opens a problem's code for its tests."""
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> Any:
-        """Return the code, the same for all tests that forbid the same; may raise CannotLoad.
+        """Return the module of the code.
 
         Args:
-            problem: whose tests ask.
+            problem: the problem.
             forbidden: the functions that the code may not call.
+
+        Raises:
+            CannotLoad: the file can't be used.
         """
 
     def forget(self, problem: Problem) -> None:
-        """Have the code loaded again, without what previous calls may have left in it.
+        """Load the code again next time, without state that previous calls may have left.
 
-        What could not be loaded, and may never end, isn't tried again.
+        Code that could not be loaded is not tried again, as it may never end.
         """
 
 
 class RunsAgain(Protocol):
-    """Runs a problem's code again once its tests have run, to learn which mistake it makes."""
+    """Runs a problem's code again after its tests, to diagnose its mistakes."""
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe; none if it cannot be asked.
+        """Return the answers to the problem's probe; none if it cannot run.
 
         Raises:
             CannotLoad: the file can't be used.
         """
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
-        """Return the ids of those tests that pass when they run again, with the file loaded again.
+        """Run tests again with the file loaded again, and return the ids of those that pass.
 
         Args:
             tests: some tests of the problem, in the order in which they run.
@@ -50,30 +53,30 @@ class RunsAgain(Protocol):
 
 
 class Session:
-    """What a run of the course's tests is about: whose file is tested, and what came of it.
+    """One run of the course's tests: the tested code, the options and the results.
 
     Args:
-        open_problem: gives the student's code to the tests.
-        hidden: whether the tests below the hidden marker run too.
-        seed: what the inputs that tests draw are made from.
+        open_problem: opens the student's code.
+        hidden: whether the hidden halves run too.
+        seed: the seed of the tests' inputs.
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
         reverse: whether the tests run in reverse order.
         watch: whether to look for forbidden calls.
         diagnose: whether to name mistakes once the tests have run.
-        debugger: whether the student may use a debugger, which ends the run when it is left.
+        debugger: whether the student may use a debugger, which ends the run when the user quits it.
 
     Attributes:
-        results: what the tests of each problem found, by the problem's id.
-        chosen: how many tests of each problem are to run, unless pytest is told to run fewer.
-        left_out: how many tests of each problem were not run as they are hidden.
+        results: the results of each problem, by the problem's id.
+        chosen: how many tests of each problem are selected, unless pytest's arguments select fewer.
+        left_out: how many hidden tests of each problem were not run.
         timeouts: how many tests of each problem did not come to an end.
-        printed: what the student's code printed in the tests of each problem, by the test's id.
-        shown: what the wrong answers in the tests of each problem show, by the test's id.
+        printed: the text that the student's code printed, by the problem's and the test's id.
+        shown: the evidence in wrong answers, by the problem's and the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
-        again: what runs a problem's code again, by its id; of other problems, it runs here.
-        not_begun: the optional problems of which only the stub is there, if they are left out.
+        again: runs a problem's code again, by its id; other problems run in this process.
+        not_begun: the optional problems that were left out as only the stub is there.
     """
 
     def __init__(
@@ -115,14 +118,14 @@ class Session:
         return {id: tests.problem for id, tests in self.tests.items()}
 
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
-        """Return the tests that are to run in this session, in order; count what is left out."""
+        """Return the tests to run in this session, in order, and count those left out."""
         chosen = [test for test in tests if self.hidden or not test.hidden]
         self.chosen.update(test.problem.id for test in chosen)
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)
         return chosen[::-1] if self.reverse else chosen
 
     def add(self, test: CollectedTest, result: TestResult) -> None:
-        """Keep a test's result and pass it on."""
+        """Add a test's result and report it."""
         id = test.problem.id
         self.tests[id] = test.tests
         self.ran[id].append(test)

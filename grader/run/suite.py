@@ -34,7 +34,7 @@ class Suite:
         timeout: seconds that one test may run.
 
     Attributes:
-        tests: what was collected.
+        tests: the collected tests.
 
     Raises:
         CourseError: a test file can't be run, or a problem has no test.
@@ -65,11 +65,11 @@ class Suite:
         order: Callable[[CollectedTest], tuple[float, ...]] | None = None,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Run tests; the session collects what they find.
+        """Run tests; the session collects their results.
 
         Args:
-            session: whose files are tested, and where the results go.
-            problems: whose tests to run; by default those of all that were collected.
+            session: opens the tested files, and receives the results.
+            problems: the problems to test; by default all that were collected.
             tests: ids or names of the tests to run, of each of the problems; by default all.
             order: by what to sort the tests; by default they run as the session has it.
             enough: asked before each test; from where it says yes, no other one runs.

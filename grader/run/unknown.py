@@ -1,8 +1,8 @@
-"""`Unknown`, which replaces everything that knows right answers in the process of student code.
+"""`Unknown`, which replaces oracles and the reference in a worker.
 
-A worker imports the same test files as everybody else, but in the modules of `shared.oracles` every
-name is `UNKNOWN`. Any operation on `UNKNOWN` gives `UNKNOWN`. Reading it, for example in an `if`, a
-loop or a message, raises `AnswerRead`.
+A worker imports the same test files, but every name in the modules of `shared.oracles` is
+`UNKNOWN`. Any operation on `UNKNOWN` gives `UNKNOWN`. Reading it, for example in an `if`, a loop or
+a message, raises `AnswerRead`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Finder(MetaPathFinder, Loader):
 
 @contextmanager
 def without_oracles() -> Iterator[None]:
-    """Import modules whose names are all unknown in place of those with oracles."""
+    """Replace modules with oracles by modules in which all names are unknown."""
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:

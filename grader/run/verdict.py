@@ -1,4 +1,4 @@
-"""From the exception that ended a test to a status and a sentence for the student."""
+"""Turn the exception that ended a test into a status and a sentence for the student."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 _TOO_LARGE = "What came back from your code takes more memory than there is to look at it."
 
 _LEFT = "Quitting debugger"
-"""What pytest says when its debugger is left."""
+"""pytest's message when the user quits its debugger."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a test ended, what the student reads about it, and what a wrong answer shows."""
+    """A test's status, its message for the student, and the evidence in a wrong answer."""
 
     status: Status
     message: str = ""
@@ -48,8 +48,8 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
     """Return the verdict on a test that ended with this exception, or with none.
 
     Args:
-        exception: what the test raised.
-        guard: what watched it; a forbidden call counts even if the student's code caught it.
+        exception: the exception of the test.
+        guard: the guard that watched it; a forbidden call counts even if the code caught it.
     """
     if guard.called:
         return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
@@ -59,10 +59,10 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
 
 
 def only_inspected(verdict: Verdict) -> Verdict:
-    """Return what to say of a rule that is judged by watching code which runs to its end.
+    """Return the verdict on a rule that is judged by watching correct code run.
 
-    Where it doesn't, or its answer is wrong, nothing is known of the rule yet. One line says so,
-    without an accusation; what is wrong is told by the tests of that.
+    If the code fails or its answer is wrong, the rule can't be judged yet. The message is one
+    neutral line, as other tests describe the failure.
     """
     if verdict.status in _JUDGED:
         return verdict
@@ -73,13 +73,13 @@ def only_inspected(verdict: Verdict) -> Verdict:
 
 
 def ends_tests(exception: BaseException) -> bool:
-    """Return whether an exception is one by which pytest skips a test or ends the whole run."""
+    """Return whether pytest would skip a test or end the whole run for an exception."""
     ends = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
     return isinstance(exception, (*ends, unittest.SkipTest))
 
 
 def leaves_debugger(exception: BaseException) -> bool:
-    """Return whether an exception is one by which a debugger ends the run that it was used in."""
+    """Return whether a debugger raised the exception to end the run."""
     if isinstance(exception, pytest.exit.Exception):
         return exception.msg == _LEFT
     return isinstance(exception, BdbQuit)

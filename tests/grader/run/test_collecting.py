@@ -216,7 +216,7 @@ def test_the_solution_is_not_for_visible_tests(small_course: Course) -> None:
     file = small_course.problems()[0].test_file
     text = file.read_text(encoding="utf-8").replace("(problem, size)", "(problem, solution, size)")
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(CourseError, match="asks for the solution, and stands above"):
+    with pytest.raises(CourseError, match="uses the solution, but is above"):
         collected(small_course)
 
 
