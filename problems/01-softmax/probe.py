@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 01 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 01. An instrument, not a lesson."""
 
 import math
 

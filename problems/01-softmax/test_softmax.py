@@ -192,7 +192,7 @@ def test_softmax_of_minus_infinity(problem, dim):
 def test_dtype_is_kept(problem, rng, dtype):
     """Both functions return the dtype that came in, and half precision doesn't overflow"""
     name = str(dtype).removeprefix("torch.")
-    # Multiples of 1/2, whose products and sums every dtype holds without rounding.
+    # Multiples of 1/2: every dtype holds their products and sums without rounding.
     q, k = ((rng.normal(n, 4) * 2).round().clamp(-4, 4).to(dtype) / 2 for n in (3, 2))
     scores = oracles.similarity(q, k)
     call = f"dot_product_similarity(q, k) in {name}"
@@ -418,7 +418,7 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
     far = torch.tensor([0.0, -largest / 8, -largest / 4, -INF], dtype=torch.float64)
     rows = [near, near * 30 + 150, near * 30 - 200, far, far + largest, far - largest / 2]
     if dtype in (torch.float32, torch.float64):
-        # In half precision a number near 150 stands for a whole range of scores.
+        # In half precision a number near 150 represents a whole range of scores.
         rows += [near + 150, near - 200]
     rows.append(torch.tensor([largest, -largest, 0.0, -INF], dtype=torch.float64))
     x = torch.stack(rows).to(dtype)
@@ -441,7 +441,7 @@ def test_hidden_minus_infinity(problem, solution, rng, dtype):
     for dim in range(-3, 3):
         x = rng.normal(3, 4, 5, dtype=dtype)
         x[torch.rand(x.shape, generator=rng.generator) < 0.3] = -INF
-        slices = x.movedim(dim, -1)  # a view, so what is set there is set in x
+        slices = x.movedim(dim, -1)  # a view, so an assignment there changes x
         slices[1, 1] = -INF
         slices[0, 2] = -INF
         slices[0, 2, 1] = torch.finfo(dtype).min

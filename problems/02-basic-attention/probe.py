@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 02 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 02. An instrument, not a lesson."""
 
 import functools
 
@@ -17,7 +17,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the questions about the class, and about what it is made of."""
+    """Return the questions about the class and its layers."""
     return about_module(problem) | {
         "SimpleAttention: layers": about_parameters(
             lambda width, bias: problem.SimpleAttention(width, bias=bias),
@@ -27,10 +27,10 @@ def probe(problem):
 
 
 def about_module(problem):
-    """Questions about what comes out: of all, and of what some mistakes make no difference to.
+    """Questions about the output, also for inputs on which some mistakes have no effect.
 
-    Where the three layers are alike, it is the same which is which; and a token by itself has the
-    whole weight, whatever is made of scores. So of two mistakes one can be told from the other.
+    With three equal layers, swapped roles have no effect. A single token has the whole weight, for
+    all scores. So these inputs distinguish two mistakes.
     """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):

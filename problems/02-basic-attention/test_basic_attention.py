@@ -55,7 +55,7 @@ def both(solution, problem, weights):
 
 
 def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
-    """An x and weights whose scores are moderate but for a constant per row, from -2000 to 2000."""
+    """Return x and weights. The scores are moderate plus a constant per row, from -2000 to 2000."""
     x = rng.normal(batch, seq, n_embd, dtype=dtype)
     weights = small_weights(rng, n_embd, dtype=dtype)
     x[..., 0] = torch.linspace(-2000, 2000, batch * seq, dtype=x.dtype).reshape(batch, seq)
@@ -71,7 +71,7 @@ def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
 
 
 def learning(module, x, weights, call):
-    """What the module can learn from: a copy of x and what is trained of the weights, by name."""
+    """Return the tensors that need gradients, by name: a copy of x and the trained weights."""
     inputs = {"x": x.clone().requires_grad_(), **trained(module, weights)}
     for name, tensor in inputs.items():
         frozen = f"`{name}` is frozen (requires_grad is False), so it could never learn."
@@ -87,7 +87,7 @@ def gradients_of(module, x, weights, upstream, call):
 
 
 def check_attention(module, x, weights, call, **near):
-    """Check what the module makes of x by the definition."""
+    """Check the module's output for x against the definition."""
     check(module(x.clone()), oracles.output(x, weights), call, **near)
 
 

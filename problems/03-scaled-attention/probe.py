@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 03 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 03. An instrument, not a lesson."""
 
 import functools
 import itertools
@@ -50,8 +50,8 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 def about_attention(problem):
     """Questions about scaled_dot_product_attention, in three parts.
 
-    Where q, k and v are alike, it is the same which is which; and a single key has the whole
-    weight, whatever is made of scores. So of two mistakes one can be told from the other.
+    With equal q, k and v, swapped roles have no effect. A single key has the whole weight, for all
+    scores. So these inputs distinguish two mistakes.
     """
 
     def called(*given):
@@ -121,7 +121,7 @@ def about_attention(problem):
             "one query": lambda: attend(2, n=1),
             "the last of many keys": last_of_many,
             "digits are lost": lambda: digits_lost(5),
-            "digits are lost, d_k = 16": lambda: digits_lost(16),  # whose root each dtype has
+            "digits are lost, d_k = 16": lambda: digits_lost(16),  # the root is exact
             "rows far apart": far_apart,
             "low scores": low_scores,
         },
@@ -197,8 +197,8 @@ def about_module(problem):
     )
 
 
-# The experiment. What it returns is chance, but the ways to draw are few: for most of them the
-# very numbers are known, and what was made of them can be read off. The others show in averages.
+# The experiment. Its result is random, but there are few ways to draw. For most of them the exact
+# numbers are known, so the result shows the formula. The others show in averages.
 
 _PAIRS, _D_K = 7, 16  # 16 at a time is how torch draws, so few draws or one make no difference
 _ELSEWHERE = 1000  # from seed to seed, the global generator's lies this far from that given
@@ -216,7 +216,7 @@ def _draws(seed):
 
 
 def _measures(q, k):
-    """What may be made of the pairs: first of all their variance."""
+    """Return possible results for the pairs; the variance of their dot products comes first."""
     products = q * k
     dots = products.sum(-1)
     variance = dots.var(correction=0)
@@ -234,7 +234,7 @@ def _measures(q, k):
 
 @functools.cache
 def _known():
-    """For each way to draw, what may be made of it for each seed."""
+    """Return for each way to draw the possible results, one row per seed."""
     return [
         torch.stack([_measures(*drawn) for drawn in draws])
         for draws in zip(*(_draws(seed) for seed in (1, 2, 3)), strict=True)
@@ -249,7 +249,7 @@ def about_variance(problem):
 
     @functools.cache
     def variances(*arguments, seeds):
-        """What comes back for each of these seeds."""
+        """Return the results for these seeds."""
         calls = [(*arguments, seeded(seed)) for seed in seeds]
         elsewhere = [seed + _ELSEWHERE for seed in seeds]
         return [float(v) for v in answers(problem.dot_product_variance, calls, elsewhere)]
@@ -289,7 +289,7 @@ def about_variance(problem):
 
     @functools.cache
     def read_off():
-        """What is measured, and how many times too large it comes back."""
+        """Return which result is computed, and its factor."""
         moving()
         values = variances(_D_K, _PAIRS, False, seeds=(1, 2, 3))
         values = torch.tensor(values, dtype=torch.float64)
@@ -300,7 +300,7 @@ def about_variance(problem):
                 measure = int(close.nonzero()[0])
                 return measure, float(ratios[0, measure])
         if doublings(variance(16, 2000, False) / 16) == of_two_pairs() == 0:
-            return 0, 1.0  # drawn in a way of its own, and right as far as averages tell
+            return 0, 1.0  # drawn in another way, and right on average
         raise LookupError("nobody knows how these numbers were drawn")
 
     def same(*, seeds=(1, 1), global_seeds=(1, 1), skip=0, given=True):

@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 04 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 04. An instrument, not a lesson."""
 
 import math
 
@@ -87,7 +87,7 @@ def about_softmax(problem):
         return weigh(2 * numbers(4, 5, start=0.3), mask)
 
     def row(scores, allowed):
-        """Weights of one row, with two decimals: 1 stands for True in `allowed`."""
+        """Weights of one row, with two decimals; a 1 in `allowed` means True."""
         weights = weigh(double([scores]), torch.tensor([[place == "1" for place in allowed]]))
         return weights.mul(100).round().div(100)
 
@@ -155,8 +155,8 @@ def about_softmax(problem):
 def about_module(problem):
     """The questions about what `CausalAttention` computes, in two parts.
 
-    Where the three layers are alike, it is the same which is which. So what is made of them can be
-    told, also where that is a second mistake.
+    With three equal layers, swapped roles have no effect. So these inputs also show a second
+    mistake.
     """
 
     def made(n_embd=3, n_positions=6, bias=True, dtype=torch.float64):
@@ -199,7 +199,7 @@ def about_module(problem):
         return 1 if hasattr(module, "mask") else 2
 
     def how_refused(length, training=True):
-        """What a sequence longer than n_positions meets, as a number."""
+        """Return a code for how a sequence longer than n_positions is refused."""
         module = made(3, 4).train(training)
         try:
             output = module(numbers(2, length, 3))

@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 05 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 05. An instrument, not a lesson."""
 
 import contextlib
 import functools
@@ -83,10 +83,10 @@ LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 
 def about_attention(problem):
-    """Questions about what a layer computes without dropout, in three parts.
+    """Questions about a layer's output without dropout, in three parts.
 
-    Where the thirds of c_attn are alike, it is the same which is which; and a token by itself has
-    the whole weight, whatever is made of scores. So of two mistakes one can be told from the other.
+    With three equal thirds of c_attn, swapped roles have no effect. A single token has the whole
+    weight, for all scores. So these inputs distinguish two mistakes.
     """
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
@@ -101,7 +101,7 @@ def about_attention(problem):
         return made(problem, weights, n_head, causal=causal).eval()(numbers(*shape, start=0.5))
 
     def in_training():
-        """A causal layer's output in training; what is drawn there at rate 0 is for dropout."""
+        """Return a causal layer's output in training, or in evaluation if training is random."""
         module = made(problem, attention_weights(9), 3, causal=True).train()
         x = numbers(3, 3, 9, start=0.5)
         first, second = module(x.clone()), module(x.clone())
@@ -112,7 +112,7 @@ def about_attention(problem):
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
         weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
         if case == "far below":
-            dtype = torch.float32  # whose lowest number, added to the last score, is not enough
+            dtype = torch.float32  # its lowest number, added to the last score, is not enough
             weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1.8e19, -1.7e19
             weights["c_attn.weight"][key, 0], x[:, -1, 0] = 1e17, 340
         elif case == "future far above":
@@ -211,7 +211,7 @@ def about_attention(problem):
 
 
 def about_layers(problem):
-    """Questions about what a layer is made of."""
+    """Questions about the parameters of a layer."""
 
     def layers(bias):
         module = problem.MultiHeadAttention(12, 3, bias=bias)
@@ -264,7 +264,7 @@ def about_defaults(problem):
         return torch.tensor([*rates(module), *biases(module).tolist()])
 
     def sees():
-        """Whether it sees what comes later; where that can't be told, nothing is wrong."""
+        """Whether a token sees later ones; True if that is unknown."""
         answer = attempt(lambda: sees_all(problem, problem.MultiHeadAttention(6, 2)))
         return not answer.is_value or answer.numbers[0] == 1
 
@@ -284,7 +284,7 @@ def about_number_of_heads(problem):
     """Questions about which numbers of heads are refused, and how."""
 
     def outcome(n_head):
-        """What a number of heads leads to; a division by 0 is as good as no check."""
+        """Return the outcome for a number of heads; a division by 0 counts as no check."""
 
         def make():
             with contextlib.suppress(ZeroDivisionError):
@@ -343,11 +343,11 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
 
 
 def telltale(problem, dropout, uneven=0.0):
-    """A layer, and a sequence for it, whose output shows which weights and entries were dropped.
+    """Return a layer and a sequence; the output shows which weights and entries were dropped.
 
-    All scores are alike, so all weights are 1/3, whatever the scores are divided by. Value j is 1
-    at COPIES places of its own, so there the output of query i shows the weight of (i, j). c_proj
-    adds 1 to everything. If it is `uneven`, each token has a key and so a weight of its own.
+    All scores are equal, so all weights are 1/3, for every divisor of the scores. Value j is 1 at
+    COPIES separate places, so there the output of query i shows the weight of (i, j). c_proj adds
+    1 to everything. If it is `uneven`, the tokens have different keys and so different weights.
     """
     q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     k, v = q.clone(), q.clone()
@@ -358,7 +358,7 @@ def telltale(problem, dropout, uneven=0.0):
 
 
 def is_readable(problem):
-    """Whether a telltale's output shows what it should; heads or thirds cut wrongly hide it.
+    """Whether a telltale's output is readable; heads or thirds cut wrongly hide it.
 
     In head h query i finds the key of token i + h only, by a score so large that no scale matters.
     """
@@ -431,7 +431,7 @@ def partly_together(entries):
 
 
 def shared_by_queries(entries):
-    """Whether what a value has lost, though its weight was kept, is lost for all queries."""
+    """Whether a value's dropped entries, where its weight was kept, are lost for all queries."""
     low, zeros = entries < 1.2 / (1 - RATE), entries == 0
     kept = ~(low | zeros).all(-1, keepdim=True)
     return share_alike(low & ~zeros, 1, kept & ~zeros) > 0.8
@@ -443,7 +443,7 @@ def same(a, b):
 
 
 def about_dropout(problem):
-    """Questions about what is dropped when."""
+    """Questions about dropout, and when it acts."""
     readable = attempt(lambda: is_readable(problem))
     if not readable.is_value or readable.numbers[0] != 1:
         return Part(main={})
@@ -486,7 +486,7 @@ def about_dropout(problem):
     def of_one_token(n_head):
         """Whether a token by itself loses all of a head at times, as its only weight is dropped.
 
-        Its value is 2; where that doesn't come out in evaluation, nothing is told.
+        Its value is 2; if evaluation shows another value, the question has no answer.
         """
         weights, x = plain_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
         weights["c_attn.weight"] *= 2

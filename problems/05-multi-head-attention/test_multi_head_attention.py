@@ -50,7 +50,7 @@ SUMMED = {"rtol": 1e-3, "atol": 3e-4}
 GPT2_NAMES = ["c_attn.bias", "c_attn.weight", "c_proj.bias", "c_proj.weight"]
 
 
-# Modules whose weights are known.
+# Modules with known weights.
 
 
 def gpt2_weights(rng, n_embd, *, bias=True, dtype=torch.float32):
@@ -199,7 +199,7 @@ def test_one_token(problem, rng):
     weights["c_attn.bias"] = torch.arange(1.0, 19.0)
     call = (
         f"{named(6, 2)}(x) with one token, for which c_attn gives 1 to 6 (query), 7 to 12 (key) "
-        "and 13 to 18 (value), and which c_proj leaves as it is"
+        "and 13 to 18 (value), and which c_proj does not change"
     )
     expected, sizes = oracles.output(x, weights, 2), {"head_dim": 3, "n_embd": 6, "n_head": 2}
     check(make_attention(problem, weights, 2)(x.clone()), expected, call, sizes=sizes)
@@ -250,7 +250,7 @@ def check_attention(problem, rng, batch, seq_len, n_embd, n_head, **options):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), FORWARD_SIZES)
 def test_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
-    """MultiHeadAttention does in every head what the definition says"""
+    """MultiHeadAttention follows the definition in every head"""
     check_attention(problem, rng, batch, seq_len, n_embd, n_head)
 
 
@@ -408,7 +408,7 @@ def check_long_sequence(module, weights, x, positions, causal=True):
     with may_be_skipped(call) as skip:
         if loops_over_pairs(lambda length: module(torch.zeros_like(x[:, :length]))) and skip():
             return
-        with torch.no_grad():  # what a loop leaves behind for gradients would take gigabytes
+        with torch.no_grad():  # a loop's graph would take gigabytes
             output = check_form(module(x.clone()), x, call)
         expected = oracles.output(x, weights, 1, causal, positions)
         check(output[:, positions], expected, f"{call}, at the positions {positions}")
@@ -447,7 +447,7 @@ def test_dtype_is_kept(problem, rng, dtype):
 
 @pytest.mark.points(0.25)
 def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its argument, and a call leaves the weights as they are"""
+    """Nothing changes its argument, and a call does not change the weights"""
     weights, x, heads = gpt2_weights(rng, 6), rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
     module = make_attention(problem, weights, 2, dropout=0.2, causal=True).train()
     with left_alone("split_heads(x, 2)", x=x):
@@ -469,7 +469,7 @@ def test_arguments_are_left_alone(problem, rng):
 def readable(problem, scores, dropout, causal=False):
     """A telltale's module in training and its sequence, when it is right in evaluation.
 
-    What it drops in training can't be read off otherwise.
+    Otherwise its output in training does not show the dropped entries.
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
     module, sequence = telltale(make, scores)
@@ -586,7 +586,7 @@ def test_names_and_positions(problem, rng):
         check_form(module(x=x.clone()), x, f"attention(x=x) with attention = {call}")
 
 
-# Gradients, and what is not to be done
+# Gradients, and forbidden functions
 
 
 @pytest.mark.points(0.25)
@@ -602,17 +602,17 @@ def test_gradients_of_heads(problem, rng):
 
 
 def check_layers_slopes(module, tensors, upstream, output_of, call, rng, compare=check, again=""):
-    """Compare a layer's gradients with slopes of the definition, or of other outputs of its own.
+    """Compare a layer's gradients with slopes of the definition, or of its other outputs.
 
     Args:
         module: the student's layer.
         tensors: "x" and the weights that the layer holds.
-        upstream: what each entry of the output counts.
+        upstream: the weight of each entry of the output.
         output_of: returns the output that belongs to x and weights.
-        call: what was called.
+        call: the call, as text.
         rng: draws the directions.
         compare: `check`, or `check_same` if `output_of` calls the layer.
-        again: what was called for `output_of`, if it isn't the definition.
+        again: the call for `output_of`, if it isn't the definition.
     """
     inputs = {"x": tensors["x"].clone().requires_grad_()} | parameters(module)
     expected = output_of(tensors["x"], tensors)
@@ -663,7 +663,7 @@ def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
 
 @pytest.mark.points(0.25)
 def test_gradients_in_training(problem, rng):
-    """With dropout in training, gradients are those of what was kept"""
+    """With dropout in training, gradients are those of the kept entries"""
     check_gradients_in_training(problem, rng, 4, 2, 0.3, causal=False)
 
 
@@ -907,7 +907,7 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
         student, reference = pairs[causal]
         actual = holding(student, weights)(tokens.clone())
         expected = modules.set_weights(reference, weights)(tokens)
-        # Large values may average to a small one, which is as coarse as they are.
+        # Large values may average to a small one, which is as coarse as the large ones.
         near = float(weights["c_attn.weight"][2 * n_embd :].abs().max()) * 1e-5
         call = f"{named(n_embd, n_head, causal=causal)}(x) with {case}"
         # Scores of thousands lie 0.0005 apart in float32.
@@ -986,5 +986,5 @@ def test_hidden_dropout_modes(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_gradients_in_training(problem, rng):
-    """With dropout in training, gradients are those of what was kept, for other sizes too"""
+    """With dropout in training, gradients are those of the kept entries, for other sizes too"""
     check_gradients_in_training(problem, rng, 6, 3, 0.2, causal=True)

@@ -7,7 +7,7 @@ to pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
 """
 
 # %% A bend, and a norm.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import math

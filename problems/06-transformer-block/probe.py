@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 06 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 06. An instrument, not a lesson."""
 
 import functools
 
@@ -15,7 +15,7 @@ from shared.small_gpt import block_weights, mlp_weights, norm_weights
 
 
 class Waves:
-    """In place of an rng: the same numbers each time."""
+    """Replace an rng: return the same numbers each time."""
 
     def __init__(self):
         self.start = 0.0
@@ -96,7 +96,7 @@ def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
     bias = any("bias" in each for each in weights)
     module = getattr(problem, name)(*arguments, **({"bias": bias} | options))
     module = filled(module, weights, dtype).eval()
-    torch.default_generator.manual_seed(0)  # wherever it was made, what it draws is the same
+    torch.default_generator.manual_seed(0)  # so that all modules draw the same numbers
     return module
 
 
@@ -181,7 +181,7 @@ def about_parameters(problem):
         return found.mean() if bool((found == found.flatten()[0]).all()) else -9.0
 
     def without():
-        """What the attribute bias is with bias=False: 1 for None."""
+        """Return a code for the attribute bias with bias=False: 1 for None."""
         module = problem.LayerNorm(6, bias=False)
         return float(module.bias is None) if hasattr(module, "bias") else -1.0
 
@@ -276,7 +276,7 @@ def together(found):
 
 
 def about_dropping(entries):
-    """Questions about what is dropped of the entries that this returns, in training or not."""
+    """Questions about dropout in the entries that `entries` returns, in training or not."""
     found = functools.cache(lambda: shares(entries))
 
     def often():
@@ -293,7 +293,7 @@ def about_dropping(entries):
 
 
 def call(module, x, train):
-    """What a module makes of x, in training or not."""
+    """Return the module's output for x, in training or not."""
     return module.train(train)(x.clone()).detach()
 
 
@@ -327,7 +327,7 @@ def about_dropout_of_block(problem):
     weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # so that only its bias comes out
 
     def readable(half):
-        """Whether without dropout it adds to x what this half should."""
+        """Whether this half adds the right numbers to x without dropout."""
         module = made(problem, "Block", silenced(weights, half), 6, 2)
         right = batched(block_by_hand, x, silenced(weights, half), 2)
         return torch.allclose(module(x.clone()), right)
@@ -370,7 +370,7 @@ def about_dropout_of_block(problem):
 
 
 def about_block(problem):
-    """Questions about what a Block computes without dropout."""
+    """Questions about a Block's output without dropout."""
 
     def ordinary(width=6, n_head=2, *, bias=True, silent="", dtype=torch.float64):
         weights = silenced(block_weights(Waves(), width, bias=bias), silent)
@@ -432,7 +432,7 @@ def about_parts(problem):
 
 
 def about_defaults(problem):
-    """Questions about a Block for which nothing was asked."""
+    """Questions about a Block with default arguments."""
 
     def filled(module, width):
         set_weights(module.double(), block_weights(Waves(), width))
@@ -449,7 +449,7 @@ def about_defaults(problem):
         return -1
 
     def drops():
-        """About how much of what the MLP adds Block(12, 2) drops in training."""
+        """About which share of the MLP's output Block(12, 2) drops in training."""
         x, module = numbers(1, 5, 12, start=0.5).repeat(9, 1, 1), problem.Block(12, 2).double()
         set_weights(module, silenced(block_weights(Waves(), 12), "attn"))
         return how_often(call(module, x, True) - x)

@@ -40,15 +40,15 @@ ALL_DIGITS = {"rtol": 1e-8, "atol": 1e-8}
 """How near numbers in float64 should be: near enough for a √(2/π) of eight digits."""
 
 ROUGHLY = {"rtol": 0.1, "atol": 0.1}
-"""How near numbers should be that only tell how parts are put together. That the parts themselves
-are right is asked for in their own tests; for a Block this wide a nearly right one will do."""
+"""Tolerance for tests of how the parts are put together. Other tests check the parts themselves;
+for a Block this wide nearly right parts are enough."""
 
 WIDTH = 48
 
 BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
 
-# Modules whose weights are known.
+# Modules with known weights.
 
 
 def make(problem, name, weights, *arguments, **options):
@@ -64,7 +64,7 @@ def named(name, *arguments, **options):
 
 
 def all_digits(dtype):
-    """How near numbers should be, where dtypes and digits are what is asked for."""
+    """Return the tolerance for tests of dtypes and digits."""
     return {"all_digits": True, **(ALL_DIGITS if dtype == torch.float64 else {})}
 
 
@@ -82,7 +82,7 @@ def check_parameters(module, expected, call):
         f"{call}\nIts parameters are {sorted(found) or 'none'}; expected {sorted(expected)}.",
     )
     shared = [n for n, w in own.items() if sum(w is other for other in own.values()) > 1]
-    message = f"{call}\n{shared} share their numbers; each layer has numbers of its own."
+    message = f"{call}\n{shared} share their numbers; each layer needs its own numbers."
     require(not shared, message)
     for name, shape in expected.items():
         message = f"{call}\n`{name}` has shape {found[name]}; expected {shape}."
@@ -97,7 +97,7 @@ def check_parameters(module, expected, call):
 
 @pytest.mark.points(0.5)
 def test_gelu_in_numbers(problem):
-    """gelu of some numbers is what the README says"""
+    """gelu of some numbers has the README's values"""
     x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
     check(problem.gelu(x.clone()), oracles.GELU_IN_NUMBERS, f"gelu(x) with x = {x.tolist()}")
 
@@ -131,15 +131,15 @@ def test_gelu_of_large_numbers(problem):
 def check_slopes_of_output(actual, inputs, tensors, by_hand, upstream, call, rng):
     """Compare the gradients of an output with slopes of the definition along random directions.
 
-    Each slope is a sum over all entries, in which what is rounded adds up.
+    Each slope is a sum over all entries, in which rounding errors add up.
 
     Args:
-        actual: what the student's code made of `inputs`.
+        actual: the result of the student's code for `inputs`.
         inputs: what to differentiate by, with names: x, and the module's parameters.
         tensors: their numbers by these names, as the test made them.
         by_hand: the definition: returns the output for other numbers under these names.
-        upstream: what each entry of the output counts.
-        call: what was called.
+        upstream: the weight of each entry of the output.
+        call: the call, as text.
         rng: draws the directions.
     """
     found = gradients(actual, inputs, upstream, call)
@@ -195,7 +195,7 @@ def test_layer_norm_parameters(problem):
 
 @pytest.mark.points(0.25)
 def test_layer_norm_in_numbers(problem):
-    """LayerNorm makes of 1, 2, 3, 4 what the README says, and the same of 101, 102, 103, 104"""
+    """LayerNorm of 1, 2, 3, 4 has the README's values, and so has that of 101, 102, 103, 104"""
     x = torch.tensor([[[1.0, 2, 3, 4], [101, 102, 103, 104]]])
     plain = oracles.NORM_IN_NUMBERS.expand(1, 2, 4)
     call = f"LayerNorm(4)(x) with x = {x.tolist()}"
@@ -223,7 +223,7 @@ def test_layer_norm_by_hand(problem, rng, shape, bias):
 
 
 def spread_rows(rng, *shape):
-    """Rows with variance 1, in float64; each has a mean of its own, near 0."""
+    """Return rows with variance 1 and different means near 0, in float64."""
     x, means = (rng.normal(*s, dtype=torch.float64) for s in (shape, (*shape[:-1], 1)))
     return (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True) + means
 
@@ -315,7 +315,7 @@ def shapes(weights, n_embd, bias):
 
 
 class _Zeros:
-    """In place of an rng, where only shapes are asked for."""
+    """Replace an rng where only shapes matter."""
 
     def normal(self, *shape):
         return torch.zeros(shape)
@@ -373,7 +373,7 @@ def test_block_parts(problem, n_embd, bias):
 
 
 def without(weights, *names):
-    """The weights, but 0 for c_proj of these parts: nothing comes out of them."""
+    """Return the weights, but 0 for c_proj of these parts, so that their output is 0."""
     silent = tuple(f"{name}.c_proj." for name in names)
     return {
         name: torch.zeros_like(weight) if name.startswith(silent) else weight
@@ -420,16 +420,16 @@ DROPPING_CALLS = 5
 
 
 def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
-    """Require that both halves of a Block drop entries of what they add, and nothing else."""
+    """Require that both halves of a Block drop entries of their output, and nothing else."""
     weights, x = block_weights(rng, n_embd), rng.normal(1, 5, n_embd)
-    # For the attention to give the same whatever weights it drops, only its bias counts.
+    # Only c_proj's bias counts, so the attention's output does not depend on dropped weights.
     weights["attn.c_proj.weight"] = torch.zeros(n_embd, n_embd)
     call = f"{named('Block', n_embd, n_head, dropout=rate)}(x) in training"
     for half, silent in [("attn", "mlp"), ("mlp", "attn")]:
         held = without(weights, silent)
         whole = oracles.block(x, held, n_head) - x
         module = make(problem, "Block", held, n_embd, n_head, dropout=rate).train()
-        many = x.repeat(batch // DROPPING_CALLS, 1, 1)  # several calls, as each should draw anew
+        many = x.repeat(batch // DROPPING_CALLS, 1, 1)  # several calls, as each should draw again
         calls = [(many.clone(),) for _ in range(DROPPING_CALLS)]
         several = answers(module, calls, seeds=range(DROPPING_CALLS))
         output = torch.cat([check_form(each, many, call) for each in several])
@@ -438,10 +438,10 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
 
 
 def check_attention_reads_all(problem, rng, n_embd, rate, batch):
-    """Require that nothing is dropped of what the attention of a Block reads.
+    """Require that nothing is dropped of the attention's input in a Block.
 
-    A single token has one weight, and what the attention makes of it is whole or nothing. Would
-    entries of what it reads be missing, other numbers would come out.
+    A single token has one weight, so the attention's output is whole or 0. If entries of its input
+    were missing, the output would have other numbers.
     """
     weights, x = without(block_weights(rng, n_embd), "mlp"), rng.normal(1, 1, n_embd)
     weights["attn.c_proj.bias"] = torch.zeros(n_embd)
@@ -471,7 +471,7 @@ def test_no_dropout_in_evaluation(problem, rng):
     check(module(x.clone()), expected, call, **ROUGHLY)
 
 
-# What holds for all of it
+# Requirements of all parts
 
 
 @pytest.mark.points(0.25)
@@ -562,7 +562,7 @@ def test_transposed_tensors(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its argument, and a call leaves the weights as they are"""
+    """Nothing changes its argument, and a call does not change the weights"""
     weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
     with left_alone("gelu(x)", x=x):
         check_form(problem.gelu(x), x, "gelu(x)")

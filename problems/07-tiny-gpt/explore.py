@@ -3,7 +3,7 @@
 Run `uv run python explore.py`. It takes a minute or two on one core, and uses a GPU if there is
 one. Ctrl-C ends the training and keeps the best model so far. Until your code is correct, it trains
 the course's model. A tenth of the text is held out: no model trains on it, so its loss
-shows what the model understood.
+shows how well the model generalizes.
 
     --mine           use your code for every part: softmax (01), attention (05), block (06),
                      model (07) and training step (10), if it is correct
@@ -27,7 +27,7 @@ in VS Code or Jupyter, if you like.
 """
 
 # %% What to do.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import argparse

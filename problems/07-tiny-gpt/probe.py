@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 07 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 07. An instrument, not a lesson."""
 
 import functools
 import math
@@ -52,7 +52,7 @@ def models(problem):
 def filled(problem, given, weights=None, dtype=torch.float64):
     """A model of the student's in evaluation that holds weights, as far as it has a place for them.
 
-    What is missing or too much is told by another part; here it must not count.
+    Another part reports missing and extra parameters; here they must not count.
     """
     model = problem.GPT(problem.GPTConfig(**given))
     weights = gpt_weights(given) if weights is None else weights
@@ -90,7 +90,7 @@ def with_own_token(problem, given, of_position=0):
 
 
 def logits_of(model, *arguments):
-    """The logits of a model, in whatever order they come back."""
+    """Return the logits of a model, in any position of its result."""
     answer = model(*arguments)
     if not isinstance(answer, tuple | list):
         return answer
@@ -115,7 +115,7 @@ def probe(problem):
 
 
 def about_parts(problem):
-    """Questions about what a model is made of."""
+    """Questions about the parameters of a model."""
 
     def sizes_of(given):
         """How many numbers each expected parameter has, and the others in all."""
@@ -204,7 +204,7 @@ def about_logits(problem):
         return logits_of(model_of(given), idx, *([idx.flip(0)] if targets else []))
 
     def kind(targets):
-        """What comes back: 0 for a pair as it should be."""
+        """Return a code for the kind of the result: 0 for a right pair."""
         model, idx = model_of(ORDINARY), tokens(7, 2, 5)
         answer = model(idx, *([idx.flip(0)] if targets else []))
         if not isinstance(answer, tuple | list) or len(answer) != 2:
@@ -219,7 +219,7 @@ def about_logits(problem):
         return edges.loses_digits(found, right)
 
     def keeps_weights():
-        """Whether a model whose weights are changed goes on as if they weren't."""
+        """Whether a model ignores later changes of its weights."""
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
         before = logits_of(model, idx)
         for name in ("transformer.wte.weight", "transformer.wpe.weight"):
@@ -246,7 +246,7 @@ def about_logits(problem):
 
 
 def about_loss(problem):
-    """Questions about the loss of logits that hang on nothing but ln_f's bias and lm_head."""
+    """Questions about the loss of logits that depend only on ln_f's bias and lm_head."""
 
     @functools.cache
     def model():
@@ -256,7 +256,7 @@ def about_loss(problem):
         return filled(problem, ORDINARY, weights)
 
     def loss_in(answer):
-        """The loss that came back, in whatever order."""
+        """Return the loss, in any position of the result."""
         if not isinstance(answer, tuple | list):
             return answer
         return min(answer, key=lambda each: each.dim() if isinstance(each, torch.Tensor) else 0)
@@ -265,7 +265,7 @@ def about_loss(problem):
         return loss_in(model()(tokens(7, *targets.shape, start=8), targets))
 
     def of_unlikely(gap):
-        """The loss of a token whose logit is `gap` below the largest ones."""
+        """Return the loss of a token with a logit `gap` below the largest ones."""
         unlikely = with_logits(problem, ORDINARY, dict.fromkeys((3, 4, 5, 6), -gap))
         return loss_in(unlikely(tokens(7, 1, 4), torch.full((1, 4), 5)))
 
@@ -319,7 +319,7 @@ DROPPING = sizes(49, 4, 48, 1, 1, dropout=0.3)
 
 
 def about_dropout(problem):
-    """Questions about what is dropped, as the last norm shows it."""
+    """Questions about dropout, as the last norm shows it."""
 
     def zeros():
         return {name: torch.zeros(shape).double() for name, shape in shapes(DROPPING).items()}
@@ -340,7 +340,7 @@ def about_dropout(problem):
         return found.flatten(0, 1).double()[:, :48]
 
     def attention_reads_all():
-        """Whether what the attention reads of a token is whole: then its sums are all alike."""
+        """Whether the attention reads the whole of a token: then its sums are all equal."""
         weights = zeros()
         weights["transformer.h.0.ln_1.bias"] += 1
         uneven = numbers(48, 48)
@@ -360,7 +360,7 @@ def about_dropout(problem):
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
     def small_step():
-        """How far the two lowest entries of a row are apart, beside the lowest and the highest."""
+        """Return the distance of a row's two lowest entries, as a share of the row's range."""
         kinds = [row[row.diff(prepend=row[:1] - 1) > 1e-7] for row in rows().sort(-1).values]
         return torch.stack([(row[1] - row[0]) / (row[-1] - row[0]) for row in kinds]).median()
 
@@ -413,13 +413,13 @@ def about_generate(problem, by_chance):
         return torch.tensor([found.dtype == each for each in (torch.int64, torch.int32)])
 
     def always(token):
-        """What is generated where the same token is always by far the most probable."""
+        """Return the generated tokens where one token is always by far the most probable."""
         model = with_logits(problem, wide, {token: 9})
         torch.default_generator.manual_seed(4)
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
     def repeated():
-        """What is generated where each token follows itself, for one sequence of token 0."""
+        """Return the generated tokens where each token follows itself."""
         return with_own_token(problem, wide).generate(torch.tensor([[5], [0], [3]]), 3)
 
     def others(gap):
@@ -435,7 +435,7 @@ def about_generate(problem, by_chance):
         "another one": lambda: others(1.0),
     }
     if by_chance:
-        return Part(main=chance)  # all tokens hang on it
+        return Part(main=chance)  # all tokens depend on it
     return Part(
         main=chance
         | {
@@ -502,7 +502,7 @@ def about_modes(problem, by_chance):
         return is_dropping(model)
 
     def drops_as_before():
-        """Whether a seed drops in training what it dropped before, after 2 new tokens and 0."""
+        """Whether a seed drops the same entries in training as before, after 2 new tokens and 0."""
         model, idx, found = filled(problem, given).train(), tokens(13, 3, 6), []
         for n_new in (None, 2, 0):
             if n_new is not None:

@@ -37,10 +37,10 @@ FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout",
 GPT2_DEFAULTS = (50257, 1024, 768, 12, 12, 0.0, True)
 
 NEAR = {"rtol": 1e-3, "atol": 1e-4}
-"""How near logits should be in float32: what is rounded adds up through all the blocks."""
+"""How near logits should be in float32: rounding errors add up through all the blocks."""
 
 
-# Models whose weights are known.
+# Models with known weights.
 
 
 def named(sizes):
@@ -87,11 +87,11 @@ def check_pair(returned, call):
 
 
 def seeded(seed):
-    """A generator of its own, with this seed."""
+    """Return a new generator with this seed."""
     return torch.Generator().manual_seed(seed)
 
 
-# What a GPT is made of
+# The parts of a GPT
 
 
 def shapes_of(rng, sizes):
@@ -120,7 +120,7 @@ def check_config(model, fields):
         require(found == value, f"model.config.{name} is {found}; it was given as {value}.")
 
 
-# What it starts from
+# Initial weights
 
 WIDE = {"vocab_size": 80, "n_positions": 64, "n_embd": 64, "n_layer": 3, "n_head": 4}
 
@@ -184,7 +184,7 @@ SIZES = [
 @pytest.mark.points(3.5)
 @pytest.mark.parametrize(("batch", "seq_len", "other"), SIZES)
 def test_logits_by_hand(problem, rng, batch, seq_len, other):
-    """The logits, at every position, are what the definition says"""
+    """The logits follow the definition at every position"""
     sizes = SMALL | other
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, seq_len)
     model = make_model(problem, weights, sizes)
@@ -300,7 +300,7 @@ def test_loss_of_large_logits(problem, rng):
 
 @pytest.mark.points(1)
 def test_targets_that_do_not_count(problem, rng):
-    """Where a target is -100, nothing is asked for: the mean is over the other positions"""
+    """A target of -100 is ignored: the mean is over the other positions"""
     targets = draw_tokens(rng, SMALL, 3, 5)
     targets[0, 2:] = targets[1, 0] = targets[2, 4] = -100
     check_loss(problem, rng, targets, "targets that are -100 at 5 of 15 places")
@@ -333,7 +333,7 @@ DROPPING = {"vocab_size": 257, "n_positions": 4, "n_embd": 256, "n_layer": 1, "n
 
 
 def dropping_model(problem, rng, dropout):
-    """A model in whose last norm one sees what was dropped of embeddings and of the block.
+    """Return a model with a last norm that shows dropped entries of the embeddings and the block.
 
     Each entry of the last token's embedding and of each position's is 0.005, each that the block's
     MLP adds is 0.1, and nothing else is added. The logits of the other tokens show all entries
@@ -355,10 +355,10 @@ def dropping_model(problem, rng, dropout):
 
 
 def reading_model(problem, rng, dropout):
-    """A model in whose last norm one sees whether the attention reads all of a token.
+    """Return a model with a last norm that shows whether the attention reads all of a token.
 
-    What it reads is 1 everywhere. Of all of it each row of the values' weight makes 0.1, and of a
-    part something else. Nothing else is added to embeddings of 0.
+    Its input is 1 everywhere. Each row of the values' weight makes 0.1 of the whole input, and
+    another number of a part of it. Nothing else is added to embeddings of 0.
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd = sizes["n_embd"]
@@ -376,14 +376,14 @@ def reading_model(problem, rng, dropout):
 
 
 def check_attention_reads_all(problem, rng, dropout, batch):
-    """Require that nothing is dropped of what the attention of a Block reads."""
+    """Require that nothing is dropped of the attention's input in a Block."""
     model, call = reading_model(problem, rng, dropout)
     call = f"{call} in training, where only the attention adds something, to all entries the same"
     check_that(dropped_logits(model.train(), call, batch), oracles.reads_all, call)
 
 
 def dropped_logits(model, call, batch):
-    """The logits in which one sees what was dropped, (batch, 4, C)."""
+    """Return the logits that show dropped entries, (batch, 4, C)."""
     logits, _ = answer(model, call, torch.full((batch, 4), DROPPING["vocab_size"] - 1))
     form = torch.empty(batch, 4, DROPPING["vocab_size"])
     return check_form(logits, form, f"the logits of {call}")[..., :-1]
@@ -434,14 +434,14 @@ def followed_by_0(rng, sizes, length):
     second, next_lead = oracles.greedy([*idx[0].tolist(), first], weights, *limits)
     if first == second or min(lead, next_lead) < oracles.CLEAR:
         return followed_by_0(rng, sizes, length)
-    numbers = torch.arange(sizes["vocab_size"])  # the tokens anew, so that the first one is 0
+    numbers = torch.arange(sizes["vocab_size"])  # rename the tokens, so that the first one is 0
     numbers[0], numbers[first] = first, 0
     kinds = weights["lm_head.weight"][numbers]
     return weights | {"transformer.wte.weight": kinds, "lm_head.weight": kinds}, numbers[idx]
 
 
 def check_generated(problem, rng, sizes, prompt_length, n_new, batch):
-    """Compare what the student's model generates with the definition, token by token."""
+    """Compare the student's generated tokens with the definition, token by token."""
     weights, idx = weights_and_prompts(rng, sizes, batch, prompt_length)
     model = make_model(problem, weights, sizes)
     call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
@@ -462,7 +462,7 @@ def test_generate_any_token(problem, rng):
     """Each token may come, also again and again; none of them ends the text"""
     weights = drawn_weights(rng, SMALL)
     kinds = weights["transformer.wte.weight"]
-    kinds = kinds - kinds.mean(1, keepdim=True)  # the norm leaves their directions as they are
+    kinds = kinds - kinds.mean(1, keepdim=True)  # the norm keeps their directions
     kinds = kinds / kinds.norm(dim=1, keepdim=True)
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
     weights["transformer.ln_f.weight"] = torch.ones(SMALL["n_embd"])
@@ -794,7 +794,7 @@ def test_learns_by_heart(problem, rng):
     check_learning(problem, rng, seed=31)
 
 
-# What holds everywhere
+# Requirements of all functions
 
 
 @pytest.mark.points(0.5)
@@ -814,7 +814,7 @@ def test_dtype_is_kept(problem, rng, dtype):
 
 @pytest.mark.points(0.25)
 def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its argument, and a call leaves the weights as they are"""
+    """Nothing changes its argument, and a call does not change the weights"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
     targets, data = draw_tokens(rng, SMALL, 2, 6), marked_text(rng, 20)
     targets[0, 1] = -100

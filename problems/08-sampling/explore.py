@@ -13,7 +13,7 @@ the cache of 09.
 """
 
 # %% Five words that may come after "the cat sat on the", and a model's logits for them.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import sys
@@ -89,7 +89,7 @@ dots = counted(sampling)
 if (found := pictures.yours("08-sampling", "sample", shares, drawn)) is not None:
     dots = found
 
-# %% Bars for probabilities, dots for what was drawn.
+# %% Bars for probabilities, dots for drawn tokens.
 figure, grid = plt.subplots(3, 3, figsize=(8, 5.4), sharex=True, sharey=True)
 for column, title in enumerate(columns):
     for row, temperature in enumerate(temperatures):

@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 08 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 08. An instrument, not a lesson."""
 
 import math
 from functools import cache, partial
@@ -28,7 +28,7 @@ def probe(problem):
 
 
 def told(logits):
-    """Logits with 50 in place of -inf, so that it counts where that is; none is too large."""
+    """Return logits with 50 instead of -inf, so that its places count; none is too large."""
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         return logits
     return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
@@ -45,7 +45,7 @@ def kind(value):
 
 
 def edges_of(function):
-    """What is asked of each function that goes from logits to logits."""
+    """Return the questions for a function from logits to logits."""
 
     def call(x):
         return told(function(x))
@@ -159,7 +159,7 @@ def about_top_p(problem):
     )
 
 
-# What comes by chance is asked for often, and told by what hangs on chance no more.
+# Random results are computed many times; the answers must not depend on chance.
 
 ROW = [1.0, 4.0, 0.0, 2.0, 3.0]
 ROWS = 2000
@@ -198,7 +198,7 @@ def nearest(shares):
 def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
     """Return probabilities by the student's own functions, one after another; None if they fail.
 
-    What sample does is compared with that, so that a fault in one of them isn't told of sample.
+    The result of sample is compared with these, so that their mistakes don't count for sample.
     """
     try:
         found = problem.apply_temperature(logits.clone(), temperature)
@@ -217,7 +217,7 @@ def asked_of_sample(problem, questions, **options):
     try:
         runs = own_steps(problem, numbers(3, 5), **options) is not None
     except NotImplementedError:
-        runs = True  # then the question says so
+        runs = True  # then the question reports it
     return questions if runs else {}
 
 
@@ -309,7 +309,7 @@ def about_sample(problem):
 
 
 def about_arguments(problem):
-    """Questions about what is refused."""
+    """Questions about refused arguments."""
 
     def refused(question, name, fine, *amounts):
         def asked():
@@ -318,7 +318,7 @@ def about_arguments(problem):
             )
             if name == "temperature":
                 return found
-            # What the filter by itself lets pass, or ends otherwise by, is told of the filter.
+            # Values that the filter itself accepts, or fails at, count for the filter.
             keep = getattr(problem, f"keep_{name}")
             alone = [edges.refusal(partial(keep, numbers(3, 5), amount)) for amount in amounts]
             return torch.where(found == torch.tensor(alone), 1.0, found)
@@ -357,7 +357,7 @@ def about_chance(problem):
 
     @cache
     def by_chance():
-        """Whether anything is drawn at all; without that, nothing can be asked."""
+        """Whether anything is drawn at all; without that, there are no questions."""
         found = [draw(seed, seed) for seed in range(3)] + [draw(None, seed) for seed in range(3)]
         if all(torch.equal(tokens, found[0]) for tokens in found):
             raise ArithmeticError("it is always the same")

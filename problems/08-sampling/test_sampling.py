@@ -26,7 +26,7 @@ SHAPES = [(7,), (3, 5), (1, 6), (2, 3, 5), (2, 1, 2, 4)]
 """The last number is V, how many tokens there are; what stands before it may be anything."""
 
 
-# What goes in, and what is looked at.
+# Inputs and results
 
 
 def clear_logits(rng, *shape, p, dtype=torch.float32):
@@ -49,7 +49,7 @@ def named(**arguments):
 
 
 def seeded(seed):
-    """A generator of its own, with this seed."""
+    """Return a new generator with this seed."""
     return torch.Generator().manual_seed(seed)
 
 
@@ -60,7 +60,7 @@ def random_seeds(rng, number):
 
 
 def draws(problem, rng, calls):
-    """What sample gives for each of some calls, every one after a seed of its own.
+    """Return the results of sample for some calls, each after a different seed.
 
     So nothing depends on how many random numbers the calls before it took.
 
@@ -84,19 +84,19 @@ def all_from_generator(call):
 
 
 def check_kept(actual, logits, expected, call):
-    """Compare what a filter returned with what is expected: first which tokens are kept."""
+    """Compare a filter's result with the expected one: first which tokens are kept."""
     check_that(actual, oracles.keeps, call, logits, expected)
 
 
 def check_call(problem, name, logits, amount, what=""):
-    """Compare what a function makes of logits and one number with the definition.
+    """Compare a function of logits and one number with the definition.
 
     Args:
         problem: the student's code.
         name: the function, such as keep_top_k.
         logits: its first argument, of which it gets a copy.
         amount: its second argument.
-        what: what is special about the logits; by default their shape.
+        what: a description of the logits; by default their shape.
     """
     call = f"{name}(logits, {amount}) with {what or f'logits of shape {tuple(logits.shape)}'}"
     expected = getattr(oracles, name)(logits, amount)
@@ -111,7 +111,7 @@ def check_slopes(actual, logits, kept, upstream, call):
 
 
 def whole(drawn):
-    """Whole numbers as int64, whatever their dtype is: that has a test of its own."""
+    """Return whole numbers as int64; another test checks their dtype."""
     is_whole = torch.is_tensor(drawn) and torch.equal(drawn.long().to(drawn.dtype), drawn)
     return drawn.long() if is_whole else drawn
 
@@ -131,10 +131,10 @@ def check_drawn(drawn, row, shape, call, **options):
     """Check how often each token was drawn for rows that are all alike.
 
     Args:
-        drawn: what the student's code drew for logits of this row, repeated in this shape.
+        drawn: the student's draws for logits of this row, repeated in this shape.
         row: a list of logits.
-        shape: how often it stands there.
-        call: what was called.
+        shape: how often it is repeated.
+        call: the call, as text.
         options: temperature, top_k and top_p.
     """
     drawn, right = check_tokens(drawn, shape, len(row), call), oracles.probabilities(row, **options)
@@ -257,7 +257,7 @@ def test_impossible_p_is_refused(problem, p):
     check_refused(f"keep_top_p(logits, {p})", lambda: problem.keep_top_p(torch.tensor(LOGITS), p))
 
 
-# What holds for all three
+# Requirements of all three
 
 
 @pytest.mark.points(0.25)
@@ -380,9 +380,9 @@ def check_seeds(again, drawn, call, same, different):
     """Check that the same seed gives the same tokens, and anything else does not always do so.
 
     Args:
-        again: what was drawn after the seed of the first draw.
+        again: the draw after the seed of the first draw.
         drawn: some draws, as tokens of the same shape.
-        call: what was called.
+        call: the call, as text.
         same: what to say if `again` is not the first draw.
         different: what to say if all draws are the same.
     """
@@ -452,7 +452,7 @@ def test_large_logits(problem, rng):
     check_distribution(problem, row, (1000,), temperature=2.0)
 
 
-# What holds everywhere in this course
+# Requirements of the whole course
 
 
 @pytest.mark.points(0.25)
@@ -729,7 +729,7 @@ def test_hidden_large_vocabulary(problem, rng, options):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 1, 5)], ids=str)
 def test_hidden_refusals(problem, rng, shape):
-    """What is impossible raises ValueError, whatever the shape of the logits"""
+    """Impossible arguments raise ValueError, for logits of every shape"""
     logits = rng.normal(*shape)
     for temperature in (0, -1e-6, -3, -INF):
         call = f"apply_temperature(logits, {temperature})"
@@ -793,7 +793,7 @@ def test_hidden_draws(problem, rng, options):
 
 
 def is_clear_for(row, options):
-    """Whether top_p keeps several tokens of what is left to it, and rounding decides none."""
+    """Whether top_p keeps several of the remaining tokens, and rounding decides none."""
     p, number = options["top_p"], options.get("top_k", len(row))
     largest = (row / options.get("temperature", 1)).topk(number).values
     sums = largest.softmax(-1).cumsum(-1)
@@ -826,7 +826,7 @@ def test_hidden_order(problem, row, options):
     ids=str,
 )
 def test_hidden_generator(problem, rng, shape, options):
-    """A seed decides what is drawn, with a generator or without, and the next draw is another"""
+    """A seed determines the draw, with a generator or without, and the next draw is another"""
     logits, many = rng.normal(*shape) / 4, 40 if len(shape) == 1 else 2
     seeds, call = random_seeds(rng, many), named(**options, generator="generator")
 

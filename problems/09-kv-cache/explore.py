@@ -9,7 +9,7 @@ to pictures/my_cost.png.
 """
 
 # %% The model of problem 07, if you have trained it.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import time

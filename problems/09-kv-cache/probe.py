@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 09 is told. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 09. An instrument, not a lesson."""
 
 import functools
 import operator
@@ -18,9 +18,8 @@ from shared.ordinary_weights import attention_weights, filled, gpt_weights, quie
 def probe(problem):
     """Return the questions about the function, and about each side of the classes.
 
-    What stands on something that is wrong goes wrong as well, in many ways, which say nothing of
-    itself. So a model is asked only when its attention is right, and for texts only when its logits
-    are.
+    A part that uses a wrong part is wrong as well, in many ways. So the model is probed only when
+    its attention is right, and its texts only when its logits are right.
     """
     parts = {
         "kv_cache_bytes": about_bytes(problem),
@@ -34,7 +33,7 @@ def probe(problem):
     ):
         parts["CachedGPT"] = about_model(problem)
         sums = functools.cache(lambda: sums_of_model(problem))
-        if is_right(sums, ()):  # it ends, whatever comes of it
+        if is_right(sums, ()):  # it ends, with any result
             parts["CachedGPT: past"] = about_list_of_pasts(problem)
             parts["CachedGPT: length"] = about_length(problem)
         if is_right(sums, SUMS_OF_MODEL):
@@ -44,7 +43,7 @@ def probe(problem):
 
 
 def is_right(find, expected):
-    """Whether some sums begin as expected; what isn't written yet is asked all the same."""
+    """Whether some sums begin as expected; True for code that isn't written yet."""
     try:
         found = find()
     except NotImplementedError:
@@ -55,7 +54,7 @@ def is_right(find, expected):
 
 
 def summed(tensor):
-    """A sum over all entries, each with a weight of its own."""
+    """Return a sum over all entries with different weights."""
     return float((tensor.detach().double() * numbers(*tensor.shape, start=0.7)).sum())
 
 
@@ -87,12 +86,12 @@ def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
 
 
 def some_past(*shape):
-    """Keys and values (batch, n_head, length, head_dim) of tokens that nobody saw, if any."""
+    """Return random-looking keys and values (batch, n_head, length, head_dim), if any."""
     return tuple(numbers(*shape, start=start) for start in (0.6, 0.9)) if shape[2] else None
 
 
 def asked(problem, batch, n_new, n_embd, n_head, n_past=0, bias=True):
-    """What an attention returns for ordinary numbers."""
+    """Return an attention's result for ordinary numbers."""
     module = attention(problem, n_embd, n_head, bias)
     past = some_past(batch, n_head, n_past, n_embd // n_head)
     return module(numbers(batch, n_new, n_embd, start=0.5), past)
@@ -169,7 +168,7 @@ def about_attention(problem):
         return edges.moves_random_state(lambda: module(numbers(2, 3, 6)))
 
     if attempt(lambda: draws(training=False)).numbers[:1] == (1.0,):
-        return Part(main={"draws in training": draws})  # all numbers hang on chance
+        return Part(main={"draws in training": draws})  # all numbers depend on chance
 
     return Part(
         main={
@@ -273,7 +272,7 @@ def about_past(problem):
 
 
 def has_changed(past, call):
-    """Whether a list holds other things after a call; nothing else is asked about."""
+    """Whether a list holds other things after a call; False if it is no list."""
     before = [*past] if isinstance(past, list) else None
     call()
     return before is not None and (
@@ -282,7 +281,7 @@ def has_changed(past, call):
 
 
 def about_layers(problem):
-    """Questions about what an attention is made of."""
+    """Questions about the parameters of an attention."""
 
     def layers(*arguments, **named):
         module = problem.CachedAttention(*arguments, **named)
@@ -318,7 +317,7 @@ def text(batch, length, start=0):
 
 
 def in_chunks(module, idx, sizes):
-    """Yield what a model answers to chunks of a text, each with the present before as its past."""
+    """Yield a model's results for chunks of a text, each with the last present as its past."""
     past = None
     for chunk in idx.split(sizes, dim=1):
         answer = module(chunk) if past is None else module(chunk, past)
@@ -348,7 +347,7 @@ def about_model(problem):
         return torch.stack([torch.stack(tuple(each)) for each in past])
 
     def in_turns():
-        """The logits of a text that goes on after another one has begun."""
+        """Return the logits of a text that is continued after another text was begun."""
         module = model(problem)
         _, past = module(text(2, 3))
         module(text(1, 2, start=5))
@@ -417,7 +416,7 @@ def about_length(problem):
 
 
 def about_generate(problem):
-    """Questions about greedy text, and what it costs."""
+    """Questions about greedy text and its cost."""
 
     def generated(batch, length, n_new, **options):
         """Prompts and new tokens; less than 0 if these come by chance."""
@@ -457,7 +456,7 @@ def about_generate(problem):
         kinds = parameters(module)["transformer.wte.weight"].detach()
         places = 20 * kinds[torch.arange(24) % 13]
         set_weights(module, {"transformer.wpe.weight": places})
-        torch.default_generator.manual_seed(6)  # for who draws
+        torch.default_generator.manual_seed(6)  # for code that draws
         return module.generate(torch.tensor([[5], [5]]), 14)
 
     def changes():

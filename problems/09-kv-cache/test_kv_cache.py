@@ -34,7 +34,7 @@ from shared.worked_example import (
 )
 
 NEAR = {"rtol": 1e-3, "atol": 1e-4}
-"""How near a whole model must be: in float32 each layer rounds what the one before it rounded."""
+"""Tolerance for a whole model: in float32 rounding errors add up over the layers."""
 
 SLOPES = {"rtol": 1e-3, "atol": 1e-3}
 """How near gradients must be in float32, which are sums over many tokens."""
@@ -46,7 +46,7 @@ CLEAR = 1e-4
 """How far the best logit is above the next one where tokens are compared: rounding has no say."""
 
 
-# Modules whose weights are known, and what they return.
+# Modules with known weights, and their results.
 
 
 def make_attention(problem, weights, n_head, dtype=torch.float32):
@@ -67,7 +67,7 @@ def make_gpt(problem, config, weights, dtype=torch.float32):
 
 
 def weights_for(rng, config):
-    """Weights for a model of these sizes, whose text is neither dull nor depends on a tie.
+    """Return weights for a model of these sizes. Its text is not dull and depends on no tie.
 
     All tokens are equally likely beforehand, as their embeddings have the same length.
     """
@@ -88,7 +88,7 @@ def tokens(rng, batch, length, config=SMALL):
 
 
 def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
-    """Keys and values of tokens that nobody saw."""
+    """Return random keys and values."""
     return tuple(rng.normal(batch, n_head, length, head_dim, dtype=dtype) for _ in range(2))
 
 
@@ -120,31 +120,31 @@ def layers(present, n_layer, call):
 
 
 def attend(module, x, past, call):
-    """Output and present of an attention; what is handed over is a copy."""
+    """Return output and present of an attention, which gets copies."""
     held = None if past is None else copied(past)
     return two(module(x.clone(), held), call)
 
 
 def read(module, idx, past, call):
-    """Logits and present of a model; what is handed over is a copy."""
+    """Return logits and present of a model, which gets copies."""
     held = None if past is None else copies(past)
     return two(module(idx.clone(), held), call, "the logits and the present")
 
 
 def copies(past):
-    """The same keys and values of all layers, in memory of their own."""
+    """Return copies of the keys and values of all layers."""
     pairs = [copied(each) for each in past]
     return pairs if isinstance(past, list) else tuple(pairs)
 
 
 def copied(pair):
-    """The same keys and values, as the same kind of pair, in memory of their own."""
+    """Return copies of keys and values, as the same kind of pair."""
     held = [each.clone() for each in pair]
     return held if isinstance(pair, list) else tuple(held)
 
 
 def again(past):
-    """The same past once more: the same tensors, in lists of its own where it has lists."""
+    """Return the same past with the same tensors, but with copied lists."""
     if isinstance(past, list):
         return [again(each) for each in past]
     return tuple(map(again, past)) if type(past) is tuple else past
@@ -197,10 +197,10 @@ def check_every_cut(run, output, held, length, call, compare=check, **near):
     Args:
         run: gives the output for positions from `first` to `last` after a past, and the present,
             as a list of keys and values.
-        output: what is right for the whole sequence.
+        output: the right output for the whole sequence.
         held: the keys and values that every way leaves behind, for each pair in the present.
         length: how long the sequence is.
-        call: what is called.
+        call: the call, as text.
         compare: `check`, or `check_same` if `held` is a student's, too.
         near: allowed differences, as for `check`.
     """
@@ -375,7 +375,7 @@ def test_every_way_to_cut(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_two_caches_never_touch(problem, rng):
-    """A past is left as it was, so one may go on from it in two ways"""
+    """A past is not changed, so it can be continued in two ways"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
     module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
     _, past = two(module(x.clone()), call)
@@ -396,7 +396,7 @@ def test_two_caches_never_touch(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_nothing_is_remembered(problem, rng):
-    """The past is what is handed over, and nothing else: not what other calls have seen"""
+    """The past is the argument and nothing else: other calls have no effect"""
     weights, n_head = attention_weights(rng, 6), 2
     module, other = (make_attention(problem, weights, n_head) for _ in range(2))
     for n_past, batch in [(0, 2), (3, 2), (0, 2), (2, 1), (5, 2), (0, 1)]:
@@ -550,7 +550,7 @@ def test_two_texts_at_once(problem, rng):
     """Two texts that are made in turns, or that go on from one past, don't touch each other"""
     weights = weights_for(rng, SMALL)
     module, texts = make_gpt(problem, SMALL, weights), [tokens(rng, 1, 6) for _ in range(3)]
-    texts[2][:, :2] = texts[0][:, :2]  # it goes on from what the first one holds after two tokens
+    texts[2][:, :2] = texts[0][:, :2]  # it continues the first two tokens of the first one
     expected = [oracles.logits(idx, weights, 2) for idx in texts]
     call, held = "CachedGPT(config)(idx, past)", {}
     for number in (0, 1):
@@ -622,7 +622,7 @@ def test_dtype_is_kept(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_large_scores(problem, rng):
-    """Scores of thousands give no inf and no NaN, and what is hidden stays so, however large"""
+    """Scores of thousands give no inf and no NaN, and hidden ones stay hidden, however large"""
     # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike. All is in
     # float64, as float32 keeps few digits of what comes behind the thousands.
     weights = {name: each.double() for name, each in attention_weights(rng, 6).items()}
@@ -685,7 +685,7 @@ def test_arguments_are_left_alone(problem, rng):
 
 
 def clear_prompts(rng, config, batch, length, n_new):
-    """Weights, and prompts in whose greedy texts the best token is never a close call.
+    """Return weights and prompts with greedy texts in which the best token is never a close call.
 
     In the text of a single prompt another token comes after a 0, as no token closes a text.
     """
@@ -747,7 +747,7 @@ def test_generate_refuses_what_is_too_long(problem, rng):
         with counting() as cost:
             reason = f"they are {length + n_new} in all"
             check_refused(call, lambda p=prompts, n=n_new: module.generate(p, n), reason)
-        few = length * operations_by_hand(SMALL, 3 * length)  # what the prompt takes, or more
+        few = length * operations_by_hand(SMALL, 3 * length)  # the cost of the prompt, or more
         require(
             cost.operations <= few,
             f"{call}\nIt raised ValueError only after {cost.operations:,} floating point "
@@ -760,7 +760,7 @@ def test_generate_refuses_what_is_too_long(problem, rng):
 
 
 COSTLY = {"vocab_size": 20, "n_positions": 132, "n_embd": 32, "n_layer": 2, "n_head": 4}
-"""Sizes of a model whose costs are counted."""
+"""Sizes of the model for counts of operations."""
 
 MORE = 3
 """Of how many tokens the costs of one are the mean, in `generate`."""
@@ -786,8 +786,8 @@ def numbers_of_a_token(config):
 def cost_of_one_more(problem, rng, config, n_past, how):
     """What one more token costs in all, after n_past: by a call, or by `generate`.
 
-    The model has read another text before, so that what is made once and kept doesn't count, such
-    as a table for the mask. What is done for the tokens of the past has a limit, too.
+    The model has read another text before, so that work done once doesn't count, such as a table
+    for the mask. Work for the tokens of the past has a limit, too.
     """
     weights = weights_for(rng, config)
     weights["transformer.ln_f.weight"] *= 0.1  # so near that a drawn token is no best one
@@ -992,7 +992,7 @@ def check_alike(student, reference, x, past, rng, call, **near):
 
 
 def attended(module, x, past, call):
-    """What an attention makes of tokens and past: output, keys, values; and what it learns from."""
+    """Return an attention's output, keys and values; and the tensors that need gradients."""
     leaves = {"x": x.clone().requires_grad_()}
     if past is not None:
         leaves["the past's keys"] = past[0].clone().requires_grad_()
@@ -1108,7 +1108,7 @@ def test_hidden_digits(problem, solution, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_model_in_use(problem, solution, rng):
-    """CachedGPT is right in evaluation, with other weights, and where no gradients are asked for"""
+    """CachedGPT is right in evaluation, with other weights, and without gradients"""
     config = {"vocab_size": 80, "n_positions": 9, "n_layer": 4, "n_embd": 8, "n_head": 4}
     weights, others = weights_for(rng, config), weights_for(rng, config)
     student, reference = both_models(problem, solution, config, weights)
@@ -1266,7 +1266,7 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     reference = modules.set_weights(reference, weights)
     prompts = prepared_prompts(reference, rng, config, batch, length, n_new)
     texts = reference.generate(prompts.clone(), n_new)
-    student.generate(prompts.clone(), n_new)  # what it makes of them does not hold below
+    student.generate(prompts.clone(), n_new)  # its result is not used below
     student.load_state_dict(weights, strict=False)
     found = student.generate(prompts.clone(), n_new)
     check(found, texts, f"{call}, after other weights were loaded")
@@ -1290,6 +1290,6 @@ def prepared_prompts(reference, rng, config, batch, length, n_new):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_hidden_cost(problem, rng, how):
-    """One more token is cheap at another size, too: at most three times what is needed"""
+    """One more token is cheap at another size, too: at most three times the necessary operations"""
     config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
     check_cost(problem, rng, config, how)

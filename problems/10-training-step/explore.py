@@ -7,7 +7,7 @@ display, or with `--save`, it writes the pictures to pictures/my_NAME.png.
 """
 
 # %% How many steps to train.
-import grader.student.script  # noqa: F401  (no file beside this one hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import copy

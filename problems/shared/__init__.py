@@ -1,1 +1,1 @@
-"""What the problems share: numbers, a small model, and what pictures and talks are made with."""
+"""Code that the problems share: numbers, a small model, pictures and talks."""

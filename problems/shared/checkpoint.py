@@ -48,7 +48,7 @@ def load(file: Path) -> Checkpoint:
     """Return the GPT in a safetensors file.
 
     Raises:
-        UsageError: it can't be read, or holds no GPT-2; the text says what is wrong.
+        UsageError: it can't be read, or holds no GPT-2; the text names the problem.
     """
     tensors, metadata = read_tensors(file)
     config = config_of(tensors, _heads(file, metadata))
@@ -209,7 +209,7 @@ def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _listed(how: str, names: Iterable[str]) -> list[str]:
-    """Return a sentence that names some of what is missing or left over."""
+    """Return a sentence that names some missing or additional tensors."""
     names = sorted(names)
     if not names:
         return []

@@ -1,7 +1,7 @@
 """What right code gives, for the student's own to be drawn beside.
 
-It says what comes out, not how one gets there: each hands the work to one of PyTorch's built-in
-functions. torch.softmax serves problem 01 as it is, and F.scaled_dot_product_attention serves 03.
+It shows the results, not the steps: each function calls one of PyTorch's built-in functions.
+torch.softmax is the answer to problem 01, and F.scaled_dot_product_attention to 03.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def causal_mask(seq_len: int, device: torch.device | None = None) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return problem 04's weights: attention whose scores and values are given outright."""
+    """Return problem 04's weights: attention with given scores and values."""
     identity = torch.eye(scores.shape[-1], dtype=scores.dtype)
     return F.scaled_dot_product_attention(scores, identity, identity, attn_mask=mask, scale=1.0)
 

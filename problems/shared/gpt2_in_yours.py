@@ -35,7 +35,7 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
         mine: whether to use all parts of the student's, or the model of 07 alone.
 
     Returns:
-        0, or a sentence that says what is wrong.
+        0, or a sentence that names the problem.
     """
     try:
         path = checkpoint.COURSE_MODEL if file == "course" else Path(file)

@@ -67,10 +67,10 @@ def quiet(weights):
 def filled(module, weights, dtype=torch.float64):
     """The module in this dtype, with these weights, and 0 where it has a bias too many.
 
-    That is told by its parts; what it computes should not hang on it.
+    Other parts report that; the outputs should not depend on it.
     """
     module = module.to(dtype)
     biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}
-    set_weights(module, biases)  # first: one may be a second name of another
+    set_weights(module, biases)  # first: a bias may be a second name of another
     set_weights(module, weights)
     return module

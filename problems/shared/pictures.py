@@ -37,7 +37,7 @@ from grader.code.says_stub import says_stub
 from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 
 BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"
-"""From Okabe and Ito's palette: told apart by colour-blind readers, and in grey."""
+"""From Okabe and Ito's palette: colour-blind readers can distinguish them, also in grey."""
 
 STYLE: dict[str, Any] = {
     "axes.spines.right": False,
@@ -62,7 +62,7 @@ def folder(problem_id: str) -> Path:
     return own_course().root / "problems" / problem_id
 
 
-# What the student gives
+# The student's results
 
 
 def words(sentence: str) -> list[str]:
@@ -74,8 +74,8 @@ def numbers(default: Sequence[float], *options: str) -> Tensor:
     """Return the numbers typed behind `explore.py`, else the default.
 
     Args:
-        default: what is taken when none are typed.
-        options: what may be typed besides, such as `--talk`.
+        default: the values when none are typed.
+        options: further options, such as `--talk`.
     """
     try:
         typed = [float(word) for word in " ".join(_typed(*options)).replace(",", " ").split()]
@@ -85,18 +85,18 @@ def numbers(default: Sequence[float], *options: str) -> Tensor:
 
 
 _OPTION = re.compile(r"--|-(?!inf\b)[a-z]", re.IGNORECASE)
-"""How what is no number begins, though a minus stands before it."""
+"""How an option begins, as opposed to a negative number."""
 
 
 def _typed(*options: str) -> list[str]:
-    """Return what was typed, and refuse an option that is none.
+    """Return the typed arguments, and refuse an unknown option.
 
     In a notebook nothing was: the arguments are those of Jupyter.
     """
     if Path(sys.argv[0]).name != "explore.py":
         return []
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("typed", nargs="*", help="what to draw in place of the example")
+    parser.add_argument("typed", nargs="*", help="input to draw instead of the example")
     parser.add_argument("--save", action="store_true", help="write the pictures to files")
     parser.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
     for option in options:
@@ -115,7 +115,7 @@ def yours(
     """Return what the student's code gives, if it is a table like the expected one; say how it is.
 
     Args:
-        problem_id: whose `problem.py` to use.
+        problem_id: the problem with the `problem.py` to use.
         name: the function or class that is shown.
         compute: asks the student's module for the table.
         expected: what right code gives.
@@ -132,7 +132,7 @@ def yours(
 def judged(
     compute: Callable[[], Any], expected: Tensor, tolerance: float = 1e-4
 ) -> tuple[Tensor | None, str]:
-    """Return the table that a student's code gives, and what is wrong with it.
+    """Return the table that a student's code gives, and its error.
 
     Args:
         compute: asks for the table.
@@ -166,13 +166,13 @@ def say(sentence: str) -> None:
 
 
 def students_module(problem_id: str) -> ModuleType:
-    """Return the student's `problem.py`, loaded afresh."""
+    """Return the student's `problem.py`, loaded again."""
     name = f"{STUDENT_MODULE}shown_{problem_id[:2]}"
     return load_module(folder(problem_id) / SUBMISSION_FILE, name)
 
 
 def _unlike(found: object, expected: Tensor) -> str:
-    """Return why something can't be drawn beside the expected table; empty if it can."""
+    """Return why something can't be drawn next to the expected table; empty if it can."""
     if not isinstance(found, Tensor):
         return f"gives {type(found).__name__} in place of a tensor"
     if found.shape != expected.shape:
@@ -211,7 +211,7 @@ class Panel:
     """A table to draw.
 
     Attributes:
-        title: what it shows.
+        title: the title above it.
         expected: the numbers that right code gives.
         yours: those of the student's code; None if it gives none.
     """
@@ -229,9 +229,9 @@ class Panel:
 def draw_panels(
     figure: Figure, panels: Sequence[Panel], labels: Sequence[str], *, with_numbers: bool = True
 ) -> None:
-    """Draw tables side by side; if one of them is wrong, the expected ones below, or beside it.
+    """Draw tables side by side; if one of them is wrong, the expected ones below, or next to it.
 
-    Cells of the student's that differ from what is expected have a frame.
+    Cells of the student's that differ from the expected ones have a frame.
 
     Args:
         figure: where to draw; it grows if there is more to draw.

@@ -1,4 +1,4 @@
-"""What the tests of part two share: weights for a small GPT.
+"""Code that the tests of part two share: weights for a small GPT.
 
 `weights` are tensors by the names that they have in a module's `state_dict`, which are GPT-2's.
 """
@@ -34,7 +34,7 @@ def under(name, weights):
 
 
 def linear_weights(rng, n_in, n_out, *, bias=True, size=1.0):
-    """Weights that keep numbers about as large as they are, or make them `size` times as large."""
+    """Return weights that keep the size of numbers, or make them `size` times as large."""
     weights = {"weight": rng.normal(n_out, n_in) * size / math.sqrt(n_in)}
     return weights | ({"bias": rng.normal(n_out) * size / 2} if bias else {})
 
@@ -46,7 +46,7 @@ def norm_weights(rng, n_embd, *, bias=True):
 
 
 def attention_weights(rng, n_embd, *, bias=True):
-    """Weights of an attention whose scores are neither all alike nor far apart."""
+    """Return weights of an attention with scores that are neither equal nor far apart."""
     return under("c_attn", linear_weights(rng, n_embd, 3 * n_embd, bias=bias, size=1.2)) | under(
         "c_proj", linear_weights(rng, n_embd, n_embd, bias=bias)
     )

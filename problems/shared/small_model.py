@@ -49,7 +49,7 @@ class SGD:
 
 
 def random_weights(rng, vocab_size=7, n_positions=6, n_embd=4, dtype=torch.float32):
-    """Weights of a SmallModel, whose loss is far from the smallest."""
+    """Return weights of a SmallModel with a loss far from the smallest."""
     shapes = {
         "wte.weight": (vocab_size, n_embd),
         "wpe.weight": (n_positions, n_embd),
@@ -67,7 +67,7 @@ def random_batch(rng, batch, length, vocab_size=7):
     return drawn[0], drawn[1]
 
 
-# Modules whose numbers are known
+# Modules with known numbers
 
 
 def model_of(weights, dropout=0.0):

@@ -1,4 +1,4 @@
-"""A multi-head attention whose output shows what dropout dropped."""
+"""A multi-head attention with an output that shows dropped weights and entries."""
 
 import math
 
@@ -20,14 +20,14 @@ def plain_weights(n_embd):
 
 
 def telltale(make, scores):
-    """A module, and a sequence for it, whose output shows which weights and entries were dropped.
+    """Return a module and a sequence; the output shows which weights and entries were dropped.
 
     Args:
         make: makes a MultiHeadAttention that holds the given weights and has so many heads.
         scores: the scores of its heads, (n_head, T, T).
 
     Token t is the t-th unit vector. In head h the score of query i and key j is scores[h, i, j].
-    Value j is 1 at COPIES places of its own, so there the output of query i shows the weight of
+    Value j is 1 at COPIES separate places, so there the output of query i shows the weight of
     (i, j). c_proj adds 1 to everything.
     """
     n_head, seq_len, _ = scores.shape

@@ -35,8 +35,8 @@ def like_layer_weights(n_embd, size):
 def filled(module, weights, dtype=torch.float64):
     """Give a module these weights by name, and what else it has numbers that its shape tells.
 
-    A bias that isn't there stays away, and one that should not be there isn't 0: what comes out
-    tells as much.
+    A bias that isn't there stays away, and one that should not be there isn't 0,
+    because the output shows both.
     """
     module = module.to(dtype)
     found = parameters(module)
@@ -48,11 +48,11 @@ def filled(module, weights, dtype=torch.float64):
 
 
 def about_parameters(make, default):
-    """Return the questions about what a module with the layers query, key and value is made of.
+    """Return the questions about the parameters of a module with layers query, key and value.
 
     Args:
         make: makes it, of a width, with a bias or without one.
-        default: makes it without being told either.
+        default: makes it with neither.
     """
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
@@ -85,7 +85,7 @@ def about_parameters(make, default):
 
 
 def check_long_sequence(right, module, x, call):
-    """Compare a module with what is right, on a sequence of many positions.
+    """Compare a module with the right output, on a sequence of many positions.
 
     Where Python loops over pairs of positions, that would take minutes, and may be skipped. Such a
     loop takes 50 ms for 96 positions, one over positions a few, and no loop a tenth of one.
@@ -96,5 +96,5 @@ def check_long_sequence(right, module, x, call):
         fast = any(seconds(lambda: module(short)) < 0.02 for _ in range(8))
         if not fast and skip():
             return
-        with torch.no_grad():  # what a loop leaves behind for gradients would take gigabytes
+        with torch.no_grad():  # a loop's graph would take gigabytes
             check(module(x.clone()), right(x), call)

@@ -1,4 +1,4 @@
-"""What the tests of all problems share: the inputs of the worked example, and checks."""
+"""Code that the tests of all problems share: the worked example's inputs, and checks."""
 
 import math
 from contextlib import contextmanager, nullcontext
@@ -23,11 +23,11 @@ from grader.run.checks import (
 from grader.run.clock import seconds
 from shared.oracles import judges, modules
 
-# The worked example: four positions, whose queries, keys and values have eight numbers each.
+# The worked example: four positions; queries, keys and values have eight numbers each.
 
 
 def table(text):
-    """Read numbers that stand in rows and columns."""
+    """Read numbers in rows and columns."""
     rows = [[float(number) for number in line.split()] for line in text.strip().splitlines()]
     return torch.tensor(rows)
 
@@ -52,7 +52,7 @@ V = table("""
 """)
 
 
-# Modules whose weights the tests know by name.
+# Modules with weights that the tests know by name.
 
 LAYERS = ("query", "key", "value")
 
@@ -65,7 +65,7 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
         value: returns what they are gradients of, a number, for other numbers under a name, which
             are in float64.
         numbers: the tensors at which they were taken, by name.
-        call: what was called.
+        call: the call, as text.
         rng: draws the directions.
         compare: `check` if `value` is a definition, `check_same` if it calls the student's code.
         rtol: how far apart gradient and slope may be, relative to the slope.
@@ -133,7 +133,7 @@ def holding(module, weights, dtype=None):
     return module
 
 
-# What holds for all that is written here.
+# Requirements of all code of students.
 
 
 def check_same_gradients(actual, expected, inputs, upstream, call, **near):
@@ -143,12 +143,12 @@ def check_same_gradients(actual, expected, inputs, upstream, call, **near):
 
 
 def check_like(reference, code, rng, cases, *, may_draw=False, **near):
-    """Compare answers and gradients with those of what is right, and answers without gradients.
+    """Compare answers and gradients with those of right code, and answers without gradients.
 
     Args:
-        reference: what is right, a function or a module.
+        reference: the right function or module.
         code: the student's; a module holds the same weights.
-        rng: what the gradients are weighted with is drawn from it.
+        rng: draws the weights of the gradients.
         cases: what to say of each call, and its arguments by name. Gradients are compared of the
             tensors that require one, and of a module's parameters.
         may_draw: whether numbers may be drawn, as a dropout of rate 0 does in training.
@@ -180,12 +180,12 @@ def check_without_gradients(code, cases, expected, *, may_draw=False, **near):
 
 
 def as_given(code, arguments):
-    """Arguments as a call takes them: those of a module by position, whose `forward` names them."""
+    """Arguments as a call takes them: by position for a module, whatever `forward` names them."""
     return [*arguments.values()] if isinstance(code, torch.nn.Module) else arguments
 
 
 def copied(arguments):
-    """The same arguments, with tensors of their own that lie in memory in the same order."""
+    """Return copies of the arguments, with the same order in memory."""
     return {name: t.clone() if torch.is_tensor(t) else t for name, t in arguments.items()}
 
 
@@ -200,7 +200,7 @@ def trained(module, names):
 
 
 def learning(code, arguments):
-    """What gradients are asked for, by name: arguments, and what is trained of a module."""
+    """Return the tensors that need gradients, by name: arguments, and a module's parameters."""
     is_module = isinstance(code, torch.nn.Module)
     learns = arguments | (trained(code, parameters(code)) if is_module else {})
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
@@ -212,9 +212,9 @@ def check_like_in_use(right, code, rng, x, others, call, *, may_draw=False, **ne
     In evaluation without gradients is where something may be kept from call to call.
 
     Args:
-        right: what is right.
+        right: the right function.
         code: the student's module, with the same weights.
-        rng: what the gradients are weighted with is drawn from it.
+        rng: draws the weights of the gradients.
         x: some tokens.
         others: other weights.
         call: what to say of a call.
@@ -263,7 +263,7 @@ def of_any_size(x, weights):
 
 @contextmanager
 def left_alone(call, **arguments):
-    """Require that what runs meanwhile leaves these tensors, and the gradient mode, as they are."""
+    """Require that the code inside does not change these tensors or the gradient mode."""
     before = {name: as_it_is(tensor) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
     yield
@@ -272,7 +272,7 @@ def left_alone(call, **arguments):
 
 
 def check_left_alone(function, calls, forms):
-    """Require of each call, told as a text and arguments by name, that it leaves these alone.
+    """Require of each call, a text and arguments by name, that it leaves these alone.
 
     And that it returns a tensor of the given form: what does nothing leaves everything alone.
     """
@@ -292,7 +292,7 @@ def as_it_is(tensor):
 
 
 def check_as_before(call, tensors, before):
-    """Require that tensors, by name, are as they were when `as_it_is` was asked of each."""
+    """Require that tensors, by name, are as they were when `as_it_is` was called for each."""
     for name, tensor in tensors.items():
         numbers, learns = before[name]
         same = torch.equal(tensor, numbers) and tensor.requires_grad == learns
@@ -301,7 +301,7 @@ def check_as_before(call, tensors, before):
 
 @contextmanager
 def nothing_left_behind(call):
-    """Require that what runs meanwhile leaves random state and gradient mode as they are."""
+    """Require that the code inside does not change the random state or the gradient mode."""
     torch.rand(1)  # an earlier call may have set the very seed that this one sets
     state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
     yield
@@ -324,11 +324,11 @@ _OF_ITS_OWN = (
     *(NotImplementedError, NameError, AttributeError, MemoryError),
     *(CannotLoad, InternalError, ForbiddenCall, Mismatch),
 )
-"""What has a verdict of its own: code that isn't written yet, has a slip, or gave no answer."""
+"""Errors with their own verdict: code isn't written yet, has a slip, or gave no answer."""
 
 
 def check_refused(call, run, reason=""):
-    """Require that `run` raises ValueError, and leaves the gradient mode as it is."""
+    """Require that `run` raises ValueError, and does not change the gradient mode."""
     enabled, raised = torch.is_grad_enabled(), ""
     try:
         run()

@@ -83,7 +83,7 @@ def attend_by_hand(query, keys, values, *, scaled=True):
 
 
 def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
-    """What each query gathers; if causal, query i from the first i + 1 keys and values only."""
+    """Return each query's output; if causal, query i uses the first i + 1 keys and values only."""
     seen = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
     return [
         attend_by_hand(query, keys[:n], values[:n], scaled=scaled)
@@ -92,7 +92,7 @@ def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
 
 
 def linear_by_hand(rows, weights, name):
-    """What the layer of this name makes of each row: a dot product and a bias for each output."""
+    """Apply the layer of this name to each row: a dot product and a bias for each output."""
     weight = weights[f"{name}.weight"].tolist()
     bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(weight)
     return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
@@ -100,7 +100,7 @@ def linear_by_hand(rows, weights, name):
 
 @memoized
 def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
-    """What a module with these weights makes of x (B, T, C), one sequence at a time."""
+    """Apply attention with these weights to x (B, T, C), one sequence at a time."""
     output = []
     for rows in x.tolist():
         queries, keys, values = (linear_by_hand(rows, weights, name) for name in LAYERS)
@@ -120,7 +120,7 @@ def self_attention_slopes(x, weights, upstream, **how):
 
 @memoized
 def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
-    """What a module with GPT-2's layers c_attn and c_proj makes of x (B, T, C), without dropout.
+    """Apply attention with GPT-2's layers c_attn and c_proj to x (B, T, C), without dropout.
 
     Args:
         x: some sequences.
@@ -162,7 +162,7 @@ def slopes_by_hand(compute, inputs, upstream):
     Args:
         compute: returns the output for inputs in float64, given by name as a dict.
         inputs: tensors by name, in any dtype; their slopes have the same.
-        upstream: what each entry of the output is multiplied by.
+        upstream: the factor of each entry of the output.
     """
     slopes, doubles = {}, {name: t.detach().double() for name, t in inputs.items()}
     for name, tensor in doubles.items():

@@ -1,4 +1,4 @@
-"""What holds for code that drops numbers at random, and for a telltale's output."""
+"""Judges of code that drops numbers at random, and of a telltale's output."""
 
 import math
 
@@ -17,7 +17,7 @@ def shown_weights(scores, causal=False):
 
 
 def telltale_output(scores, causal=False):
-    """What a telltale gives of its sequence in evaluation, (1, T, C)."""
+    """Return a telltale's output for its sequence in evaluation, (1, T, C)."""
     weights = shown_weights(scores, causal)
     return weights.flatten(1).repeat_interleave(COPIES, dim=1)[None] + 1
 
@@ -62,7 +62,7 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
         entries,
         expected,
         f"{call}, seen as (batch, query, head, key, {COPIES} copies of the weight, plus 1), where "
-        "what is kept should grow as much as is lost, and nothing else change",
+        "kept entries should grow as much as is lost, and nothing else change",
     )
     if not causal:
         axes = ("batch", "query", "head", "key")
@@ -75,7 +75,7 @@ def drawn_anew(outputs, call, scores, dropout):
     Args:
         outputs: the outputs by name: first and again, with torch.manual_seed(1); other, with
             torch.manual_seed(2); next, which followed another call; and some more.
-        call: what was called.
+        call: the call, as text.
         scores: the scores of its heads.
         dropout: the rate.
     """
@@ -131,10 +131,10 @@ def drops_entries(output, call, whole, rate, what, near):
 
     Args:
         output: in training, the entries that may be dropped.
-        call: what was called.
+        call: the call, as text.
         whole: the same without dropout; no entry is 0.
         rate: the share to be dropped.
-        what: what the entries are, in the plural.
+        what: the name of the entries, in the plural.
         near: how near is right, for `check`.
     """
     check_finite(output, call)
@@ -143,7 +143,7 @@ def drops_entries(output, call, whole, rate, what, near):
         dropped, rate, what, f"Which layer drops them, and where does it stand? That was {call}."
     )
     expected = torch.where(dropped, 0, whole / (1 - rate))
-    grown = f"where what is kept of {what} should grow as much as is lost"
+    grown = f"where the kept part of {what} should grow as much as is lost"
     check(output, expected, f"{call}, {grown}, and nothing else change", **near)
     check_independent(dropped, rate, ("batch", "position", "channel"), what)
 
@@ -153,9 +153,9 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
     Args:
         output: in training, for x repeated.
-        call: what was called.
+        call: the call, as text.
         x: a single sequence, (1, T, C).
-        whole: what is added to it without dropout.
+        whole: the addition to it without dropout.
         rate: the share to be dropped.
         half: the half that adds something.
         silent: the other half.
@@ -173,7 +173,7 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
 
 def adds_all_or_nothing(output, call, x, whole, near):
-    """Each entry of what the attention of a Block adds to a single token is whole, or 0."""
+    """Each entry that a Block's attention adds to a single token is whole, or 0."""
     added = output - x.expand_as(output)
     check(
         added,
@@ -191,7 +191,7 @@ def check_finite(output, call):
 
 
 def check_growth(entries, dropout, largest_weight):
-    """Require that what is kept of a telltale's output has grown as much as is lost."""
+    """Require that the kept entries of a telltale's output grow as much as is lost."""
     smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
     # Without dropout an entry is 1 and its weight; where only the weight is dropped it is 1.
     require(
@@ -226,7 +226,7 @@ def check_independent(dropped, dropout, axes, what):
     for dim, axis in enumerate(axes):
         pairs = dropped.int().diff(dim=dim) == 0
         if not pairs.numel():
-            continue  # a single one has no neighbour
+            continue  # without neighbours
         agree = pairs.double().mean().item()
         error = math.sqrt(expected * (1 - expected) / pairs.numel())
         require(

@@ -29,7 +29,7 @@ def normalised_by_hand(row, eps=1e-5):
 
 
 def layer_norm_by_hand(rows, weights, eps=1e-5):
-    """What a LayerNorm with these weights (`weight` and perhaps `bias`) makes of each row."""
+    """Apply a LayerNorm with these weights (`weight` and perhaps `bias`) to each row."""
     weight = weights["weight"].tolist()
     bias = weights["bias"].tolist() if "bias" in weights else [0.0] * len(weight)
     return [
@@ -39,13 +39,13 @@ def layer_norm_by_hand(rows, weights, eps=1e-5):
 
 
 def mlp_by_hand(rows, weights):
-    """What an MLP with layers c_fc and c_proj makes of each row, without dropout."""
+    """Apply an MLP with layers c_fc and c_proj to each row, without dropout."""
     hidden = [list(map(gelu_by_hand, row)) for row in linear_by_hand(rows, weights, "c_fc")]
     return linear_by_hand(hidden, weights, "c_proj")
 
 
 def causal_self_attention_by_hand(rows, weights, n_head):
-    """What an attention with layers c_attn and c_proj makes of a sequence, without dropout."""
+    """Apply an attention with layers c_attn and c_proj to a sequence, without dropout."""
     projected = linear_by_hand(rows, weights, "c_attn")
     heads = [merged_heads_by_hand(projected, i, n_head, True) for i in range(len(rows))]
     return linear_by_hand(heads, weights, "c_proj")
@@ -58,7 +58,7 @@ def added_by_hand(rows, others):
 
 
 def block_by_hand(rows, weights, n_head):
-    """What a Block with parts ln_1, attn, ln_2 and mlp makes of a sequence, without dropout."""
+    """Apply a Block with parts ln_1, attn, ln_2 and mlp to a sequence, without dropout."""
     normed = layer_norm_by_hand(rows, part(weights, "ln_1"))
     attended = causal_self_attention_by_hand(normed, part(weights, "attn"), n_head)
     rows = added_by_hand(rows, attended)
@@ -79,7 +79,7 @@ def gpt_by_hand(tokens, weights, n_head):
 
 @memoized
 def batched(by_hand, x, *arguments, dtype=None):
-    """What a definition that takes one sequence makes of a batch of them, as a tensor.
+    """Apply a definition that takes one sequence to a batch of them; return a tensor.
 
     Args:
         by_hand: such as `block_by_hand`.
@@ -133,7 +133,7 @@ NORM_IN_NUMBERS = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542
 
 
 def of_each(by_hand, x):
-    """What a definition for one number makes of each number of a tensor."""
+    """Apply a definition for one number to each number of a tensor."""
     return torch.tensor([by_hand(n) for n in x.flatten().tolist()], dtype=x.dtype).reshape(x.shape)
 
 
@@ -157,7 +157,7 @@ def has_tanh(output, call, x):
 
 
 def layer_norm(x, weights, eps=1e-5):
-    """What LayerNorm makes of x, whatever stands before its last dimension."""
+    """Apply LayerNorm to x of any shape."""
     rows = x.reshape(-1, x.shape[-1]).tolist()
     return torch.tensor(layer_norm_by_hand(rows, weights, eps), dtype=x.dtype).reshape(x.shape)
 

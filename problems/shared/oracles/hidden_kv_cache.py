@@ -6,14 +6,14 @@ from shared.oracles import modules
 
 
 def slopes(module, x, past, upstream):
-    """The gradients, by name, of what a right attention makes of tokens and past.
+    """Return the gradients, by name, of a right attention's results for tokens and past.
 
     Args:
         module: the attention.
         x: the new tokens.
         past: the keys and values before them, or None.
-        upstream: what each entry of the output, the keys and the values counts. Results that have
-            none count nothing.
+        upstream: the weights of the entries of the output, the keys and the values. Results that
+            have none do not count.
     """
     given = {"x": x} | dict(zip(("the past's keys", "the past's values"), past or (), strict=False))
     leaves = {name: each.clone().requires_grad_() for name, each in given.items()}

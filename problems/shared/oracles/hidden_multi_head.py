@@ -1,4 +1,4 @@
-"""What the hidden tests of problem 05 require."""
+"""Judges for the hidden tests of problem 05."""
 
 from grader.run.compare import require
 

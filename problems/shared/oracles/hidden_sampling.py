@@ -1,4 +1,4 @@
-"""What the hidden tests of problem 08 require."""
+"""Judges for the hidden tests of problem 08."""
 
 import math
 from functools import partial

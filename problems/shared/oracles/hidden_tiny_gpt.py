@@ -1,4 +1,4 @@
-"""What the hidden tests of problem 07 require."""
+"""Judges for the hidden tests of problem 07."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What the hidden tests of problem 10 require."""
+"""Judges for the hidden tests of problem 10."""
 
 from grader.run.compare import require
 from shared.oracles import training

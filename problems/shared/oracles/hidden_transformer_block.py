@@ -1,4 +1,4 @@
-"""What the hidden tests of problem 06 require."""
+"""Judges for the hidden tests of problem 06."""
 
 from grader.run.compare import check
 

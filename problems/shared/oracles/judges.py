@@ -1,4 +1,4 @@
-"""What tests require of values that have no single right answer."""
+"""Judges of values that have no single right answer."""
 
 from grader.run.compare import require
 

@@ -37,8 +37,8 @@ def is_number_of_bytes(found, call, expected):
 def attention(x, past, weights, n_head):
     """The output and the present of a CachedAttention with these weights for x after a past.
 
-    It is one pass over all tokens. Of a past token only the key and the value are there, so a zero
-    stands in the place of each number of its query.
+    It is one pass over all tokens. Of a past token only the key and the value are there, so each
+    number of its query is replaced by 0.
     """
     outputs, held = [], []
     for number, rows in enumerate(x.tolist()):

@@ -1,4 +1,4 @@
-"""What tests do with right modules: the same as with the student's, but without checks."""
+"""Make and use right modules: as the tests do with the student's, but without checks."""
 
 import torch
 

@@ -1,7 +1,7 @@
-"""Right answers about sampling, row by row in plain Python, and judges of what was drawn.
+"""Right answers about sampling, row by row in plain Python, and judges of draws.
 
 The problem's explore.py and `--talk` use `apply_temperature`, `keep_top_k`, `keep_top_p` and
-`sample` in place of the student's functions.
+`sample` instead of the student's functions.
 """
 
 import math
@@ -25,7 +25,7 @@ PROBABILITIES_AT = {
     1.0: torch.tensor([0.0317, 0.6364, 0.0117, 0.0861, 0.2341]),
     2.0: torch.tensor([0.0956, 0.4287, 0.0580, 0.1577, 0.2600]),
 }
-# What is left of the example, by k and by p.
+# The tokens that stay in the example, by k and by p.
 TOP_K = {
     1: torch.tensor([-INF, 4.0, -INF, -INF, -INF]),
     2: torch.tensor([-INF, 4.0, -INF, -INF, 3.0]),
@@ -88,7 +88,7 @@ def by_rows(by_hand, logits):
 
 
 def rows_of(logits):
-    """The rows as lists, whatever the shape."""
+    """Return the rows of logits of any shape as lists."""
     return logits.detach().reshape(-1, logits.shape[-1]).tolist()
 
 
@@ -129,7 +129,7 @@ def keeps(actual, call, logits, expected):
 
     Args:
         actual: the filter's result.
-        call: what was called.
+        call: the call, as text.
         logits: its argument.
         expected: the right result.
     """
@@ -160,8 +160,9 @@ def passes_gradients(found, call, kept, slope, **near):
 def is_by_chance(count, number, probability):
     """Whether something of this probability could happen so often, of this number of times.
 
-    The probability of a count as far from what is expected, or farther, is below e to the power of
-    minus the exponent (Chernoff's bound), so a right draw fails less than once in 10^12 times.
+    The probability of a count this far from the expected one, or farther, is below e to the
+    power of minus the exponent (Chernoff's bound), so a right draw fails less than once in 10^12
+    times.
     """
     share, rest = count / number, 1 - count / number
     if (count and not probability) or (rest and probability == 1):
@@ -178,7 +179,7 @@ def has_frequencies(drawn, call, shape, probabilities):
     counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
     require(
         max(counts) < number or max(probabilities) > 0.98,
-        f"{call}\nAll {number} rows got the same token; each row should have a draw of its own.",
+        f"{call}\nAll {number} rows got the same token; each row should have its own draw.",
     )
     lines = [
         f"  token {token}: drawn for {count / number:.2%} of the rows, expected {probability:.2%}"

@@ -22,7 +22,7 @@ def are_parameters_of_gpt(found, call, expected):
 
     Args:
         found: the shapes of its parameters by all their names, and the names of further ones.
-        call: what was called.
+        call: the call, as text.
         expected: the shapes of GPT-2's, by name.
     """
     shapes, further = found
@@ -97,7 +97,7 @@ def has_learned(loss, call, enough, steps):
 
 
 def drops_embeddings_and_mlp(logits, call, dropout):
-    """Embeddings and the MLP of a block dropped entries one by one, and grew what they kept.
+    """Embeddings and the MLP of a block dropped entries one by one, and scaled the kept ones.
 
     The logits are those of the test's model for it: all entries of the embeddings are 0.01, and the
     MLP adds 0.1.
@@ -131,7 +131,7 @@ def drops_embeddings_and_mlp(logits, call, dropout):
 
 
 def reads_all(logits, call):
-    """Nothing is dropped of what an attention reads that adds the same to all entries."""
+    """Nothing is dropped of the input of an attention that adds the same to all entries."""
     ordered = logits.flatten(0, 1).sort(-1).values
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
     require(
@@ -139,7 +139,7 @@ def reads_all(logits, call):
         f"{call}\nIn each row there should be entries of two sizes: dropped or not at the end of "
         f"the attention. There are {most}. Is something dropped before the attention?",
     )
-    kept = (logits > 1e-6).float()  # the norm takes away the mean, so what was dropped is below 0
+    kept = (logits > 1e-6).float()  # the norm takes away the mean, so dropped entries are below 0
     expected = 0.01 * torch.nn.functional.layer_norm(kept, kept.shape[-1:])
     check(logits, expected, f"the logits of {call}", atol=1e-4)
 

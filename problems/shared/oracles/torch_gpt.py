@@ -27,7 +27,7 @@ _NAMES = {
 
 
 class TinyGPT(nn.Module):
-    """A GPT of PyTorch's own parts, whose weights come and go under GPT-2's names.
+    """A GPT of PyTorch's parts that reads and returns weights under GPT-2's names.
 
     Args:
         config: an object with the fields of problem 07's GPTConfig.
@@ -62,7 +62,7 @@ class TinyGPT(nn.Module):
         return logits, None if targets is None else F.cross_entropy(logits.mT, targets)
 
     def blocks(self, hidden: Tensor) -> Tensor:
-        """Return what the blocks and the last norm make of embeddings (B, T, C)."""
+        """Apply the blocks and the last norm to embeddings (B, T, C)."""
         found: Tensor = self.encoder(hidden, mask=self.mask(hidden.shape[1]))
         return found
 

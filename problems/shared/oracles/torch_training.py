@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 def softmax_backward(weights: Tensor, grad: Tensor) -> Tensor:
     """Return what autograd says of a softmax that has given these weights."""
-    scores = weights.log().requires_grad_()  # the softmax of a logarithm is what it is of
+    scores = weights.log().requires_grad_()  # softmax undoes the logarithm
     (found,) = torch.autograd.grad(scores.softmax(-1), scores, grad)
     return found
 

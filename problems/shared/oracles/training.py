@@ -53,7 +53,7 @@ LEFT = {
     (256, False): (0.0094, 0.0025),
     (1024, False): (0.0047, 0.0015),
 }
-"""What is left of a gradient, by d_k and whether scores are scaled: about that, and how near."""
+"""The share of a gradient that remains, by d_k and scaling: the value and its tolerance."""
 
 
 # Gradients
@@ -143,7 +143,7 @@ def learning_rate(step, warmup, total, peak, floor):
 
 
 def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
-    """What a parameter of one number becomes by some gradients; one that is None changes nothing.
+    """Return a parameter of one number after some gradients; None changes nothing.
 
     `lr` may be a list, with a learning rate for each.
     """
@@ -162,7 +162,7 @@ def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weig
 
 
 def adamw(weight, gradients, **options):
-    """What a parameter becomes by some gradients, number by number."""
+    """Return a parameter after some gradients, number by number."""
     if not gradients:
         return weight
     columns = [[None] * weight.numel() if g is None else g.flatten().tolist() for g in gradients]
@@ -208,7 +208,7 @@ def after_sgd(weights, idx, targets, lr, max_norm):
 
 
 def steep_batch(rng, weights):
-    """Tokens and targets, (1, 1) each, whose gradients have a norm of 1.5 or more."""
+    """Return tokens and targets, (1, 1) each; their gradients have a norm of 1.5 or more."""
     while True:
         batch = random_batch(rng, 1, 1)
         if norm(gradients(weights, *batch)) >= 1.5:
@@ -221,7 +221,7 @@ def worst_targets(weights, idx):
     return max(every, key=lambda targets: loss(weights, idx, targets))
 
 
-# What tests require
+# Judges
 
 
 def unchanged(tensors):
@@ -230,7 +230,7 @@ def unchanged(tensors):
 
 
 def sums_of_rows(grad):
-    """What each row of a gradient of scores sums to."""
+    """Return the sum that each row of a gradient of scores should have."""
     return torch.zeros(grad.shape[:-1], dtype=grad.dtype)
 
 
