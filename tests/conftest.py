@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from grader.run.suite import Suite
 
 HANG_SECONDS = 600
-"""Many times what the slowest test takes, on a busy machine too."""
+"""Many times as long as the slowest test, also on a busy machine."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

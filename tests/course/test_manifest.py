@@ -40,7 +40,7 @@ WRONG = {
     "unknown key of students": ("[students]", "[students]\npages = 3"),
     "no TOML": ("[[parts]]", "[[parts"),
 }
-"""Text of the file, and what is written in its place."""
+"""Text of the file, and its replacement."""
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -33,7 +33,7 @@ COSTLY = {"07-tiny-gpt": "my_loss", "10-training-step": "my_optimizers"}
 """A picture that takes long, so that it is written where it can't be shown, too."""
 LARGEST = 60_000  # bytes
 COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
-"""Of pictures that nobody looks at: to draw them well takes longest."""
+"""Resolution of pictures that are only written: drawing them well takes longest."""
 
 
 @pytest.fixture(scope="module")

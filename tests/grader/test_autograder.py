@@ -254,7 +254,7 @@ def test_versions_come_from_the_lock_file(tmp_path: Path, small_course: Course) 
 
 
 FAKE_PYTHON = """#!{bash}
-# Writes down what it is asked for; as a check of its version, says what the test wants.
+# Records its arguments; answers the check of its version as the test requires.
 case "$1 $2" in
   "-c "*) exit {too_old} ;;
   "--version "*) echo "Python 3.10.12" ;;

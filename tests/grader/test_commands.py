@@ -49,7 +49,7 @@ OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL", "ARGS")
 """What one make tells another through the environment."""
 
 UV = """#!/bin/sh
-# Stands in for uv: runs a command in the environment that is already there, off the network.
+# Replaces uv: runs a command in the existing environment, off the network.
 case "$1" in
     --version) echo "a stand-in for uv" ;;
     run) shift && exec "$@" ;;

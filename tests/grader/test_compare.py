@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "array: NaN": (ARRAY * numpy.nan, ARRAY, {}),
     "array: factor": (2 * ARRAY, ARRAY, {}),
 }  # fmt: skip
-"""What was returned, what was expected, and how they are compared."""
+"""Returned value, expected value, and options of the comparison."""
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -28,11 +28,11 @@ UNDER = {
         *("cli", "run", "intake", "gradebook", "reports", "grade", "author", "diagnose"),
     },
 }
-"""What each folder may import beside the files at the top and itself. Nothing else imports `cli`,
-and nothing imports `cli_instructor`."""
+"""Allowed imports of each folder, in addition to the files at the top and itself. Nothing else
+imports `cli`, and nothing imports `cli_instructor`."""
 
 DO_WITHOUT_COURSE = {"gradebook", "reports"}
-"""What reads results alone, and knows of the course what stands in them."""
+"""Folders that read results only, and know the course only from results."""
 
 WORKERS_SIDE = {"sandbox/worker", "sandbox/frames"}
 WORKERS_SIDE |= {f"code/{name}" for name in ("compiled", "cost", "forbidden", "says_stub")}

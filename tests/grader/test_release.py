@@ -32,8 +32,8 @@ KNOWN = {
     "self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)",
     "self.n_embd, self.n_head = n_embd, n_head",
 }
-"""Lines that the solutions share with what stands in for a student's code in the pictures, which
-hands the work to PyTorch's own functions. They say no more than the READMEs do."""
+"""Lines in the solutions and in the pictures' replacement for a student's code, which calls
+PyTorch's functions. They reveal no more than the READMEs do."""
 
 TRIVIAL = 24
 """Shorter lines, such as `return weights`, give nothing away."""

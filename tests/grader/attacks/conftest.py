@@ -27,7 +27,7 @@ from tests.processes import below
 FILES = Path(__file__).parent / "files"
 CALL_SECONDS = 2.0
 HANGING_SECONDS = 0.5
-"""What a call of code that never ends may take, hundreds of times what a right answer does."""
+"""The time limit of endless code, hundreds of times as long as a correct call."""
 RIGHT = (FILES / "00_right.py").read_bytes()
 WRONG = b"def double(x): return 3 * x\n"
 CANARY = "canary-" + "7" * 12

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is 
 FILES = Path(__file__).parent / "files"
 ROOT = Path(__file__).resolve().parents[3]
 QUICK, HANGS = 15, 25
-"""Seconds that grading one may take on a busy machine, without and with waiting for time-outs."""
+"""Time limits in seconds for one attack on a busy machine, without and with time-outs."""
 
 # name: the statuses that its three tests may have, and its points if not 0
 TABLE: dict[str, tuple[str, float]] = {

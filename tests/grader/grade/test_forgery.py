@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 SHARE = 1 / 20
-"""What an attack may earn beside what its code earns, of all points."""
+"""The share of all points that an attack may gain in addition to its code's points."""
 
 
 def stub(number: str) -> str:

@@ -29,7 +29,7 @@ ROOT = own_course().root
 WEEKS = [problem.id[:2] for problem in own_course().of_part("one")]
 STUDENTS = [Student(s.id + 100 * n, s.first, s.last) for n in range(3) for s in CLASS][:20]
 CORRECTED, REGRADED = 1004, 1005
-"""Canvas's numbers of two students whose names hold no letter of ASCII."""
+"""Canvas's numbers of two students with names without ASCII letters."""
 
 SEED = random.SystemRandom().randrange(10**6)
 

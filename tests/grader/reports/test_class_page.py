@@ -1,4 +1,4 @@
-"""The class page counts the students whose code could be judged."""
+"""The class page counts only students with judged code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Slips of newcomers, and what is said of them: a name rests on numbers, no second one is false.
+"""Mistakes of beginners and their messages: names rest on numbers, and false ones do not return.
 
-`error_hints.edits` holds them: right solutions with an edit, as in a catalogue, but in none. The
-number of the problem begins the name of each. Its first sentence is what has to be said; its second
-one is what was said once and is false. What is joined by " | " is several sentences.
+`error_hints.edits` contains them: solutions with an edit, as in a catalogue. The
+number of the problem begins the name of each. Its first sentence is the expected message; its
+second one is a false message of the past. A message of several sentences is joined by " | ".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOTHING = "nothing"
 
 
 def told(number: str, path: Path) -> list[str]:
-    """Return what is said of a problem's file."""
+    """Return the message about a problem's file."""
     problem = PROBLEMS[number]
     probe = load_probe(problem)
     assert probe is not None

@@ -16,7 +16,7 @@ from tests.catalogue import mistake_files
 
 WIDTH, HEIGHT = 80, 24
 BELOW = 2
-"""Lines that stand below the report: the last one of pytest's, and the shell's prompt."""
+"""Lines below the report: the last one of pytest's, and the shell's prompt."""
 
 PITFALLS = {
     "01-softmax": ("no_maximum", "keepdim_forgotten"),

@@ -47,7 +47,7 @@ STATES: dict[str, list[str]] = {
     "part one skipped, part two begun": ["", WRONG],
     "part one skipped, part two partly done": ["", RIGHT],
 }
-"""What is written in the first files; in an empty one, nothing."""
+"""Contents of the first files; an empty text leaves the stub."""
 
 
 @pytest.mark.parametrize("state", STATES)
