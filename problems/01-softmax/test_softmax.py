@@ -74,7 +74,7 @@ def test_similarity_in_numbers(problem):
     ids=["2-D", "3-D", "4-D", "5-D", "square", "batch of 1", "1 query", "1 key", "1 of each"],
 )
 def test_similarity_with_leading_dimensions(problem, rng, leading, n, m, d):
-    """dot_product_similarity works on each matrix of a batch by itself, whatever the sizes"""
+    """dot_product_similarity works on each matrix of a batch by itself, for all sizes"""
     q, k = rng.normal(*leading, n, d), rng.normal(*leading, m, d)
     expected = oracles.similarity(q, k)
     call = f"dot_product_similarity(q, k) with q {tuple(q.shape)} and k {tuple(k.shape)}"
@@ -138,7 +138,7 @@ def test_softmax_of_any_shape(problem, rng, shape):
 
 @pytest.mark.points(0.25)
 def test_transposed_inputs(problem, rng):
-    """Both functions take transposed tensors, whose numbers lie in another order"""
+    """Both functions take transposed tensors, with their numbers in another order"""
     q, k = rng.normal(2, 4, 3), rng.normal(2, 4, 5)
     call = "dot_product_similarity(a.mT, b.mT) with a (2, 4, 3) and b (2, 4, 5)"
     expected = oracles.similarity(q.mT, k.mT)
@@ -491,7 +491,7 @@ def test_hidden_second_call(problem, solution, rng):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_hidden_arguments_are_left_alone(problem, rng, dtype):
-    """Neither function changes its arguments or the random state, whatever the shape and dim"""
+    """Neither function changes its arguments or the random state, for every shape and dim"""
     with nothing_left_behind("dot_product_similarity(q, k) and softmax(x)"):
         calls = []
         for shape in [(5,), (2, 3), (2, 3, 4), (2, 1, 3, 2)]:

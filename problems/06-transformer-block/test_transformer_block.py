@@ -214,7 +214,7 @@ SHAPES = [(6,), (4, 5), (2, 3, 4), (3, 3, 3), (2, 1, 3, 7), (5, 5, 5)]
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_layer_norm_by_hand(problem, rng, shape, bias):
-    """LayerNorm works on the last dimension, each row by itself, whatever stands before it"""
+    """LayerNorm works on the last dimension, each row by itself, for inputs of every shape"""
     weights = norm_weights(rng, shape[-1], bias=bias)
     x = rng.normal(*shape) * 3 + rng.normal(*shape[:-1], 1)
     module = make(problem, "LayerNorm", weights, shape[-1])
@@ -631,7 +631,7 @@ def test_no_seed_is_set(problem, rng):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_all_is_your_own(problem, rng):
-    """gelu and LayerNorm are written without PyTorch's own, and so is what is made of them"""
+    """gelu and LayerNorm are written without PyTorch's own, and so are the modules that use them"""
     x = rng.normal(2, 3, 4)
     check_form(problem.gelu(x.clone()), x, "gelu(x)")
     for module in (problem.LayerNorm(4), problem.MLP(4, dropout=0.1), problem.Block(4, 2)):

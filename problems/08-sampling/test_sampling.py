@@ -193,7 +193,7 @@ def test_top_k_in_numbers(problem):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_top_k_of_any_shape(problem, rng, shape):
-    """keep_top_k treats each row by itself, whatever the shape, for every k"""
+    """keep_top_k treats each row by itself, for every shape and every k"""
     for k in range(1, shape[-1] + 3):
         logits = rng.normal(*shape) + 5 * rng.normal(*shape[:-1], 1)
         check_call(problem, "keep_top_k", logits, k)
@@ -221,7 +221,7 @@ def test_impossible_k_is_refused(problem, k):
 
 @pytest.mark.points(0.5)
 def test_top_p_in_numbers(problem):
-    """keep_top_p keeps what it takes to reach p, with the token that crosses it, and always one"""
+    """keep_top_p keeps enough tokens to reach p, with the one that crosses it, and always one"""
     cold = ([2.0, 8.0, 0.0, 4.0, 6.0], 0.999, oracles.COLD_TOP_P)  # at T = 0.5
     sizes = (0.05, 0.63, 0.64, 0.9, 0.96, 0.999, 1.0)
     for row, p, expected in [*((LOGITS, p, oracles.TOP_P[p]) for p in sizes), cold]:
@@ -232,7 +232,7 @@ def test_top_p_in_numbers(problem):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_top_p_of_any_shape(problem, rng, shape):
-    """keep_top_p treats each row by itself, whatever the shape, for every p"""
+    """keep_top_p treats each row by itself, for every shape and every p"""
     for p in (0.02, 0.3, 0.5, 0.8, 0.9, 0.97, 1.0):
         logits = clear_logits(rng, *shape, p=p)
         check_call(problem, "keep_top_p", logits, p)
@@ -857,7 +857,7 @@ def test_hidden_generator(problem, rng, shape, options):
 
 @pytest.mark.points(0.25)
 def test_hidden_second_call(problem, solution, rng):
-    """Calls do not touch each other, and none changes its argument, whatever the shape"""
+    """Calls do not touch each other, and none changes its argument, for every shape"""
     kept = []
     for shape in [(6,), (2, 6), (3, 1, 4), (2, 6)]:
         logits = clear_logits(rng, *shape, p=0.7)

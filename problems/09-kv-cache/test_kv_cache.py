@@ -659,7 +659,7 @@ def test_large_scores(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_arguments_are_left_alone(problem, rng):
-    """Tokens, x and weights are left as they are, transposed ones are fine; nothing is drawn"""
+    """Tokens, x and weights do not change, transposed ones are fine; nothing is drawn"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
     keys, values = random_past(rng, 2, 2, 4, 3)
     module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
@@ -871,7 +871,7 @@ def check_cost(problem, rng, config, how):
     costs = {n_past: cost_of_one_more(problem, rng, config, n_past, how) for n_past in (16, 128)}
     few, many = costs[16][0], costs[128][0]
     least = operations_by_hand(config, 17)
-    advice = "What is known of the tokens before it is in the past; only the new one has to go "
+    advice = "The past holds the results for the tokens before it; only the new one has to go "
     advice += "through the layers."
     require(
         few > 0,
@@ -886,7 +886,7 @@ def check_cost(problem, rng, config, how):
     require(
         many < 3 * few,
         f"{call}\nAfter 16 tokens it took {few:,} floating point operations, after 128 tokens "
-        f"{many:,}: {many / few:.1f} times as many, where less than 3 times is asked. {advice}",
+        f"{many:,}: {many / few:.1f} times as many; less than 3 times is expected. {advice}",
     )
     held, written = 129 * numbers_of_a_token(config), costs[128][1]
     require(

@@ -123,7 +123,7 @@ def yours(
     """
     table, trouble = judged(lambda: compute(students_module(problem_id)), expected, tolerance)
     if table is None:
-        say(f"{name}: yours {trouble}. The picture shows what is expected.")
+        say(f"{name}: yours {trouble}. The picture shows the expected table.")
     else:
         say(f"{name}: yours {trouble}." if trouble else f"{name}: yours, as expected.")
     return table

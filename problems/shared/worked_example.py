@@ -400,7 +400,7 @@ def loops_over_pairs(run):
     as many, 144 steps; others have none. Between that is so much room that the shortest of some
     times tells it; and where a machine is so fast that it doesn't, a long sequence is done in time.
     So it is by what takes 10 ms for 192 positions, as nearly all does: 2100 take it a second or
-    two, be it pair by pair. Nothing else is asked of that.
+    two, be it pair by pair. There is no other requirement.
 
     On a busy machine a call may wait for longer than it runs. So what seems to be a loop is run up
     to eight times, or for a second: then it is one, or it would not take so long. And what seems to

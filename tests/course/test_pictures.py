@@ -78,7 +78,7 @@ def test_every_problem_is_there():
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
-    assert how_it_is(words) == {"yours is not written yet. The picture shows what is expected."}
+    assert how_it_is(words) == {"yours is not written yet. The picture shows the expected table."}
     drawn = [str(folder / f"pictures/my_{path.name}") for path in pictures_of(problem_id)]
     assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
 

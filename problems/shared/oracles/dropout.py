@@ -116,13 +116,13 @@ def keeps_the_mean(outputs, call, expected):
     require(
         abs(mean - 1) < 7 * error + 1e-5,
         f"{call}\nOn average the outputs are {mean:.2f} times the output without dropout; "
-        "dropout should leave the average as it is.",
+        "dropout should not change the average.",
     )
     far = (outputs.mean(0) - expected[0]).abs() - 7 * outputs.std(0) / math.sqrt(len(outputs))
     require(
         far.max() < 1e-5,
         f"{call}\nOn average an entry is not what it is without dropout, and dropout should leave "
-        "the average as it is.",
+        "the average unchanged.",
     )
 
 
