@@ -55,13 +55,14 @@ def legend(audit: Audit, problem: Problem) -> str:
 def what_is_left(audit: Audit, problem: Problem) -> Table:
     """Return, per function, how many of its points each idea and slip leaves.
 
-    The points of a function are those of the tests that use it alone. Where a mistake did not run
-    through all tests, it leaves at most the number shown.
+    The points of a function are those of the tests that use it alone. The idea of a function is
+    shown for that function only. Where a mistake did not run through all tests, it leaves at most
+    the number shown.
     """
     (solution,) = audit.of(CandidateKind.SOLUTION, problem)
     table = Table(title="Points left", title_justify="left", pad_edge=False, box=None)
     for column in ("function", "mistake", "weighs", "points"):
-        table.add_column(column, no_wrap=column != "mistake")
+        table.add_column(column, no_wrap=column != "mistake", overflow="fold")
     weighed = [
         mistake for mistake in audit.of(CandidateKind.MISTAKE, problem) if mistake.weight.kind
     ]
@@ -70,10 +71,10 @@ def what_is_left(audit: Audit, problem: Problem) -> Table:
         for mistake in weighed:
             own = tests_of(function, mistake.result, solution.asked)
             lost = sum(test.max - test.points for test in own)
-            if lost or function == mistake.weight.function:
+            if function == mistake.weight.function or lost and not mistake.weight.function:
                 left = f"{'' if mistake.is_whole else '≤ '}{most - lost:.4g}/{most:g}"
                 name = escape(mistake.candidate.name)
-                table.add_row(function, name, str(mistake.weight), left)
+                table.add_row(function, name, mistake.weight.kind, left)
     return table
 
 

@@ -27,7 +27,7 @@ def test_what_an_idea_and_a_slip_leave(small_course: Course) -> None:
     rows = zip(*(column.cells for column in what_is_left(audit, problem).columns), strict=True)
     assert list(rows) == [
         ("double", "squares", "slip", "0/4"),
-        ("double", "triples", "idea of double", "0/4"),
+        ("double", "triples", "idea", "0/4"),
     ]
     audit.outcomes[:] = [replace(outcome, is_whole=False) for outcome in audit.outcomes]
     assert [*what_is_left(audit, problem).columns[-1].cells] == ["≤ 0/4", "≤ 0/4"]
