@@ -925,14 +925,15 @@ def test_hidden_state_after_the_rate_was_changed(problem, rng):
     weights = {"a": rng.normal(2, 3, dtype=DOUBLE)}
     rates, gradients = [0.1, 0.1, 0.001, 0.05], []
     parameters = parameters_of(weights)
-    optimizer = problem.AdamW(parameters.parameters(), lr=0.1, weight_decay=0.05)
+    options = {"betas": (0.8, 0.95), "weight_decay": 0.05}
+    optimizer = problem.AdamW(parameters.parameters(), lr=0.1, **options)
     for number, lr in enumerate(rates, 1):
         gradients.append(rng.normal(2, 3, dtype=DOUBLE))
         optimizer.lr = lr
         optimizer.zero_grad()
         set_gradients(parameters, {"a": gradients[-1]})
         optimizer.step()
-        expected = oracles.adamw(weights["a"], gradients, lr=rates[:number], weight_decay=0.05)
+        expected = oracles.adamw(weights["a"], gradients, lr=rates[:number], **options)
         call = f"step {number} with a learning rate of {lr}, and zero_grad before each"
         check(weights_in(parameters)["a"], expected, f"`a` after {call}", **TWELVE_DIGITS)
 
