@@ -1,1 +1,1 @@
-"""Grades submissions: one, a class, again, elsewhere; and what a mark rests on."""
+"""Grade submissions: one, a class, on a cluster, or again; and record the provenance of marks."""

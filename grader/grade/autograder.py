@@ -33,14 +33,13 @@ _COURSE = (
     "problems/*.py",
     "problems/shared/**/*.py",
 )
-"""What of the course goes along, beside the grader and the problems: what its package is built
-from, and what all tests share."""
+"""The included files of the course: those for building its package and those that tests share."""
 
 _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py", "solutions/{id}/salt.txt")
-"""What of a problem goes along: what grading it needs."""
+"""The included files of a problem: those for grading it."""
 
 _NOT_HERE = b"# The tests of this problem are not in this autograder.\n"
-"""Stands for the tests of other assignments: students' folders and files are told by all names."""
+"""Replaces the tests of other assignments: all problems are needed to recognize folder names."""
 
 _CONSTRAINTS = "constraints.txt"
 
@@ -99,8 +98,8 @@ def build(
         course: what to grade with.
         folder: where to write; it is made if need be.
         isolation: how student code is kept apart there.
-        policy: what students read of hidden tests.
-        problem: the only one that is handed in; None for all.
+        policy: how much students see of hidden tests.
+        problem: the only problem of the assignment; None for all.
         part: the only part that is graded; None for all. Then the score is that of all that counts.
 
     Raises:
@@ -182,7 +181,7 @@ def grade_uploaded(
         root: Gradescope's folder.
         course: what to grade with.
         settings: seed, limits and level of isolation.
-        policy: what students read of hidden tests.
+        policy: how much students see of hidden tests.
         grade: grades submissions, as `grader.grade.pool.grade_all` does.
         problem: the only one that is handed in; None for all.
         part: the only part that is graded; None for all.
@@ -212,19 +211,19 @@ def grade_uploaded(
     grade(submissions, course.only_with(graded), settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
         raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
-    # For an assignment of one problem alone, an untouched stub is what it is anywhere.
+    # In an assignment of only one problem, show an untouched stub, too.
     shown = results[0] if problem else results[0].without_skipped()
     write_whole(path, results_json(shown, policy))
 
 
 def _wanted(graded: Sequence[Problem]) -> str:
-    """Return what to hand in, as part of a sentence; what is optional only where it is asked."""
+    """Return the files to submit as part of a sentence, with optional ones only if all are."""
     counted = [each for each in graded if not each.part.optional]
     return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in counted or graded)
 
 
 def main(arguments: list[str]) -> int:
-    """Grade what was uploaded; return the exit status."""
+    """Grade the uploaded submission; return the exit status."""
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     settings = Settings(isolation=Isolation(options.get("--isolation", Isolation.SANDBOX)))
     policy = Policy(options.get("--feedback", Policy.TITLES))

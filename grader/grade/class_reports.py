@@ -25,16 +25,16 @@ from grader.result import Policy, Status, SubmissionResult
 _INDEX, _FEEDBACK, _STUDENTS = "index.html", "feedback", "instructor"
 REPORT_FOLDERS = (RESULTS, _FEEDBACK, _STUDENTS, SOURCES)
 REPORT_FILES = (_INDEX, GRADEBOOK)
-"""What a run writes: whether it can is found at the start, not after hours."""
+"""The files that a run writes; that they are writable is checked before grading."""
 
 
 class ClassReports:
     """The reports of a class.
 
     Args:
-        rows: the results of everybody, with what the book changes in them.
-        course: what was graded.
-        part: the only part that was asked for; None for all.
+        rows: the results of the whole class, adjusted by the book.
+        course: the course.
+        part: the only requested part; None for all.
 
     Attributes:
         shown: the results as reports show them, sorted by submission.
@@ -50,9 +50,9 @@ class ClassReports:
         self._part = part
 
     def problems(self) -> list[str]:
-        """Return the ids of the problems that count and that somebody has a result for.
+        """Return the ids of the problems that count and have a result.
 
-        They are all of them if nobody has a result for anything.
+        If there are no results at all, return all of them.
         """
         known = {problem.id for row in self._rows for problem in row.problems}
         asked = {id for id, part in self._parts.items() if self._part in (None, part.id)}
@@ -62,7 +62,7 @@ class ClassReports:
         return [id for id, part in self._parts.items() if not part.optional]
 
     def optional(self) -> dict[str, list[str]]:
-        """Return the problems of each optional part that somebody tried or that was asked for."""
+        """Return the problems of each optional part that was attempted or requested."""
         tried = {id for row in self._rows for id in row.optional}
         shown: dict[str, list[str]] = {}
         for id, part in self._parts.items():
@@ -77,9 +77,9 @@ class ClassReports:
 
         Args:
             out: the folder of reports.
-            run: what is to be said of the run.
-            policy: what students read of hidden tests.
-            matched: the class beside its roster.
+            run: the summary of the run.
+            policy: how much students see of hidden tests.
+            matched: the class matched with its roster.
             sources: the files as they were graded.
         """
         problems, optional = self.problems(), self.optional()

@@ -1,4 +1,4 @@
-"""Grades a class into a folder of reports: what previous runs left and still holds is kept."""
+"""Grade a class into a folder of reports, and keep valid results of previous runs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from grader.result import Policy, ProblemResult, Status, SubmissionResult
 
 @dataclass(kw_only=True)
 class ClassRun(RunSummary):
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
-        results: of the whole class, graded now or kept.
-        problems: the ids of the problems that count and that somebody has a result for.
-        optional: of each optional part that the reports speak of, the ids of its problems.
+        results: the results of the whole class, graded now or kept.
+        problems: the ids of the problems that count and have a result.
+        optional: the ids of the problems of each optional part that the reports show.
     """
 
     results: list[SubmissionResult]
@@ -63,29 +63,29 @@ def grade_class(
     on_start: Callable[[int], None] = lambda count: None,
     on_result: Callable[[SubmissionResult], None] = lambda result: None,
 ) -> ClassRun:
-    """Grade what has to be graded and write all reports.
+    """Grade new and changed submissions and write all reports.
 
-    Each result is written when it is ready, so that a run that is stopped goes on where it was.
-    The gradebook is written last: what it says is what the last run that ended said.
+    Each result is written when it is ready, so that an interrupted run can continue. The gradebook
+    is written last, so it is always that of a completed run.
 
-    The reports show the whole class that the folder knows. What is not given now is kept as it is:
-    whoever is not among the submissions, and of these the problems that they are not for.
+    The reports show the whole class that the folder knows. Results of students and problems that
+    are not among the submissions are kept unchanged.
 
     Args:
         submissions: the whole class, or a part of it.
-        course: whose tests to run.
+        course: the course with the tests.
         settings: seed, limits and level of isolation.
         out: the folder of results and reports.
         jobs: how many to grade at a time.
-        policy: what students read of hidden tests.
+        policy: how much students see of hidden tests.
         fresh: whether to ignore previous results.
-        is_whole: whether these say that they are the whole class, so that it is told who is
-            missing. If it is not given, two submissions or more do.
-        part: the only part to grade. The reports speak of an optional part if that is it, or if
-            somebody has tried a problem of it.
-        people: for what a submission is called, or its identity, whose it is.
-        book: the instructor's own files; what lies beside `out` if it is not given.
-        scheduler: address of a dask scheduler, whose workers grade in the place of this machine.
+        is_whole: whether these are the whole class, so that missing students are reported. By
+            default, two submissions or more are.
+        part: the only part to grade. The reports show an optional part if it is this one, or if
+            a student attempted a problem of it.
+        people: the identity by a submission's name or other identity, from `names.csv`.
+        book: the instructor's files; by default the folder next to `out`.
+        scheduler: address of a dask scheduler, whose workers grade instead of this machine.
         on_start: called with the number of submissions to grade.
         on_result: called after each of them.
 
@@ -162,7 +162,7 @@ def _grade(
     scheduler: str,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade what the plans ask for, on this machine or on the workers of a scheduler."""
+    """Grade the planned problems, on this machine or on the workers of a scheduler."""
     submissions = [each.submission.only(each.reasons) for each in plans]
     if scheduler and submissions:
         grade_on_cluster(submissions, course, settings, scheduler, on_result)
@@ -171,7 +171,7 @@ def _grade(
 
 
 class _Keeper:
-    """Keeps the results of a run: each is written when it is ready."""
+    """Collects the results of a run, and writes each when it is ready."""
 
     def __init__(self, out: Path, course: Course, settings: Settings) -> None:
         self.results: list[SubmissionResult] = []
@@ -182,7 +182,7 @@ class _Keeper:
         self._settings = settings
 
     def keep_sources(self, submissions: Iterable[Submission]) -> None:
-        """Keep the files as they are graded, for the pages that show them."""
+        """Keep the submitted files, for the pages that show them."""
         files = (file for submission in submissions for file in submission.files.values())
         self.sources.keep(file.source for file in files if file.source is not None)
 
@@ -192,16 +192,16 @@ class _Keeper:
         absent: Iterable[SubmissionResult],
         previous: Mapping[str, SubmissionResult],
     ) -> None:
-        """Keep results of which nothing has to be graded; write only what is new about them."""
+        """Keep results without problems to grade, and write those that changed."""
         for result in (*(self._assembled(each, {}) for each in plans), *absent):
             if result != previous.get(result.submission):
                 save_result(result, self._folder)
             self.results.append(result)
 
     def add(self, result: SubmissionResult, plan: Plan) -> None:
-        """Keep a result that was graded now, with the problems that did not have to be."""
+        """Add a new result, with the kept results of its other problems."""
         if result.status == Status.INTERNAL:
-            # The next run grades again what is handed in now, but knows when it came first.
+            # The next run grades these files again, but knows when they were first submitted.
             result.problems = [*plan.kept.values(), *result.problems]
             result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
         else:
@@ -213,7 +213,7 @@ class _Keeper:
         self.results.append(result)
 
     def keep_adjustments(self, same: SamePeople, rows: Iterable[SubmissionResult]) -> None:
-        """Write what the book changes in each result; a row may be made of several."""
+        """Write the book's adjustments into each result; a row may combine several results."""
         of_row = {row.submission: row for row in rows}
         for result in self.results:
             name = result.submission

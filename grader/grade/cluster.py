@@ -1,9 +1,9 @@
-"""Grades on the workers of a dask scheduler, on as many machines as it has.
+"""Grade on the workers of a dask scheduler, on several machines.
 
-Each worker process has a sandbox of its own and does with a submission what `pool` does with it
-here. Before its first one it proves itself: it holds the same course and grader as the machine that
-asks, and the reference solutions reach full marks there. A submission whose worker is lost goes to
-another one; if that happens again and again it is `internal`, as with any fault of the grader's.
+Each worker process has a separate sandbox and grades a submission as `pool` does here. First it
+checks that it has the same course and grader as this machine, and that the reference solutions
+get full marks there. If a worker is lost, its submission goes to another one. After several losses
+the result is `internal`, as for any error of the grader.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def grade_on_cluster(
 
     Args:
         submissions: in any order; of each, the problems that it has an entry for are graded.
-        course: whose tests to run; the workers need the same one.
+        course: the course with the tests; the workers need the same one.
         settings: seed, limits and level of isolation.
-        address: the scheduler's, such as `tcp://10.0.0.1:8786`.
+        address: the scheduler's address, such as `tcp://10.0.0.1:8786`.
         on_result: called once for each submission.
 
     Raises:
@@ -81,18 +81,18 @@ def grade_on_cluster(
             on_result(alone(grade, submission, result, ids))
 
 
-# Here: asking
+# On this machine
 
 
 @dataclass(frozen=True)
 class _RunOfCluster:
-    """What a worker needs to know besides a submission.
+    """The data that a worker needs in addition to a submission.
 
     Attributes:
         root: the course's folder; None for the course that the worker's own grader belongs to,
             which may be anywhere.
         settings: seed, limits and level of isolation.
-        needed: what must be the same there, as names and values.
+        needed: names and values that must be equal on the worker's machine.
     """
 
     root: Path | None
@@ -106,7 +106,7 @@ class _RunOfCluster:
 
 
 def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
-    """Return what marks depend on and what may differ between machines."""
+    """Return the inputs of marks that may differ between machines."""
     return (
         ("the course", grader_sha256(course)),
         ("Python", platform.python_version()),
@@ -116,14 +116,14 @@ def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Give a client of the scheduler, which has workers."""
+    """Yield a client of a scheduler that has workers."""
     try:
         from distributed import Client
     except ModuleNotFoundError:
         raise UsageError(
             "--scheduler needs dask: run pip install -e '.[cluster]' in the course's folder"
         ) from None
-    # What goes wrong is told in a sentence; dask's tracebacks would bury it.
+    # Errors are reported in a sentence, so hide dask's tracebacks.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
@@ -138,10 +138,10 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _require_listener(address: str) -> None:
-    """Check that something listens at an address of TCP; dask's own attempt may wait for ever.
+    """Check that a TCP address accepts connections, as dask's attempt may wait forever.
 
     Raises:
-        OSError: nothing does.
+        OSError: it does not.
     """
     found = re.fullmatch(r"(?:tcp://)?([\w.-]+):(\d+)", address)
     if found:
@@ -150,7 +150,7 @@ def _require_listener(address: str) -> None:
 
 
 def _received(future: Any, submission: Submission) -> SubmissionResult:
-    """Wait for a result; a submission that no worker survived gets one that says so."""
+    """Wait for a result. If all its workers were lost, return an `internal` one."""
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 
@@ -171,12 +171,12 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
         ) from None
 
 
-# There: grading
+# On a worker's machine
 
 
 @dataclass
 class _Desk:
-    """Where a worker process grades: what one order asks for."""
+    """The grader of a worker process for one order."""
 
     order: _RunOfCluster
     grader: Grader
@@ -184,15 +184,15 @@ class _Desk:
 
 
 _desk: _Desk | None = None
-# pytest runs in the worker's own process, so whatever its number of threads, one at a time.
+# pytest runs in the worker's process, so only one thread may grade at a time.
 _turn = threading.Lock()
 
 
 def _grade(
     submission: Submission, order: _RunOfCluster, seconds: float | None
 ) -> SubmissionResult | str:
-    """Grade one submission in a worker, all calls of whose code may take so many seconds."""
-    from grader.grade.job import answer, memory_limit  # here: whoever asks does without torch
+    """Grade one submission in a worker, with a limit on the seconds of all calls."""
+    from grader.grade.job import answer, memory_limit  # imports torch, which only workers need
 
     global _desk
     with _turn:
@@ -206,7 +206,7 @@ def _grade(
 
 
 def _opened(order: _RunOfCluster) -> _Desk:
-    """Start a sandbox and prove that this machine gives the marks that the other would give."""
+    """Start a sandbox, and check that this machine gives the same marks as the client's."""
     from grader.grade.job import answer, grader_for
 
     host = socket.gethostname()

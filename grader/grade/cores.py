@@ -18,8 +18,8 @@ from itertools import cycle, islice
 def cores_of_its_own(number: int) -> Iterator[list[int | None]]:
     """Give as many cores as there are jobs, those that no other process has first.
 
-    What is left over shares the cores that this one has; None stands for any, where another run has
-    them all, or without Linux.
+    More jobs than free cores share these. None means any core: other runs have all cores, or the
+    system is not Linux.
     """
     if sys.platform != "linux":
         yield [None] * number

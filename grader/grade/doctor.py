@@ -1,4 +1,4 @@
-"""Says what this machine has for the course: Python, torch, power, and how well it can isolate."""
+"""Check this machine for the course: Python, torch, processors, and isolation."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        name: what it is.
-        found: what there is.
+        name: the subject.
+        found: the finding.
         advice: what to do about it; empty when nothing need be done.
     """
 
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """What the doctor found.
+    """The findings of `grader doctor`.
 
     Attributes:
         findings: in the order to show them.
@@ -57,12 +57,12 @@ class Examination:
 
     @property
     def advice(self) -> list[str]:
-        """What to do about what is missing."""
+        """Advice on everything that is missing."""
         return [finding.advice for finding in self.findings if finding.advice]
 
     @property
     def can_grade(self) -> bool:
-        """Whether `grader grade` runs here without being told to do without a sandbox."""
+        """Whether `grader grade` can use a sandbox here."""
         return self.level == "sandbox"
 
 
@@ -153,11 +153,11 @@ def _user() -> Finding:
     found = find_spec("torch")
     readable = [os.__file__, *([found.origin] if found and found.origin else [])]
     if confine.may_become(confine.pick_uid(os.getpid()), readable):
-        return Finding("Users", "you are root; each worker becomes a user of its own")
+        return Finding("Users", "you are root; each worker becomes a separate user")
     return Finding(
         "Users",
         "you are root, and workers stay root: no other user can read this Python",
-        "Grade as an ordinary user, or install Python and torch where everybody can read them.",
+        "Grade as an ordinary user, or install Python and torch where all users can read them.",
     )
 
 
@@ -171,7 +171,7 @@ def _isolation() -> tuple[str, str]:
 
 
 def try_sandbox(prefork_server: socket.socket | None) -> None:
-    """Start the sandbox, attack it as every run does, and end it: what a trusted process does.
+    """Start the sandbox with its self-test, and end it. Runs in a trusted process.
 
     Args:
         prefork_server: the connection to one that was started with this process, if any was.
@@ -195,11 +195,11 @@ def _level(level: str, reason: str) -> Finding:
     return Finding("Isolation", f"process, no sandbox: {reason}", advice)
 
 
-# What is shown
+# Output
 
 
 def examination_table(examination: Examination) -> Table:
-    """Return what the doctor found, a row for each thing."""
+    """Return a table with a row for each finding."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -1,4 +1,4 @@
-"""`grade --dry-run`: what a run would do, without grading and without writing anything."""
+"""`grade --dry-run`: report a run's actions without grading or writing anything."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from grader.text import cell, counted, line
 
 @dataclass
 class Foreseen:
-    """What a run would do.
+    """The forecast of a run.
 
     Attributes:
-        plans: for each submission what has to be graded of it, and what is kept.
-        kept: everybody's result as it would be without what has to be graded.
+        plans: the problems to grade and to keep, for each submission.
+        kept: the results of the whole class without the problems to grade.
         same: which results belong together.
-        late: what came late: rows and problems.
-        summary: what the run would say beside its results.
+        late: the row and the problem of each late file.
+        summary: the summary of the run.
     """
 
     plans: Sequence[Plan]
@@ -44,7 +44,7 @@ class Foreseen:
 
 
 def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Foreseen:
-    """Return what `grade_class` would do with what was prepared.
+    """Return the forecast of `grade_class` for a prepared run.
 
     Raises:
         UsageError: a file of the book can't be read.
@@ -80,7 +80,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
 
 
 def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResult:
-    """Return what is known of a submission: what was handed in now before what is kept."""
+    """Return a result with the problems submitted now, and kept ones for the others."""
     ids = {problem.id for problem in came.problems}
     return replace(kept, problems=[*came.problems, *(p for p in kept.problems if p.id not in ids)])
 
@@ -88,19 +88,19 @@ def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResul
 def _pending(
     plans: Iterable[Plan], same: SamePeople, who: Mapping[str, str]
 ) -> set[tuple[str, str]]:
-    """Return which marks are still to come, each by its row and its column of the gradebook."""
+    """Return the marks that are still missing, each by its row and column of the gradebook."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
 def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:
-    """Return what did nothing; what is about marks that aren't there yet can't be judged."""
+    """Return the remarks on the book, except those that depend on marks not yet given."""
     is_open = any(each.reasons for each in plans)
     return [text for text in told if not (is_open and "been graded in" in text)]
 
 
 def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
-    """Return a submission's result with all problems of which something was handed in now."""
+    """Return a submission's result with all problems that were submitted now."""
     found = [
         ProblemResult(id, file.sha256, late=file.late, handed_in=file.handed_in)
         for id, file in plan.submission.files.items()
@@ -117,11 +117,11 @@ def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
     )
 
 
-# What is shown of it
+# Output
 
 
 def reading_table(foreseen: Foreseen) -> Table:
-    """Return whose work was read as what: a row for each submission."""
+    """Return a table that shows how each submission was read."""
     ids = sorted({id for each in foreseen.plans for id in each.submission.files})
     row_of = foreseen.same.row_of
     names = people_of(foreseen.kept)
@@ -137,7 +137,7 @@ def reading_table(foreseen: Foreseen) -> Table:
 
 
 def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
-    """Return what would become of one problem of a submission, in a word or two."""
+    """Return the planned action for one problem of a submission, in a word or two."""
     if file is None:
         return ""
     if file.bad:
@@ -152,23 +152,23 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
 
 
 def foreseen_lines(foreseen: Foreseen) -> list[str]:
-    """Return what is to be said below the table."""
+    """Return the lines below the table."""
     reasons = Counter(why for each in foreseen.plans for why in each.reasons.values())
     names = people_of(foreseen.kept)
     late = sorted({str(names[row]) for row, _ in foreseen.late})
     unclear = [(each.submission.shown_name, _unclear(each)) for each in foreseen.plans]
-    told = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
-    told += [_would(text) for text in about_run(foreseen.summary)]
+    lines = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
+    lines += [_would(text) for text in about_run(foreseen.summary)]
     again = [p.submission.shown_name for p in foreseen.plans if {*p.reasons.values()} - {NEW}]
     if again:
-        told.append(line(f"Would be graded again, so marks may change: {', '.join(again)}."))
+        lines.append(line(f"Would be graded again, so marks may change: {', '.join(again)}."))
     if late:
-        told.append(line(f"Late: {counted(len(late), 'submission')} ({', '.join(late)})."))
+        lines.append(line(f"Late: {counted(len(late), 'submission')} ({', '.join(late)})."))
     of_each = ", ".join(f"{number} {why}" for why, number in reasons.most_common())
     graded = counted(foreseen.summary.graded, "submission")
-    told.append(f"A run would grade {graded}{f' (problems: {of_each})' if of_each else ''}.")
-    told.append("This was a dry run: nothing was graded, and nothing was written.")
-    return [*told, *about_book(foreseen.summary)]
+    lines.append(f"A run would grade {graded}{f' (problems: {of_each})' if of_each else ''}.")
+    lines.append("This was a dry run: nothing was graded, and nothing was written.")
+    return [*lines, *about_book(foreseen.summary)]
 
 
 def _would(text: str) -> str:
@@ -176,7 +176,7 @@ def _would(text: str) -> str:
 
 
 def _unclear(plan: Plan) -> list[str]:
-    """Return what is unclear about a submission: notes, and why files can't be read."""
+    """Return a submission's notes, and why files of it can't be read."""
     files = plan.submission.files.values()
     reasons = [file.reason for file in files if file.reason and file.bad]
     notes = [note for note in plan.submission.notes if note != HANDED_IN_LATE]

@@ -1,4 +1,4 @@
-"""What a process of the pool does: it grades one submission after the other.
+"""Grade submissions in a process of the pool, one after the other.
 
 It holds the tests and never runs a student's code; that happens in the sandbox. It alone loads
 torch: the command that started it does without.
@@ -37,14 +37,14 @@ def serve(
     needed: Collection[str],
     core: int | None,
 ) -> None:
-    """Grade what comes down the connection until it is closed.
+    """Grade submissions from a connection until it is closed.
 
     Args:
-        connection: brings submissions, each with its seconds, and takes what `answer` says of each.
-        prefork_server: the connection to one that was started with this process, if any was.
-        course: whose tests to run.
+        connection: receives submissions with their seconds, and returns the result of `answer`.
+        prefork_server: the connection to this process's prefork server, if there is one.
+        course: the course with the tests.
         settings: seed, limits and level of isolation.
-        needed: ids of the problems that submissions will come for.
+        needed: ids of the problems that submissions may contain.
         core: the only core to grade on; None for any.
     """
     with suppress(EOFError, BrokenPipeError):
@@ -55,18 +55,18 @@ def serve(
                     submission, seconds = connection.recv()
                     connection.send(answer(submission, grader, seconds))
         except InternalError as error:
-            connection.recv()  # or it would end with that unread, and the answer would be lost
+            connection.recv()  # with an unread message, closing could lose the answer
             connection.send(str(error))
         except CourseError as error:
-            while True:  # another process would find the same
+            while True:  # another process would fail in the same way
                 connection.recv()
                 connection.send(str(error))
 
 
 def limit_memory(size: int) -> None:
-    """Let this process take no more than so many bytes beyond what it has; on Linux only.
+    """Limit the bytes that this process may allocate from now on. Linux only.
 
-    Answers have their own limits. Should a test make too much of one, that ends the test.
+    Messages of workers have other limits. If a test makes too much of one, the test fails.
     """
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[5])
@@ -78,7 +78,7 @@ def limit_memory(size: int) -> None:
 
 @contextmanager
 def memory_limit(size: int = _MEMORY) -> Iterator[None]:
-    """Let this process take no more than so many bytes more while this context lasts."""
+    """Limit the bytes that this process may allocate in this context. Linux only."""
     if sys.platform != "linux":
         yield
         return
@@ -98,23 +98,23 @@ def grader_for(
     prefork_server: socket.socket | None = None,
     needed: Collection[str] | None = None,
 ) -> Iterator[Grader]:
-    """Give what grades this course's submissions, behind a sandbox of its own.
+    """Yield a grader of this course's submissions with a separate sandbox.
 
     Args:
-        course: whose tests to run.
+        course: the course with the tests.
         settings: limits and level of isolation, and the seed.
         core: the only core to grade on; None for any.
-        prefork_server: the connection to one that was started with this process, if any was.
-        needed: ids of the problems that submissions will come for; None for all.
+        prefork_server: the connection to this process's prefork server, if there is one.
+        needed: ids of the problems that submissions may contain; None for all.
 
     Raises:
-        InternalError: the sandbox can't be had.
-        CourseError: a test file itself can't be run.
+        InternalError: the sandbox can't be started.
+        CourseError: a test file can't be run.
     """
     torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
     with sandbox_for(settings, prefork_server) as sandbox:
         grader = Grader(course, settings, sandbox, needed)
-        # What is here now stays: the collector of garbage need not look at it again and again.
+        # Existing objects stay alive, so exclude them from garbage collection.
         gc.freeze()
         if core is not None:
             sandbox.stay_on(core)  # starting was quicker with several
@@ -124,11 +124,11 @@ def grader_for(
 def answer(
     submission: Submission, grader: Grader, seconds: float | None = None
 ) -> SubmissionResult | str:
-    """Return the result of a submission, or in a sentence how the grader failed.
+    """Return the result of a submission, or a sentence about an error of the grader.
 
     Args:
-        submission: what to grade.
-        grader: grades it.
+        submission: the submission to grade.
+        grader: the grader.
         seconds: how long all calls of its code may take, if that is less than usual.
     """
     try:

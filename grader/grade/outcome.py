@@ -15,10 +15,10 @@ def assemble(
     grader_sha256: str,
     problems: list[ProblemResult],
 ) -> SubmissionResult:
-    """Return the result of a submission whose problems were graded, in this run or a previous one.
+    """Return a submission's result from problems graded in this run or a previous one.
 
-    Its level of isolation is the weakest that any of them was graded at. When a problem came is
-    what is said with its file.
+    Its level of isolation is the weakest of its problems. The time of submission of a problem is
+    that of its file.
     """
     problems = [_with_times(problem, submission) for problem in problems]
     levels = {settings.isolation, *(p.provenance.get("isolation") for p in problems)}

@@ -20,8 +20,8 @@ FOR_AN_AUTOGRADER = (
 """What grades submissions and writes reports."""
 
 MARKS_REST_ON = ("code", "diagnose", "run", "sandbox", "grade")
-"""What a mark depends on. What reads submissions is not in it, as marks rest on what was read; nor
-are the reports, and what students and authors run."""
+"""Packages that marks depend on. Marks depend on the submitted files, not on the code that reads
+them, nor on reports and the commands of students and authors."""
 
 
 def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:

@@ -38,16 +38,16 @@ def grade_all(
     jobs: int,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade `submissions`, `jobs` at a time; results come as they are ready.
+    """Grade `submissions`, `jobs` at a time, and report results as they are ready.
 
-    The reference solutions are graded beside the first submissions, behind the same sandbox, and
-    no result counts before they have full marks. What may not have been the code's own fault, as a
+    The reference solutions are graded with the first submissions, in the same sandbox, and no
+    result counts before they have full marks. What may not have been the code's own fault, as a
     test that took too long beside others, is graded once more at the end, alone, and that result
     counts.
 
     Args:
         submissions: in any order; of each, the problems that it has an entry for are graded.
-        course: whose tests to run.
+        course: the course with the tests.
         settings: seed, limits and level of isolation.
         jobs: how many processes grade at the same time.
         on_result: called once for each submission.
@@ -98,7 +98,7 @@ class _Gate:
             self._held.append(result)
 
     def open(self) -> None:
-        """Hand on what was held back, and from now on everything at once."""
+        """Report the results held back, and all further results at once."""
         held, self._held = self._held or [], None
         for result in held:
             self._on_result(result)

@@ -1,4 +1,4 @@
-"""What is known before anything is graded, and what is said of it: the same in a dry run."""
+"""Prepare a run before grading, and summarize it; a dry run uses the same code."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ GRADEBOOK = "gradebook.csv"
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before anything is graded.
+    """A prepared run.
 
     Attributes:
-        plans: for each submission what has to be graded of it, and what is kept.
-        absent: the results of those who are not among the submissions.
-        previous: what previous runs left.
-        gradebook: the rows of the last run's.
-        common: for each problem what its marks rest on besides the student's file.
-        people: for what a submission is called, or its identity, whose it is.
-        is_whole: whether the submissions say that they are the whole class.
-        told: sentences about whose files are whose.
+        plans: the problems to grade and to keep, for each submission.
+        absent: the results of students who are not among the submissions.
+        previous: the results of previous runs.
+        gradebook: the rows of the last run's gradebook.
+        common: the provenance of each problem except the student's file.
+        people: the identity by a submission's name or other identity, from `names.csv`.
+        is_whole: whether the submissions are the whole class.
+        told: sentences about the names of result files.
     """
 
     plans: Sequence[Plan]
@@ -81,10 +81,10 @@ class Prepared:
         return {same.row_of.get(name, name) for name in self.names}
 
     def require_book(self, book: GradebookFolder, course: Course, settings: Settings) -> None:
-        """Make sure that each line of the book can be followed, before anything is graded.
+        """Check that each line of the book can be applied, before grading.
 
         Raises:
-            UsageError: lines can't be; the text says which, and what to write instead.
+            UsageError: a line can't be; the text says which, and how to correct it.
         """
         problems = course.problems()
         tests = _foreseen(problems, book)
@@ -97,7 +97,7 @@ class Prepared:
         try:
             is_whole = self.is_whole or bool(self.absent)
             require_followed(rows, book, same.also, [*tests], is_whole=is_whole)
-        except UsageError as error:  # perhaps somebody's row is not known to be the same
+        except UsageError as error:  # perhaps two rows belong to one person
             asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
             raise UsageError("\n".join([str(error), *asked])) from None
 
@@ -112,16 +112,16 @@ class Prepared:
         asked: Iterable[str],
         pending: Collection[tuple[str, str]] = (),
     ) -> RunSummary:
-        """Return what is to be said of a run beside its results.
+        """Return the summary of a run.
 
         Args:
-            rows: the results of the whole class, with what the book changes in them.
-            same: which results belong together in one of them.
-            matched: the class beside its roster.
-            book: the instructor's own files.
-            about_book: what to look at in these.
+            rows: the results of the whole class, adjusted by the book.
+            same: which results belong together in one row.
+            matched: the class matched with its roster.
+            book: the instructor's files.
+            about_book: remarks on these.
             asked: questions about corrections and names.
-            pending: marks that are still to come, each by its row and its column.
+            pending: marks that are still missing, each by its row and column.
         """
         rows = sorted(rows, key=lambda row: row.submission)
         shown = [row.without_skipped() for row in rows]
@@ -155,7 +155,7 @@ class Prepared:
         )
 
     def _is_of_one_problem(self) -> bool:
-        """Tell whether it was said that all was handed in for the same single problem."""
+        """Return whether all submissions are for the same single problem."""
         asked = {tuple(each.submission.files) for each in self.plans}
         return len(self.common) > 1 and [len(ids) for ids in asked] == [1]
 
@@ -171,12 +171,12 @@ def prepare(
     is_whole: bool | None = None,
     part: str | None = None,
 ) -> Prepared:
-    """Find out whose is what, and what has to be graded; all files are left as they are.
+    """Match submissions with previous results, and plan what to grade, without changing files.
 
-    All other arguments are those of `grade_class`.
+    The arguments are those of `grade_class`.
 
     Raises:
-        UsageError: the folder is another course's.
+        UsageError: the folder belongs to another course.
     """
     previous = load_previous(out / RESULTS)
     require_same_course(previous, course, out)
@@ -199,9 +199,9 @@ def prepare(
 
 
 def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Return a result of each problem, by id, with the tests that it has now.
+    """Return an example result of each problem by id, with its current tests.
 
-    Where no correction is of a single test, one test stands for all.
+    Without corrections of single tests, one test represents them all.
     """
     lines = [line for line in read_corrections(book.path(corrections.FILE)) if line.test]
     found = {}
@@ -218,10 +218,10 @@ def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
 
 
 def _points_of_tests(problem: Problem) -> dict[str, float]:
-    """Return what each test of a problem is worth, by its name; nothing of the file runs.
+    """Return the points of each test of a problem by name, without running the file.
 
     Raises:
-        CourseError: the file is no Python.
+        CourseError: the file is not valid Python.
     """
     try:
         statements = ast.parse(problem.test_file.read_bytes()).body
@@ -248,7 +248,7 @@ def _points(decorator: ast.expr) -> float:
 def _asked_for(
     submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
-    """Return submissions with what is to be graded of them: a part, and what nobody left out."""
+    """Return submissions with only the problems of a part, without optional ones not submitted."""
     asked = {problem.id for problem in course.of_part(part)}
     optional = [problem for problem in course.problems() if problem.part.optional]
     found = [each.only(id for id in each.files if id in asked) for each in submissions]
@@ -258,7 +258,7 @@ def _asked_for(
 def _about_roster(
     results: Iterable[SubmissionResult], matched: Matched, book: GradebookFolder
 ) -> list[str]:
-    """Return who can't be told apart on the roster, and who is not on it."""
+    """Return sentences about ambiguous roster entries and students who are not on the roster."""
     if not book.roster.entries:
         return []
     unclear = ", ".join(entry.shown for entry in matched.unclear)

@@ -1,8 +1,8 @@
-"""What previous runs left in the folder of reports, and which of it still holds.
+"""Read the results of previous runs, and decide which of them are still valid.
 
-A problem's marks rest on a few things that its result names (`provenance`): the student's file, the
-tests, the grader, the seed and so on. While all of them are as they were, the marks are kept. A
-file that isn't whole is no result.
+A result lists the inputs that its marks depend on (`provenance`): the student's file, the tests,
+the grader, the seed and so on. While they are unchanged, the marks are kept. An incomplete file is
+no result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from grader.text import quoted
 RESULTS = "results"
 
 NEW = "new"
-"""The reason to grade what has no result yet."""
+"""The reason to grade a problem without a result."""
 
 _FAULT = "the grader had failed"
 _FRESH = "graded afresh"
@@ -38,7 +38,7 @@ _VERSION = re.compile(rb'\s*{\s*"schema":\s*(\d+)')
 
 
 def sweep(folder: Path) -> None:
-    """Remove half-written files that a run left which was killed."""
+    """Remove incomplete files of a run that was killed."""
     for pattern in (".*.part", "*/.*.part"):
         for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
@@ -53,17 +53,17 @@ def result_path(folder: Path, name: str) -> Path:
 
 
 def save_result(result: SubmissionResult, folder: Path) -> Path:
-    """Write a result into a folder, whole or not at all, and return its path."""
+    """Write a result into a folder atomically, and return its path."""
     path = result_path(folder, result.submission)
     write_whole(path, json.dumps(result.to_json(), indent=2, ensure_ascii=True) + "\n")
     return path
 
 
 def read_result(path: Path) -> SubmissionResult:
-    """Return the result that a file holds.
+    """Return the result in a file.
 
     Raises:
-        ValueError: it is damaged, or can't be read; the text says in what way.
+        ValueError: it is damaged, or can't be read; the text says why.
     """
     if not path.is_file():
         raise ValueError("it is not a file")
@@ -85,18 +85,18 @@ def _refuse(number: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Previous:
-    """What previous runs left, by the names of submissions.
+    """The results of previous runs, by the names of submissions.
 
     Attributes:
-        results: what can be read; nobody's twice.
-        damaged: what can't, and why.
+        results: the readable results, each identity once.
+        damaged: why the other ones can't be read.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
 
     def of(self, submission: Submission) -> SubmissionResult | None:
-        """Return the result of who handed in, and of nobody else."""
+        """Return the result with the identity of a submission."""
         result = self.results.get(submission.name)
         return result if result and result.who == submission.identity else None
 
@@ -106,10 +106,10 @@ class Previous:
 
 
 def require_this_version(folder: Path) -> None:
-    """Make sure that a folder holds no results of another version of their format.
+    """Check that a folder has no results in another version of the format.
 
     Raises:
-        UsageError: it does; nothing in it was touched.
+        UsageError: it has; nothing in it was changed.
     """
     for path in _results_in(folder):
         with suppress(OSError), path.open("rb") as file:
@@ -130,7 +130,7 @@ def load_previous(folder: Path) -> Previous:
     """Read all results in a folder.
 
     Raises:
-        UsageError: they are of another version of their format.
+        UsageError: they are in another version of the format.
     """
     require_this_version(folder)
     previous = Previous()
@@ -147,12 +147,12 @@ def load_previous(folder: Path) -> Previous:
 
 
 def keep_aside(previous: Previous, names: Collection[str], folder: Path) -> None:
-    """Keep the files that can't be read beside the new results.
+    """Rename damaged files that new results would overwrite.
 
     Args:
-        previous: what previous runs left.
-        names: whose results will be written.
-        folder: of the results.
+        previous: the results of previous runs.
+        names: the names of the submissions.
+        folder: the folder of results.
     """
     for name in {*previous.damaged} & {*names}:
         set_aside(result_path(folder, name), "damaged")
@@ -162,7 +162,7 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
     """Refuse a folder of reports with results of problems that the course does not have.
 
     Raises:
-        UsageError: it is so.
+        UsageError: there are such results.
     """
     results = previous.results.values()
     ids = {problem.id for each in results for problem in each.problems if problem.id}
@@ -177,10 +177,10 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
 def named_as_before(
     submissions: Iterable[Submission], previous: Previous
 ) -> tuple[list[Submission], list[str]]:
-    """Return submissions under the names that their results have already, and what to say of it.
+    """Give submissions the names of their previous results; return them and remarks.
 
-    Whoever is new gets no file that is another's, even if that was renamed or two hashes are the
-    same.
+    A new student never gets the result file of another one, even if that one was renamed or two
+    hashes are equal.
     """
     names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
@@ -196,17 +196,17 @@ def named_as_before(
     return found, told
 
 
-# What holds
+# Plans
 
 
 @dataclass
 class Plan:
-    """What to do about one submission.
+    """The plan for one submission.
 
     Attributes:
-        submission: what was handed in; bytes that are known came when they came first.
-        kept: the results that still hold, or of which nothing was handed in now, by problem id.
-        reasons: for each other problem why it has to be graded.
+        submission: the submission; a file that is known has the time of its first submission.
+        kept: the results that are valid, or of problems not submitted now, by problem id.
+        reasons: why each other problem has to be graded, by its id.
     """
 
     submission: Submission
@@ -214,7 +214,7 @@ class Plan:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def foreseen(self, graded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
-        """Return the results that are kept, and those of a dictionary for what is to be graded."""
+        """Return the kept results, and those of a dictionary for problems to grade."""
         files = self.submission.files
         new = [replace(graded[id], sha256=files[id].sha256) for id in self.reasons]
         return [*self.kept.values(), *new]
@@ -227,15 +227,14 @@ def plan(
     *,
     fresh: bool,
 ) -> Plan:
-    """Return which problems of a submission have to be graded, and why.
+    """Return the problems of a submission that have to be graded, and why.
 
-    If it is for one problem only, what is known of the others is kept: there is nothing to grade
-    them by.
+    The results of problems that are not part of the submission are kept.
 
     Args:
-        submission: what was handed in.
-        previous: what previous runs left.
-        common: for each problem what its marks would rest on besides the student's file.
+        submission: the submission.
+        previous: the results of previous runs.
+        common: the current provenance of each problem except the student's file.
         fresh: whether to grade everything again.
     """
     result = previous.of(submission)
@@ -260,9 +259,9 @@ def plan(
 
 
 def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:
-    """Return a submission whose files came when their bytes were handed in first.
+    """Set the time of each file to that of the first submission of its bytes.
 
-    A platform may have one time for all that is in a repository: that of the newest push.
+    A platform may have only one time for a whole repository: that of the newest push.
     """
     files = {
         id: _first_time(file, known[id]) if id in known and known[id].sha256 else file
@@ -280,7 +279,7 @@ def _first_time(file: StudentFile, old: ProblemResult) -> StudentFile:
 
 
 def _changed(old: ProblemResult, now: Provenance) -> list[str]:
-    """Return the names of what an old result's marks rest on and what is otherwise now."""
+    """Return the names of the entries of an old result's provenance that have changed."""
     before = dict(old.provenance)
     return [name for name, value in now.items() if before.get(name, "") != value]
 
@@ -288,11 +287,11 @@ def _changed(old: ProblemResult, now: Provenance) -> list[str]:
 def outdated(
     results: Iterable[SubmissionResult], common: dict[str, Provenance]
 ) -> dict[str, list[str]]:
-    """Return the problems with marks that no longer rest on what they would now, and on what.
+    """Return the changed entries of provenance for each problem with outdated marks.
 
     Args:
-        results: of the whole class.
-        common: for each problem what its marks would rest on besides the student's file.
+        results: the results of the whole class.
+        common: the current provenance of each problem except the student's file.
     """
     changed: dict[str, set[str]] = {id: set() for id in common}
     for problem in (p for result in results for p in result.problems if p.id in common):

@@ -1,7 +1,7 @@
-"""Starts the trusted processes of a run, which hold the tests. The command does without torch.
+"""Start the trusted processes of a run, which contain the tests. The command loads no torch.
 
-Behind a sandbox each comes with a prefork server that has torch loaded already, as it has itself.
-Elsewhere it is a fresh interpreter that loads torch, and there is no prefork server.
+With a sandbox, each process is forked with torch already loaded and has a prefork server. Otherwise
+it is a fresh interpreter that loads torch, without a prefork server.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ _OF_A_TERMINAL = [signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") 
 
 
 class Process(Protocol):
-    """A process that was started."""
+    """A started process."""
 
     @property
     def exitcode(self) -> int | None:
-        """How it ended."""
+        """Its exit code; None while it runs."""
 
     def is_alive(self) -> bool:
         """Return whether it has not ended."""
 
     def join(self, timeout: float) -> None:
-        """Give it so many seconds to end by itself, and end it then."""
+        """Wait until it exits, and kill it after `timeout` seconds."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
 
 
 Start = Callable[..., tuple[Process, Connection]]
 """Starts a process that runs a function, named as `package.module:function`, with arguments.
 
-The first two are a connection to this process, and one to a prefork server or None. By name, so
-that this process need not import what it takes torch to import.
+Its first two arguments are a connection to this process, and one to a prefork server or None. It is
+given by name, so that this process need not import modules that load torch.
 """
 
 
 @contextmanager
 def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) -> Iterator[Start]:
-    """Give what starts processes, for as long as this context lasts.
+    """Yield a function that starts processes, which end with this context.
 
     Args:
-        isolation: the level at which they will run students' code.
-        beside: whether each has a prefork server beside it; no if they run none.
+        isolation: the isolation of student code in them.
+        beside: whether each has a prefork server, which it needs to run student code.
     """
     if isolation is not Isolation.SANDBOX or sys.platform != "linux":
         yield start_alone
@@ -72,13 +72,13 @@ def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) 
 
 
 def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
-    """Call a function in a trusted process of its own, and return or raise what it does.
+    """Call a function in a separate trusted process, and return its result or raise its exception.
 
     Args:
-        function: named as `package.module:function`; it is called with a connection to a fork
-            server, or None, and the arguments.
-        isolation: the level at which it will run students' code.
-        arguments: the function's.
+        function: its name as `package.module:function`. Its first argument is a connection to a
+            prefork server or None.
+        isolation: the isolation of student code in it.
+        arguments: its further arguments.
     """
     with processes(isolation) as start:
         process, connection = start(f"{__name__}:answer_call", function, arguments)
@@ -106,7 +106,7 @@ def answer_call(
     function: str,
     arguments: tuple[Any, ...],
 ) -> None:
-    """Do what `call_apart` wants, in the process that it started."""
+    """Call the function of `call_apart` in its process, and send the result."""
     try:
         answer = True, pkgutil.resolve_name(function)(prefork_server, *arguments)
     except (CourseError, InternalError, SubmissionError, UsageError) as error:
@@ -117,9 +117,9 @@ def answer_call(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore for a moment what the terminal sends to all processes: Ctrl-C, and its own end.
+    """Ignore in this context the signals of a terminal: Ctrl-C and hangup.
 
-    A process that is started meanwhile ignores it for good: this one ends it in good order.
+    A process that is started meanwhile always ignores them, so that this one can end it properly.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,6 +1,6 @@
-"""What a mark rests on: the student's file, the tests, the grader, the seed and so on.
+"""Record the inputs that a mark depends on: the student's file, tests, grader, seed and so on.
 
-It is kept with each mark, so that a later run knows which marks still hold.
+This provenance is kept with each result, so that a later run knows which marks are still valid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.result import Isolation, Provenance
 
 
 def grader_sha256(course: Course) -> str:
-    """Return a hash over all that marks depend on besides the submission: grader and course."""
+    """Return a hash over the files of grader and course that marks depend on."""
     digest = hashlib.sha256(code_sha256().encode())
     for problem in course.problems():
         digest.update(tests_sha256(course, problem).encode())
@@ -32,9 +32,9 @@ def grader_sha256(course: Course) -> str:
 
 @cache
 def code_sha256() -> str:
-    """Return a hash over the part of the grader that marks depend on, as it was when first asked.
+    """Return a hash over the part of the grader that marks depend on.
 
-    The running program doesn't change with its files either.
+    It is cached, as a running program doesn't change with its files.
     """
     package = Path(__file__).resolve().parents[1]
     files = files_of(package, MARKS_REST_ON)
@@ -42,10 +42,10 @@ def code_sha256() -> str:
 
 
 def tests_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's tests, its solution, and what stands beside them.
+    """Return a hash over a problem's tests, its solution, and the modules and data of both.
 
-    No mark depends on the probe, but the mistake that is named beside it does. What mistakes are
-    named by and told in is left out (`words`): a new name is found in what is kept.
+    No mark depends on the probe, but the names of mistakes do. The catalogue of mistakes has a
+    separate hash (`words`), as a new name can be added to a kept result.
     """
     data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
     asked = [p.read_bytes() for p in (problem.test_file, problem.probe_file) if p.is_file()]
@@ -55,23 +55,23 @@ def tests_sha256(course: Course, problem: Problem) -> str:
     files |= {"tests": problem.test_file, "solution": course.solution(problem)}
     files |= {"salt": course.salt(problem)}
     files_sha256 = sha256_of({name: path for name, path in files.items() if path.is_file()})
-    told = f"{files_sha256} {problem.part} {problem.entry}"
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = f"{files_sha256} {problem.part} {problem.entry}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def words_sha256(problem: Problem) -> str:
-    """Return the hash of what a problem's mistakes are named by and told in; empty without any."""
+    """Return the hash of a problem's mistakes and their sentences; empty if it has none."""
     path = problem.fingerprints
     return sha256_of({path.name: path}) if path.is_file() else ""
 
 
 def torch_version() -> str:
-    """Return what `torch.__version__` says, without loading torch, which takes seconds."""
+    """Return `torch.__version__` without loading torch, which takes seconds."""
     return str(_about_torch()["__version__"])
 
 
 def torch_cuda() -> str | None:
-    """Return for which CUDA torch was built, in the same way; None if for none."""
+    """Return the version of CUDA that torch was built for, in the same way; None without CUDA."""
     return _about_torch().get("cuda")
 
 
@@ -81,7 +81,7 @@ def _about_torch() -> dict[str, Any]:
 
 
 def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:
-    """Return, for each problem, what its marks rest on besides the student's file."""
+    """Return the provenance of each problem except the student's file."""
     same = Provenance(
         grader=code_sha256(),
         python=platform.python_version(),
@@ -94,10 +94,10 @@ def common_provenance(course: Course, settings: Settings) -> dict[str, Provenanc
 
 
 def provenance(file: StudentFile, common: Provenance) -> Provenance:
-    """Return what a problem's marks rest on. If nothing of it changed, they need not be renewed.
+    """Return the provenance of a problem's marks, which are valid while it does not change.
 
     Args:
-        file: the student's.
-        common: what `common_provenance` says of the problem.
+        file: the student's file.
+        common: the problem's entry of `common_provenance`.
     """
     return {"submission": file.sha256 or file.reason, **common}

@@ -1,7 +1,7 @@
-"""Runs a problem's tests in workers, which send records, and judges these here.
+"""Run a problem's tests in workers, which send records, and judge the records here.
 
-Each half has workers of its own, visible tests first; so has each set of forbidden functions. A
-worker that ends or hangs costs the test that it was at. The tests after it run in a new one.
+Each half and each set of forbidden functions has separate workers; visible tests run first. If a
+worker ends or hangs, the current test fails, and the remaining tests run in a new worker.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
 class _InWorkers:
-    """Stands in a session for files that are opened in workers only."""
+    """The opener of a session whose files are opened only in workers."""
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> NoReturn:
-        """Raise an error: nothing of a submission runs here."""
+        """Raise an error, as no student code may run here."""
         raise InternalError(f"{problem.id} was to be opened in the trusted process")
 
     def forget(self, problem: Problem) -> None:
-        """Do nothing: nothing is kept."""
+        """Do nothing, as no module is cached."""
 
 
 IN_WORKERS = _InWorkers()
@@ -58,9 +58,9 @@ class RecordedTests:
 
     Args:
         tests: all tests of the problems.
-        sandbox: behind which students' code runs.
-        quotes_hidden: whether results may have text that a worker with hidden tests wrote. It could
-            tell of hidden inputs, so nobody but an instructor may read it.
+        sandbox: runs student code.
+        quotes_hidden: whether results may contain text from a worker with hidden tests. It could
+            reveal hidden inputs, so only instructors may read it.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class RecordedTests:
         """Run the tests of a problem on a file; the session keeps the results.
 
         Args:
-            session: where the results go. It runs the file again in the same way.
-            problem: whose tests.
-            file: the student's.
-            budget: how long it may take.
-            wanted: the only test to run, by its id or name; all by default.
+            session: receives the results, and can run the file again in the same way.
+            problem: the problem.
+            file: the student's file.
+            budget: the limits of the submission.
+            wanted: the id or name of the only test to run; by default all run.
 
         Raises:
             CourseError: there is no such test.
@@ -129,7 +129,7 @@ class RecordedTests:
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
-        """Return what a worker's record of a test is judged by in runs with this seed."""
+        """Return the expectation for a worker's record of a test in runs with this seed."""
         if (test, seed) not in self._expected:
             session = Session(_Reference(test), hidden=True, seed=seed, diagnose=False)
             self._expected[test, seed] = expect(test, session)
@@ -151,28 +151,28 @@ class RecordedTests:
     def prober(
         self, problem: Problem, forbidden: tuple[str, ...], source: bytes, budget: SubmissionBudget
     ) -> Recorder:
-        """Return the connection to a new worker that asks about what may not call functions."""
+        """Return the connection to a new worker that probes code without forbidden functions."""
         probe, asked = self._probes[problem.id], probe_order(forbidden)
         return self._sandbox.record(probe, asked, source, forbidden, budget)
 
 
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
-    """Return what tests have in common that can run in one worker."""
+    """Return a key that is equal for tests that can run in one worker."""
     return test.hidden, test.forbidden
 
 
 class _Reference:
-    """Gives the reference to a test."""
+    """An opener that returns the reference."""
 
     def __init__(self, test: CollectedTest) -> None:
         self._test = test
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> object:
-        """Return it."""
+        """Return the reference's module."""
         return self._test.tests.solution
 
     def forget(self, problem: Problem) -> None:
-        """Do nothing: it keeps nothing between calls."""
+        """Do nothing, as the reference keeps no state between calls."""
 
 
 @dataclass
@@ -180,15 +180,15 @@ class Recording:
     """The tests of one problem on one file.
 
     Attributes:
-        tests: starts workers and knows what is expected.
-        session: says which seed.
+        tests: starts workers and returns expectations.
+        session: has the seed.
         source: the file.
-        budget: how long it may take.
-        found: for each test that ran how it ended, and its seconds.
-        went: what workers say for the instructor, by the test's id.
-        messages: what workers sent, by the test's id; kept only for an instructor.
-        tried: what the file tried while it was loaded, in sentences.
-        cannot_load: how all tests end if the file can't be used.
+        budget: the limits of the submission.
+        found: the verdict and the seconds of each test that ran.
+        went: the workers' claims for the instructor, by the test's id.
+        messages: the workers' messages, by the test's id; kept only for an instructor.
+        tried: sentences about forbidden actions of the file while it was loaded.
+        cannot_load: the verdict on all tests if the file can't be used.
         timeouts: how many tests did not come to an end.
     """
 
@@ -228,7 +228,7 @@ class Recording:
         return known_only(found, tests.fingerprints.reference)
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
-        """Return the ids of those tests that pass when they run again, in new workers."""
+        """Run tests again in new workers, and return the ids of those that pass."""
         again = Recording(self.tests, self.session, self.source, self.budget)
         again.all_of(tests)
         return {
@@ -236,13 +236,13 @@ class Recording:
         }
 
     def all_of(self, tests: Iterable[CollectedTest]) -> None:
-        """Run tests, each kind in workers of its own."""
-        by_worker = sorted(tests, key=_kind)  # stable, so in the order of the file
+        """Run tests, each kind in separate workers."""
+        by_worker = sorted(tests, key=_kind)  # stable, so the order of the file is kept
         for _, some in groupby(by_worker, key=_kind):
             self._all_of_a_kind([*some])
 
     def _all_of_a_kind(self, tests: list[CollectedTest]) -> None:
-        """Run tests of one kind, in as many workers as it takes."""
+        """Run tests of one kind, in as many workers as needed."""
         left = tests
         while left:
             if self.timeouts >= MOST_TIMEOUTS:
@@ -258,7 +258,7 @@ class Recording:
     def _in_one_worker(
         self, tests: list[CollectedTest]
     ) -> Iterator[tuple[CollectedTest, Verdict, float]]:
-        """Yield how tests end, as long as their worker can be used."""
+        """Yield the verdicts on tests while their worker can be used."""
         seed = self.session.seed
         try:
             recorder = self.tests.recorder(tests, seed, self.source, self.budget)
@@ -286,7 +286,7 @@ class Recording:
             recorder.close()
 
     def _load(self, recorder: Recorder, *, hidden: bool) -> None:
-        """Read how loading the file ended; of what a worker says that has hidden tests, no text."""
+        """Read the report on loading the file, without its text if the worker has hidden tests."""
         try:
             report = LoadReport.read(recorder.receive()[0])
             attempts = sentences_on(report.attempts)

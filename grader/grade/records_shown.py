@@ -1,4 +1,4 @@
-"""Shows the record of a test beside the reference's, for the instructor who replays the test."""
+"""Show a test's record next to the reference's, for the instructor who replays the test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def records_shown(expected: Expectation, student: bytes, reference: bytes) -> st
 
 
 class _Missing:
-    """Stands in for the value of a check that a record does not have.
+    """Replaces the value of a check that a record does not have.
 
     Args:
         reason: why it is not there.

@@ -10,7 +10,7 @@ from grader.result import Status, SubmissionResult
 
 
 def reference_submission(course: Course) -> Submission:
-    """Return the reference solutions as a submission: what has full marks if all is well."""
+    """Return the reference solutions as a submission, which must get full marks."""
     files = {problem.id: read_source(course.solution(problem)) for problem in course.problems()}
     return Submission("the reference solutions", files)
 

@@ -1,4 +1,4 @@
-"""Runs a test of one submission again and shows the instructor everything about it."""
+"""Run a test of one submission again, and show the instructor everything about it."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from grader.text import plain
 
 @dataclass
 class Replay:
-    """What came of running a test again.
+    """The replay of a test.
 
     Attributes:
-        submission: whose code ran.
-        problem: whose test it was.
+        submission: the name of the submission.
+        problem: the id of the problem.
         source: the test's source.
-        rerun: how it ended now.
-        graded: the results that were graded, by the test's id.
-        notes: what to bear in mind.
+        rerun: the new outcome.
+        graded: the graded results, by the test's id.
+        notes: remarks on differences from the graded run.
     """
 
     submission: str
@@ -50,13 +50,13 @@ class Replay:
 
 @dataclass
 class Rerun:
-    """What the process that ran a test again says of it.
+    """The outcome of a replayed test in its process.
 
     Attributes:
         tests: the results, case by case.
-        tracebacks: where each test ended, by the test's id.
-        printed: what the student's code printed.
-        checks: what the code and the reference gave to each check, by the test's id.
+        tracebacks: the traceback of each test's end, by the test's id.
+        printed: the text that the student's code printed.
+        checks: the values of the code and the reference in each check, by the test's id.
     """
 
     tests: list[TestResult]
@@ -69,10 +69,10 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
     """Run a test again, alone, with the seed and the level of isolation it was graded with.
 
     Args:
-        path: a submission, or a class's path with a submission's name behind it.
-        test: a test's name; with a problem and / before it, or a case in brackets behind it.
-        course: whose test it is.
-        settings: limits; seed and level count if there is no result.
+        path: a submission, or a class's path followed by a submission's name.
+        test: a test's name, optionally after a problem and /, or followed by a case in brackets.
+        course: the course with the test.
+        settings: limits; seed and level are used only if there is no result.
         out: the folder of reports.
 
     Raises:
@@ -125,18 +125,18 @@ def _graded(
     return found, ["The file is not the one that was graded."] if changed else []
 
 
-# What is meant
+# Arguments
 
 
 def find_one(
     path: Path, course: Course, only: Problem | None = None, previous: Previous | None = None
 ) -> Submission:
-    """Return the submission at a path, or the one of that name in the class that stands there.
+    """Return the submission at a path, or the one of that name in the class there.
 
     Args:
-        path: a submission, or a class's path with a submission's name behind it.
-        course: what was handed in for.
-        only: the problem to look for, as it may have been handed in by itself.
+        path: a submission, or a class's path followed by a submission's name.
+        course: the course.
+        only: the problem to look for, as it may have been submitted alone.
         previous: what previous runs left, which knows the real names that reports show.
 
     Raises:
@@ -197,7 +197,7 @@ def _source(problem: Problem, function: str) -> str:
     return "\n".join(lines[first - 1 : node.end_lineno])
 
 
-# What is shown
+# Output
 
 
 def report(found: Replay) -> str:
@@ -206,7 +206,7 @@ def report(found: Replay) -> str:
     for test in found.rerun.tests:
         lines += ["", *_case(test, found)]
     printed = found.rerun.printed.rstrip() or "Nothing."
-    lines += ["", "What the student's code printed:", *_indented(printed)]
+    lines += ["", "Output of the student's code:", *_indented(printed)]
     return plain("\n".join(lines))
 
 

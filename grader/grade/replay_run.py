@@ -1,4 +1,4 @@
-"""Runs a test of one submission again: what a trusted process does for `replay`."""
+"""Run a test of one submission again, in the trusted process of `replay`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def run_again(
     """Run one test of a problem on a submission.
 
     Args:
-        prefork_server: the connection to one that was started with this process, if any was.
-        submission: whose code runs.
-        problem: whose test it is.
+        prefork_server: the connection to this process's prefork server, if there is one.
+        submission: the submission with the code.
+        problem: the problem with the test.
         test: its name, or the id of a case.
         course: where the problem is.
         settings: limits, seed and level of isolation.

@@ -1,8 +1,8 @@
-"""What may not have been the code's own fault is tried again, alone, before it counts.
+"""Grade again, alone, before a failure counts that the code may not have caused.
 
-That is a test that took too long while others were graded beside it; a submission that needs more
-time than one gets at first, so that few slow ones don't make a class wait; and a process, of the
-student's code or the one that grades, which something else on the machine killed.
+Such failures are a test that took too long while others were graded; a submission that used up its
+first time limit, which is short so that slow ones don't delay a class; and a process of student
+code or of the grader that another program killed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _FIRST_SECONDS = 20.0
 
 
 def first_seconds(settings: Settings) -> float:
-    """Return how long all calls of a submission may take at first: ten times what right ones need.
+    """Return the first time limit of a submission, ten times the time of right ones.
 
-    One that needs more is graded again when all others are done, with all the time it may take.
+    A submission that needs more is graded again after all others, with the full time limit.
     """
     return max(_FIRST_SECONDS, 2 * settings.call_seconds)
 
@@ -35,12 +35,12 @@ def to_retry(submission: Submission, result: SubmissionResult, *, shared: bool) 
     """Return the ids of the problems that have to be tried again.
 
     Args:
-        submission: what was graded.
-        result: what came of it.
-        shared: whether others were graded beside it.
+        submission: the graded submission.
+        result: its result.
+        shared: whether others were graded at the same time.
     """
     if result.status == Status.INTERNAL and not any(p.id for p in result.problems):
-        return [*submission.files]  # who graded it was lost
+        return [*submission.files]  # the grading process was lost
     doubtful = {Status.INTERNAL, Status.TIMEOUT} if shared else {Status.INTERNAL}
     return [
         problem.id
@@ -55,13 +55,13 @@ def alone(
     first: SubmissionResult,
     ids: list[str],
 ) -> SubmissionResult:
-    """Grade some problems again, with nothing beside them.
+    """Grade some problems again, alone.
 
     Args:
         grade: grades a submission.
-        submission: what was graded.
-        first: what came of it.
-        ids: of the problems to try again.
+        submission: the graded submission.
+        first: its first result.
+        ids: the ids of the problems to grade again.
     """
     again = grade(submission.only(ids))
     repeated = {problem.id: problem for problem in again.problems}

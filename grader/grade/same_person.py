@@ -1,7 +1,7 @@
-"""Several results of one person: as `names.csv` says, or to be asked.
+"""Combine several results of one person by `names.csv`, or ask about them.
 
-Each result stays as it was graded. What belongs together is put together when reports are made, so
-that a line of `names.csv` can be taken back.
+Each result stays as it was graded. Results are combined only in reports, so a line of `names.csv`
+can be removed again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grader.text import cell, quoted
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
     """Return submissions under the real names that the roster has for them.
 
-    Moodle's groups are known by their members. Their numbers are none of participants.
+    Moodle's groups are identified by their members, as a group's number is no participant's.
     """
     if not roster.entries:
         return [*submissions]
@@ -60,8 +60,8 @@ class SamePeople:
     Attributes:
         row_of: for a result that belongs to another one's row, the name of that one.
         replaced: for a result, the problems in which the result of a larger group counts instead.
-        also: by the name of a row, what else its person is called.
-        unclear: the lines of `names.csv` that can't be followed, and why.
+        also: the other names of a row's person, by the name of the row.
+        unclear: the lines of `names.csv` that can't be applied, and why.
     """
 
     row_of: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class SamePeople:
     unclear: Sequence[str] = ()
 
     def rows(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
-        """Return results with those of one person as one."""
+        """Return results, with those of one person combined."""
         parts: dict[str, list[SubmissionResult]] = {}
         for result in sorted(results, key=lambda r: (r.submission in self.row_of, r.submission)):
             gone = self.replaced.get(result.submission, ())
@@ -86,8 +86,8 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
     """Return which results belong together by `names.csv`.
 
     Args:
-        results: of the whole class.
-        people: for what a submission is called, or its identity, whose it is.
+        results: the results of the whole class.
+        people: the identity by a submission's name or other identity, from `names.csv`.
 
     Raises:
         UsageError: a name may be that of several.
@@ -147,7 +147,7 @@ def _row(name: str, row_of: Mapping[str, str]) -> str:
 
 
 def _are_two(results: Iterable[SubmissionResult]) -> bool:
-    """Tell whether something was handed in for one problem in several results."""
+    """Return whether several of the results have a file for the same problem."""
     handed_in = [id for result in results for id in _handed_in(result)]
     return len(handed_in) > len(set(handed_in))
 
@@ -206,15 +206,15 @@ def perhaps_the_same(
 ) -> list[str]:
     """Return lines for `names.csv` about rows that may be one person's or one group's.
 
-    Moodle numbers people anew in each assignment, and somebody may have moved to another folder.
-    Who has handed in the same problem under both names is two, and so is who has both now; but
-    somebody may join a group, and an account of somebody on the roster may have another name now.
+    Moodle gives people new numbers in each assignment, and a student may have moved to another
+    folder. Two names with a file for the same problem, or with current submissions, are different
+    people, except that a student may join a group or change the name of an account on the roster.
 
     Args:
         rows: of the whole class.
-        here: the names of those that were handed in now.
-        people: what has been said already.
-        roster: who is in the class.
+        here: the names of the current submissions.
+        people: the known lines of `names.csv`.
+        roster: the roster of the class.
     """
     rows = [row for row in rows if row.who not in people]
     lines, unclear = _followed(rows, here, roster), []
@@ -242,7 +242,7 @@ def perhaps_the_same(
 
 
 def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: Roster) -> list[str]:
-    """Return a line for each row of before that another one does the same problems now."""
+    """Return a line for each earlier row that a new row with the same problems may continue."""
     now = [row for row in rows if row.submission in here]
     before = [row for row in rows if row.submission not in here]
     return [

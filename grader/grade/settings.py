@@ -1,4 +1,4 @@
-"""What an instructor can set for a run of the grader."""
+"""The settings of a run of the grader."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grader.result import Isolation
 
 @dataclass(frozen=True)
 class Settings:
-    """What an instructor can set for a run of the grader.
+    """The settings of a run of the grader.
 
     Attributes:
-        seed: what the tests' inputs are drawn from.
+        seed: the seed of the tests' inputs.
         call_seconds: how long one call of a student's function may take.
         memory_mb: how much memory a student's process may take beyond what torch needs.
         isolation: how student code is kept apart.

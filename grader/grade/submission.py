@@ -30,8 +30,8 @@ def sandbox_for(
 
     Args:
         settings: limits and level of isolation.
-        prefork_server: the connection to one that was started with this process.
-        capture: whether to keep what student code prints.
+        prefork_server: the connection to this process's prefork server, if there is one.
+        capture: whether to keep the output of student code.
     """
     return Sandbox(
         settings.isolation,
@@ -45,11 +45,11 @@ def sandbox_for(
 class Grader:
     """Grades submissions, one after the other: all tests, both halves, in the sandbox.
 
-    The tests are collected once. What later happens to their files changes nothing; what a
-    submission's marks rest on is told as it was when they were collected.
+    The tests are collected once. Later changes of their files have no effect, and the provenance of
+    marks is that of the collected files.
 
     Args:
-        course: whose tests to run.
+        course: the course with the tests.
         settings: the seed is used here.
         sandbox: behind which students' code runs.
         needed: ids of the problems that submissions will come for; None for all.

@@ -1,8 +1,8 @@
-"""Names mistakes that had no name before, from what is kept, when the catalogue has changed.
+"""Add names of mistakes to kept results when the catalogue has changed.
 
-No mark depends on a name, so no test runs again for a mistake that is new in the catalogue: wrong
-answers without a name are kept with each problem. A sentence that a student has read stays as it is
-until the problem is graded again.
+No mark depends on a name, so no test runs again for a new mistake in the catalogue: the wrong
+answers without a name are kept with each result. Existing sentences do not change until the problem
+is graded again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Words:
-    """What the catalogue of a course says now."""
+    """The current catalogue of a course's mistakes."""
 
     def __init__(self, course: Course) -> None:
         self._problems = {problem.id: problem for problem in course.problems()}
@@ -30,7 +30,7 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result with the names that the catalogue has now for what had none."""
+        """Return a problem's result, with new names for wrong answers without one."""
         problem = self._problems.get(result.id)
         if problem is None:
             return result
@@ -42,14 +42,13 @@ class Words:
 
 
 def _load(problem: Problem) -> Fingerprints:
-    # Here, for it takes torch to load, which a run does without where nothing has changed.
+    # Imported here, as it loads torch, which a run without changes does not need.
     from grader.diagnose.fingerprints import Fingerprints
 
     return Fingerprints.load(problem.fingerprints)
 
 
 def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
-    """Return a result with names for what had none."""
     from grader.diagnose.naming import without_named
 
     found = [each for each in _named_now(result, known) if each.sentence not in result.diagnoses]
@@ -65,7 +64,7 @@ def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
 
 
 def _named_now(result: ProblemResult, known: Fingerprints) -> Iterable[Evidence]:
-    """Return the known mistakes that the wrong answers show which had no name."""
+    """Return the known mistakes that match the wrong answers without a name."""
     from grader.diagnose.fingerprints import with_deviations
     from grader.diagnose.naming import diagnose, kept_answers
 
