@@ -1,10 +1,10 @@
-"""Proves the course: what is right passes, what is wrong doesn't, and a mistake is called by name.
+"""Audit the course: right files must pass, mistakes must fail and be named.
 
-For every problem it runs the stub, the reference solution, the right solutions in other styles
-(`variants/`) and the catalogue of wrong ones (`mistakes.edits`) through all tests, several times
-where chance could play a part, and lists everything that is not as it should be. A mistake runs
-through tests until its case is settled, unless all are wanted. What it answers to the probe is
-taken from the fingerprints as long as nothing has changed that it depends on.
+For every problem the audit runs the stub, the reference, the right solutions in other styles
+(`variants/`) and the catalogue of mistakes (`mistakes.edits`) through the tests, several times
+where random numbers matter, and lists its findings. A mistake runs only through as many tests as
+its weight requires, unless all are requested. Its answers to the probe are read from the
+fingerprints while their inputs are unchanged.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from grader.diagnose.fingerprints import Fingerprints
 
 @dataclass(frozen=True)
 class Audit:
-    """All outcomes, and the findings: sentences that each tell of one thing to mend.
+    """The outcomes and the findings of an audit.
 
     Attributes:
-        outcomes: what came of each candidate.
-        findings: what is to be mended.
-        asked: how many variants and mistakes were asked, as nothing kept says what they answer.
+        outcomes: the outcome of each candidate.
+        findings: a sentence for each problem to fix.
+        asked: how many variants and mistakes were probed, as their answers were not kept.
     """
 
     outcomes: list[CandidateOutcome]
@@ -50,7 +50,7 @@ class Audit:
         ]
 
     def summary(self) -> str:
-        """Return the line that one can quote."""
+        """Return the summary line."""
         mistakes = self.of(CandidateKind.MISTAKE)
         right = self.of(CandidateKind.SOLUTION) + self.of(CandidateKind.VARIANT)
         caught, named = sum(bool(m.caught_by) for m in mistakes), sum(m.named for m in mistakes)
@@ -73,18 +73,18 @@ def run_audit(
     all_tests: bool = False,
     on_outcome: Callable[[CandidateOutcome], None] = lambda outcome: None,
 ) -> Audit:
-    """Run every candidate and look for what is not as it should be.
+    """Run every candidate and collect the findings.
 
     Args:
-        course: where solutions, variants and mistakes are.
-        problems: which problems to audit.
+        course: the course with solutions, variants and mistakes.
+        problems: the problems to audit.
         jobs: how many candidates to run at the same time.
-        write_fingerprints: whether to write `fingerprints.json` anew before it is judged.
-        all_tests: whether mistakes run through all tests even when their case is settled.
+        write_fingerprints: whether to rewrite `fingerprints.json` before it is judged.
+        all_tests: whether mistakes run through all tests even when their weight is settled.
         on_outcome: called as each candidate is done.
 
     Raises:
-        CourseError: a `fingerprints.json` is damaged, and is not to be written anew.
+        CourseError: a `fingerprints.json` is damaged and `write_fingerprints` is false.
     """
     todo = list(candidates(course, problems))
     compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)  # with the solution; in this order
@@ -200,11 +200,11 @@ def _in_turns(
 ) -> list[CandidateOutcome]:
     """Return first one mistake for each set of names, then for each a second one, and so on.
 
-    A fault in what a test asks for is more likely to be caught by it.
+    A test is more likely to catch a mistake in code that it uses.
 
     Args:
-        mistakes: what was caught, and by which tests.
-        asked: the sets of names that tests ask for which have caught nothing.
+        mistakes: the outcomes of mistakes, with the tests that caught them.
+        asked: the sets of names that tests use which have caught nothing.
         asked_by: by the id of a test, which names it asks for.
     """
     turns: Counter[frozenset[str]] = Counter()

@@ -1,4 +1,4 @@
-"""What the audit runs: of every problem what is right, what is wrong, and under what conditions."""
+"""The candidates of an audit: right and wrong files of each problem, with their conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.diagnose.edits import Edit, edits_file, mistakes_of
 
 
 class CandidateKind(StrEnum):
-    """What a candidate is, and so what has to come of it."""
+    """The kind of a candidate, which determines the required outcome."""
 
     STUB = "stub"
     SOLUTION = "solution"
@@ -22,33 +22,33 @@ class CandidateKind(StrEnum):
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under what conditions a candidate is run. They must make no difference."""
+    """The conditions of a candidate's run, which must not change its outcome."""
 
     seed: int
     reverse: bool
 
 
 def _conditions(number: int) -> Conditions:
-    """Return conditions with a seed of their own; two in a row differ in the order of tests."""
+    """Return conditions with this seed; even and odd numbers differ in the order of tests."""
     return Conditions(number, reverse=number % 2 == 1)
 
 
 USUAL = _conditions(0)
 OTHERS = (_conditions(1), _conditions(2), _conditions(3))
-"""For the solution all of these, for a mistake the last."""
+"""The other conditions: all of them for the solution, the last one for a mistake."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What to run a problem's tests against, and under what conditions.
+    """A file to run a problem's tests on, with its conditions.
 
     Attributes:
-        problem: whose tests.
-        kind: what it is.
-        path: where it stands: the file, or for a mistake that of all edits.
+        problem: the problem.
+        kind: its kind.
+        path: the file; for a mistake the file with all edits.
         source: the code.
-        conditions: under which it is run.
-        edit: for a mistake, how it is written down.
+        conditions: the conditions of the run.
+        edit: the edit of a mistake.
     """
 
     problem: Problem
@@ -77,7 +77,7 @@ def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidat
         solution = right.pop(REFERENCE)
         yield Candidate(problem, CandidateKind.STUB, problem.stub, problem.stub.read_bytes())
         yield Candidate(problem, CandidateKind.SOLUTION, solution, solution.read_bytes())
-        # Each variant has conditions of its own, so that the tests draw many different inputs.
+        # Each variant has different conditions, so that the tests draw many different inputs.
         for number, path in enumerate(right.values(), 4):
             yield Candidate(
                 problem, CandidateKind.VARIANT, path, path.read_bytes(), _conditions(number)

@@ -1,4 +1,4 @@
-"""Documents as they are in a copy with one part of the course alone."""
+"""Adapt documents to a copy with only some parts of the course."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def without_part(text: str, left_out: Sequence[str], parts: Sequence[str]) -> str:
-    """Return a document as it is in a copy without some parts of the course.
+    """Return a document for a copy without some parts of the course.
 
     Its sections and list items on them are gone, and links to their problems are plain words.
 
@@ -33,7 +33,7 @@ def without_tables(manifest: str, ids: Sequence[str]) -> str:
 
 
 def beginning_with(text: str, left_out: str, first: str) -> str:
-    """Return a document whose examples are about the first problem that there is.
+    """Change the examples of a document to the first problem of the copy.
 
     Args:
         text: in Markdown.

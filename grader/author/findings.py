@@ -1,4 +1,4 @@
-"""What is not as it should be in a course, by what came of the audit's candidates."""
+"""Derive findings from the outcomes of an audit's candidates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
 
 _TYPOS = ("AttributeError", "NameError", "TypeError")
-"""What the reference answers where a question itself is wrong."""
+"""Exceptions of the reference that indicate an error in the question."""
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
@@ -25,13 +25,13 @@ VISIBLE_SHARE = 0.9
 def findings(
     problem: Problem, outcomes: list[CandidateOutcome], kept: Fingerprints, fresh: Fingerprints
 ) -> Iterator[str]:
-    """Yield a sentence for each thing to mend in a problem.
+    """Yield a sentence for each finding in a problem.
 
     Args:
-        problem: whose files are looked at.
-        outcomes: of all its candidates.
-        kept: the problem's fingerprints, as they are in its folder.
-        fresh: as they are made now.
+        problem: the problem.
+        outcomes: the outcomes of all its candidates.
+        kept: the problem's fingerprints in its folder.
+        fresh: the new fingerprints.
     """
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))

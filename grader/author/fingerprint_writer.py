@@ -1,8 +1,8 @@
-"""The fingerprints of mistakes, as the audit makes them and as it uses them.
+"""Write and reuse the fingerprints of mistakes in an audit.
 
-What a mistake answers is kept with a hash over all that this depends on. As long as that is the
-same, the mistake isn't asked again: more than a thousand answer some hundred questions each. Nor is
-a variant that answered as the reference does.
+The answers of a mistake are kept with a hash over their inputs. While that is unchanged, the
+mistake isn't probed again, as more than a thousand mistakes answer about a hundred questions each.
+Neither is a variant with the same answers as the reference.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from grader.files import sha256_of
 from grader.result import DIAGNOSED, Status, TestResult
 
 _DIGITS = 16
-"""How much of a hash is kept."""
+"""The length of kept hashes."""
 
 
 class KeptAnswers:
-    """What mistakes and variants of a problem are known to answer, so that they need not be asked.
+    """The kept answers of a problem's mistakes and variants, which need not be probed again.
 
     Args:
-        problem: whose mistakes and variants.
-        reference: what the reference answers now.
-        anew: whether all is written anew at the end; then a damaged file is as good as none.
+        problem: the problem.
+        reference: the current answers of the reference.
+        anew: whether the file is rewritten at the end, so that a damaged one may be ignored.
 
     Raises:
         CourseError: the file is damaged.
@@ -61,13 +61,13 @@ class KeptAnswers:
             if not anew:
                 raise
             known = Fingerprints()
-        # What they answer is kept as what the reference doesn't.
+        # Only differences from the reference's answers are kept.
         self._is_same = _same_answers(known.reference, reference)
         self._faults = {fault.name: fault for fault in known.faults}
         self._right = known.right
 
     def answers(self, candidate: Candidate) -> dict[str, Answers] | None:
-        """Return what a mistake or variant answers; None where that isn't known."""
+        """Return the answers of a mistake or variant; None if they are unknown."""
         if candidate.kind is CandidateKind.VARIANT:
             known = Fault("", {}, self._right.get(candidate.name, ""))
         else:
@@ -121,14 +121,14 @@ def _instrument_sha256(problem: Problem) -> str:
 
 
 _DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")
-"""What a problem is, how errors are called, and the record of a result."""
+"""Files of the grader that are imported but change no answer."""
 
 
 def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
-    """Return the files that answers depend on: these, and what they import of course and grader.
+    """Return the files that answers depend on: these, and their imports from course and grader.
 
-    What is imported is followed on among questions and what problems share. Of the rest of the
-    grader what is used directly counts, else each change of a message would ask everybody again.
+    Imports are followed recursively in `diagnose` and in modules that problems share. Other modules
+    of the grader count only if imported directly, or each new message would require new answers.
     """
     questions = Path(asking.__file__).parent
     roots = (questions.parents[1], problem.folder.parent)
@@ -154,12 +154,12 @@ def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
 def fingerprints_of(
     problem: Problem, outcomes: list[CandidateOutcome], kept: KeptAnswers
 ) -> Fingerprints:
-    """Return what is kept of a problem: what the reference and all known mistakes answer.
+    """Return the fingerprints of a problem: the answers of the reference and of all mistakes.
 
     Args:
         problem: whose fingerprints.
-        outcomes: of the problem's solution, its variants and its catalogued mistakes.
-        kept: what is known of them.
+        outcomes: the outcomes of the problem's solution, its variants and its mistakes.
+        kept: their kept answers.
     """
     if not problem.probe_file.is_file():
         return Fingerprints()
@@ -189,7 +189,7 @@ def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
 
 
 def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
-    """Tell whether kept fingerprints are those that were found now."""
+    """Return whether kept and fresh fingerprints are equal."""
     if kept.texts != fresh.texts or len(kept.faults) != len(fresh.faults):
         return False
     pairs = zip(kept.faults, fresh.faults, strict=True)

@@ -37,7 +37,7 @@ _OTHERS = 12
 
 
 def gate_findings(problem: Problem, root: Path) -> list[str]:
-    """Run a problem's tests in their three places, and return what is wrong with them.
+    """Run a problem's tests in their three places, and return findings about them.
 
     Args:
         problem: whose tests.

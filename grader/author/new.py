@@ -13,7 +13,7 @@ from grader.errors import UsageError
 from grader.files import write_whole
 
 TEMPLATES = Path(__file__).parent / "new_problem"
-"""What is written: a text for each file, with names in place of `$number` and the like."""
+"""The templates of the files, with placeholders such as `$number`."""
 
 _VALUES = {
     "torch": {
@@ -35,7 +35,7 @@ _VALUES = {
         "equal": "np.array_equal",
     },
 }
-"""How the templates say it in a course whose `values` these are."""
+"""The replacements in the templates for each of a course's `values`."""
 
 
 def new_problem(course: Course, id: str, part: str = "") -> Problem:

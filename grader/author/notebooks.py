@@ -32,7 +32,7 @@ _RELATIVE_LINK = re.compile(r"(!?)(\[[^\]\n]*\]\()(?!\w+:|#)([^)\s]+)")
 _BRANCH = "main"
 _COLAB = "https://colab.research.google.com"
 
-# A browser has the notebook alone: then the course is fetched, and what it needs beside PyTorch.
+# In a browser there is only the notebook, so fetch the course and its requirements except PyTorch.
 _SETUP = """\
 # Run this first. In the browser it fetches the course; PyTorch is there already.
 import importlib.util
@@ -89,7 +89,7 @@ def with_address(page: str, url: str, *, notebook: str = "") -> str:
 
     Args:
         page: the front page.
-        url: the address; if there is none, the page stays as it is.
+        url: the address; if it is empty, the page does not change.
         notebook: the path of the notebook to open first, if there is one.
     """
     if not url:

@@ -1,4 +1,4 @@
-"""How every test ends for everybody, in a file: it says what a change does, and to whom.
+"""Record how every test ends for every file, to show the effects of a change.
 
 `author audit --record FILE` writes it, `--against FILE` compares with it. The file is the same in
 every run, and each of its lines says one thing, so that a diff of two reads well too. A test that a
@@ -31,7 +31,7 @@ class RecordedTest:
     """How the tests of a problem end for one candidate.
 
     Attributes:
-        points: what they give.
+        points: the points that they give.
         named: the mistakes that a report names.
         not_passed: the status of each other test, by its id.
     """
@@ -46,7 +46,7 @@ class Record:
     """What there is to say of one problem.
 
     Attributes:
-        tests: what each is worth, by its id.
+        tests: the points of each test, by its id.
         candidates: by kind and name, such as `mistake no_scale`.
     """
 
@@ -59,7 +59,7 @@ Records = dict[str, Record]
 
 
 def records_of(found: Audit, graded: Iterable[SubmissionResult] = ()) -> Records:
-    """Return what an audit found, and what came of submissions."""
+    """Return the records of an audit and of graded submissions."""
     records: Records = {}
     for outcome in found.outcomes:
         candidate = outcome.candidate
@@ -86,11 +86,11 @@ def _named(outcome: CandidateOutcome) -> set[str]:
 def graded_submissions(
     paths: Iterable[Path], course: Course, problems: Iterable[Problem], jobs: int
 ) -> list[SubmissionResult]:
-    """Grade what was handed in, in the sandbox: it is code that nobody has read.
+    """Grade submissions in the sandbox, as their code is untrusted.
 
     Args:
         paths: submissions, or folders of them.
-        course: whose tests to run.
+        course: the course with the tests.
         problems: which of its problems.
         jobs: how many to grade at the same time.
 

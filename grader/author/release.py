@@ -1,9 +1,8 @@
-"""Writes the students' copy of the course: what they need, and nothing that gives answers away.
+"""Write the students' copy of the course, without anything that reveals answers.
 
-What only the copy has (its README, its packages) stands in `students/` as it goes out. With that go
-the files of the grader that a student's commands, pytest and problems import, and of each problem
-what is named here, so that the rest stays. A copy with some parts of the course alone speaks of no
-other part.
+Files that only the copy has (its README, its packages) are in `students/`. The copy also has the
+files of the grader that a student's commands, pytest and problems import, and the files of each
+problem that are listed here. A copy with only some parts of the course does not mention others.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ from grader.text import counted
 _OF_THE_COURSE = {
     "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
 }  # fmt: skip
-"""Folders in which a copy would be taken for a part of the course."""
+"""Folders in which a copy would be mistaken for a part of the course."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-"""The grader that runs, of which students get what theirs needs."""
+"""The running grader, parts of which are copied."""
 
 _NEEDED = (FRONT_PAGE, "pyproject.toml")
-"""What a course's `students/` has to have; whatever else is in it goes out as well."""
+"""The required files of a course's `students/`; all its other files are copied as well."""
 
 _PACKS = (".compare.bin", ".practice.bin")
 """Files with packed solutions that earlier versions released."""
@@ -61,21 +60,21 @@ _HISTORY = (
 )
 
 _TRIVIAL = 24
-"""Shorter lines, such as `return weights`, give nothing away."""
+"""Shorter lines, such as `return weights`, reveal nothing."""
 
 
 @dataclass
 class Release:
-    """What a release did.
+    """The outcome of a release.
 
     Attributes:
         folder: where the copy is.
         new: whether there was no copy before.
         written: the files that are new or changed, as paths in the copy.
         removed: the files that the course no longer has.
-        kept: the files that were left alone, as somebody has changed them.
-        beside: where changed files are kept in whose place the course's now stand.
-        unlisted: the problems of which the students' front page says nothing.
+        kept: the files that were not updated, as a student has changed them.
+        beside: the new paths of changed files that were replaced.
+        unlisted: the problems that the students' front page does not mention.
         parts: which parts of the course the copy has.
     """
 
@@ -114,10 +113,10 @@ def release(
     notebooks: bool | None = None,
     url: str | None = None,
 ) -> Release:
-    """Write the students' copy into a new folder, or bring an earlier copy up to date.
+    """Write the students' copy into a new folder, or update an earlier copy.
 
-    A file that was changed in the copy is left alone; where the course's own has changed, too, it
-    is kept beside that, but for `problem.py`. What is not given is as in an earlier copy.
+    A file that was changed in the copy is kept. If the course's file has changed, too, the changed
+    one is renamed, except `problem.py`. Options that are not given are those of the earlier copy.
 
     Args:
         course: the instructor's, with its hidden tests.
@@ -175,7 +174,7 @@ def _is_solution(path: str) -> bool:
 
 
 def _remove_empty(folder: Path, path: str) -> None:
-    """Remove the folders of a removed file that have nothing in them any more."""
+    """Remove the folders of a removed file that are empty now."""
     for place in Path(path).parents[:-1]:
         with suppress(OSError):  # something is in it
             (folder / place).rmdir()
@@ -183,7 +182,7 @@ def _remove_empty(folder: Path, path: str) -> None:
 
 @dataclass(frozen=True)
 class Extras:
-    """What a copy can have beside the parts of the course; see `release`."""
+    """The optional contents of a copy; see `release`."""
 
     solutions: bool = False
     notebooks: bool = False
@@ -192,7 +191,7 @@ class Extras:
 
 @dataclass(frozen=True)
 class _Released:
-    """What a release wrote down: the hashes of its files, which parts it has, and what else."""
+    """The manifest of a release: the hashes of its files, its parts and its extras."""
 
     files: dict[str, str]
     parts: tuple[str, ...]
@@ -204,7 +203,7 @@ def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Re
     present, ours = _hash_of(folder / path), _sha256(content)
     if present == ours:
         return
-    if present not in (None, before):  # somebody has changed it
+    if present not in (None, before):  # it was changed in the copy
         if before == ours or Path(path).name == SUBMISSION_FILE:
             done.kept.append(path)
             return
@@ -224,7 +223,7 @@ def _require_outside(folder: Path, root: Path) -> None:
 
 
 def _released_before(folder: Path) -> _Released | None:
-    """Return what an earlier release wrote down; None for an empty folder."""
+    """Return the manifest of an earlier release; None for an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder for the students' copy.")
     manifest = folder / COPY
@@ -253,9 +252,9 @@ def _read_manifest(path: Path) -> _Released:
 
 
 def _extras_of(files: Iterable[str]) -> Extras:
-    """Return what a copy has of which an earlier version wrote down the files alone.
+    """Return the extras of a copy whose manifest lists only files, as earlier versions wrote it.
 
-    Its address is not to be had from these.
+    The address can't be derived from them.
     """
     names = {Path(path).name for path in files}
     return Extras(notebooks=NOTEBOOK in names)
@@ -272,11 +271,11 @@ def _hash_of(path: Path) -> str | None:
 
 
 def _sha256(content: bytes) -> str:
-    """Return a hash that doesn't mind how a checkout ends its lines."""
+    """Return a hash that ignores the kind of line ends."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
-# What goes in
+# Contents
 
 
 def contents(
@@ -341,7 +340,7 @@ def _entry_points(project: Path) -> bytes:
 
 
 def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """Return the files of a folder that go out by these patterns, but for pictures of one's own.
+    """Return the files of a folder that match these patterns, except pictures drawn by students.
 
     Raises:
         CourseError: a name without a * is missing.
@@ -380,10 +379,10 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
 
 
 def _stub(problem: Problem) -> bytes:
-    """Return what students start from.
+    """Return the stub of a problem.
 
     Raises:
-        CourseError: it is missing, or somebody has solved the problem there.
+        CourseError: it is missing, or it contains a solution.
     """
     stub = _read(problem.original)
     if STUB_LINE.encode() not in stub:

@@ -1,4 +1,4 @@
-"""Runs the audit's candidates through all tests, again where chance could play a part."""
+"""Run the audit's candidates through tests, several times where random numbers matter."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from grader.run.session import Session
 from grader.run.suite import Suite
 
 _FEW = 4
-"""A mistake that so many cases or fewer catch is run again: they could have caught it by chance."""
+"""A mistake that at most so many cases catch is run again, as it may have been chance."""
 
 _GARBAGE = 10_000
-"""After so many new objects the audit's processes look for garbage; by default it is 700."""
+"""The threshold of garbage collection in the audit's processes; Python's default is 700."""
 
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """What came of one candidate.
+    """The outcome of one candidate.
 
     Attributes:
-        candidate: what was run.
-        result: under the candidate's conditions.
-        answers: to the problem's probe.
-        unsteady: ids of tests that ended otherwise under other conditions.
-        text: for a mistake, what the student is told.
-        weight: for a mistake, how many points it may cost.
+        candidate: the candidate.
+        result: the result under the candidate's conditions.
+        answers: the answers to the problem's probe.
+        unsteady: ids of tests with another status under other conditions.
+        text: the texts of a mistake for students.
+        weight: the weight of a mistake.
         asked: for the reference, which of its names each test uses, by the test's id.
         is_whole: whether all tests ran; a mistake may be caught before.
     """
@@ -71,7 +71,7 @@ class CandidateOutcome:
 
     @property
     def caught_visibly(self) -> bool:
-        """Whether a visible test alone catches it."""
+        """Whether a visible test catches it."""
         return any(not test.hidden for test in self.caught_by)
 
     @property
@@ -83,11 +83,11 @@ class CandidateOutcome:
 
 @dataclass(frozen=True)
 class ByReference:
-    """What the reference's run says of each test, by the test's id.
+    """Data on each test from the reference's run, by the test's id.
 
     Attributes:
-        seconds: how long it took.
-        asked: which names of the file it uses.
+        seconds: how long the test took.
+        asked: the names of the file that the test uses.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -96,9 +96,9 @@ class ByReference:
 
 @contextmanager
 def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give what does as `map` does: one at a time in this process, or several in others.
+    """Yield a function like `map`, which uses this process for one job and others for several.
 
-    The others end with this process, and at once when what they work for is stopped.
+    The others end with this process, and at once when the context ends.
     """
     if jobs == 1:
         yield map
@@ -112,7 +112,7 @@ def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
 
 
 class _AuditPool:
-    """Processes that call functions, and for each of them a thread that waits for it."""
+    """Processes that call functions, each with a thread that waits for its results."""
 
     def __init__(self, started: list[tuple[Process, Connection]]) -> None:
         self._started = started
@@ -122,7 +122,7 @@ class _AuditPool:
         self._threads = ThreadPoolExecutor(len(started))
 
     def map(self, function: Callable[..., Any], *each: Iterable[Any]) -> Iterator[Any]:
-        """Call a function with each of these arguments, and give what it returns, in order."""
+        """Call a function with each of these arguments, and yield its results in order."""
         given = [self._threads.submit(self._call, function, *t) for t in zip(*each, strict=True)]
         return (future.result() for future in given)
 
@@ -139,7 +139,7 @@ class _AuditPool:
         return found
 
     def close(self) -> None:
-        """End the processes, whatever they are at."""
+        """Kill the processes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for process, _ in self._started:
             process.kill()
@@ -149,8 +149,8 @@ class _AuditPool:
 
 
 def carry_out(connection: Connection, _: None) -> None:
-    """Call what comes down the connection, until it is closed; in a process of the pool."""
-    # Look for garbage less often, and not among what has been loaded.
+    """Call the functions received on a connection until it is closed, in a process of the pool."""
+    # Collect garbage less often, and exclude loaded modules.
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 10)
     with suppress(EOFError, BrokenPipeError):
@@ -163,7 +163,7 @@ def carry_out(connection: Connection, _: None) -> None:
             connection.send(answer)
 
 
-@torch.enable_grad()  # whatever the candidate before has left
+@torch.enable_grad()  # a candidate before may have switched gradients off
 def run(
     candidate: Candidate,
     answers: dict[str, Answers] | None = None,
@@ -176,16 +176,16 @@ def run(
     """Run one candidate.
 
     Args:
-        candidate: which.
-        answers: to the problem's probe, where they are known.
-        first: id of a test to begin with, which caught a mistake before.
-        known: what the reference's run says of each test.
+        candidate: the candidate.
+        answers: the answers to the problem's probe, if they are known.
+        first: id of the test to begin with, which caught a mistake before.
+        known: the data on each test from the reference's run.
         root: the course's folder.
-        all_tests: whether a mistake whose case is settled runs through the other tests, too.
+        all_tests: whether a mistake runs through all tests, even when its weight is settled.
     """
-    # The guard doubles the time of a run. A mistake needs it only if it calls what is forbidden,
-    # and those of the catalogue do so by name. Of what is right, the solution must pass all tests
-    # under it, and the variants the probe.
+    # The guard doubles the time of a run. A mistake needs it only if it calls a forbidden function,
+    # and those of the catalogue do so by name. The solution must pass all tests under the guard,
+    # and variants must answer the probe under it.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     is_mistake = candidate.kind is CandidateKind.MISTAKE
     forbidden = is_mistake and _names_forbidden(candidate)
@@ -229,20 +229,19 @@ def _run_until_settled(
     *,
     watch: bool,
 ) -> tuple[ProblemResult, bool]:
-    """Run a mistake's tests until its case is settled, and tell whether all of them ran.
+    """Run a mistake's tests until its weight is settled, and return whether all of them ran.
 
-    What caught it before runs first. Then, where points decide, what takes little time for its
-    points; for others what caught mistakes lately, since they stand beside others of their kind.
-    While nothing is known that catches it, hidden tests run last, because what visible tests catch
-    alone is told, too.
+    The test that caught it before runs first. If points decide, tests with many points per second
+    follow, otherwise tests that recently caught similar mistakes. Hidden tests run last while no
+    test is known to catch it, because the summary counts mistakes that visible tests catch.
 
     Args:
         mistake: what to run.
         root: the course's folder.
         weight: how it weighs.
         first: id of the test to begin with; empty for none.
-        known: what the reference's run says of each test.
-        watch: whether to look out for forbidden calls.
+        known: the data on each test from the reference's run.
+        watch: whether to detect forbidden calls.
     """
     every = _suite(mistake.problem, root).tests
     alone = frozenset({weight.function})
@@ -309,7 +308,7 @@ def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
 
 @contextmanager
 def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
-    """Give a candidate's code as a file of its own: a mistake stands among others, as an edit."""
+    """Yield a candidate's code as a separate file, as a mistake is only an edit among others."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / SUBMISSION_FILE
         path.write_bytes(candidate.source)

@@ -1,16 +1,16 @@
-"""Looks for what torch offers that answers as a forbidden function does, under whatever name.
+"""Search torch for functions that give the same answers as a forbidden function.
 
-`swept.py` calls all of torch in a sandbox. What answers there as some function that a problem
-forbids is called again in a worker from which these have been taken away, and once more under the
-watch of a student's own run. Nothing should be left that answers. Whoever moves the course to
-another version of torch learns here what that one has added.
+`swept.py` calls all of torch in a sandbox. Functions with the answers of a forbidden function are
+called again in a worker from which the forbidden functions were removed, and once more under the
+guard of a student's run. None should give an answer then. So an author who moves the course to
+another version of torch learns which functions it has added.
 
-What comes of it hangs on torch, on the names that are forbidden and on what takes them away. Where
-nothing was left, `solutions/swept.json` keeps a hash over these, and such a problem is not swept
-again before one of them changes.
+The result depends on torch, on the forbidden names and on the code that removes them. If nothing
+was found, `solutions/swept.json` keeps a hash over these, and such a problem is not swept again
+until one of them changes.
 
-Only single calls are tried, on a few inputs: what takes several of torch's functions to build, such
-as a softmax out of `torch.logaddexp`, is found by nobody.
+Only single calls on a few inputs are tried. Combinations of several functions, such as a softmax
+out of `torch.logaddexp`, are not found.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REMOVAL = Path(__file__).parents[1] / "sandbox" / "worker" / "removal.py"
 
 _SOURCE = _SWEPT.read_bytes()
 _GUARD = _WATCHING.read_text(encoding="utf-8")
-"""What watches for forbidden functions, as a worker can load it, which has nothing of ours."""
+"""The source of the guard, as a worker can't import the grader."""
 
 _CALL_SECONDS, _ALL_SECONDS = 5.0, 900.0
 
@@ -50,7 +50,7 @@ _ALSO = {
 """Forbidden functions that give the same answers, by the one that `swept.py` names."""
 
 Ways = dict[str, list[str]]
-"""What answers as some function, by its name: how it is called, each as "function=(x)"."""
+"""The calls with answers of a forbidden function, each as "function=(x)", by name."""
 
 
 def every(name: str) -> bool:
@@ -66,9 +66,9 @@ def sweep_findings(
     There are none where there is no sandbox: all of torch is called, with any rights it has.
 
     Args:
-        course: where the problems are.
-        problems: whose forbidden functions are looked for.
-        jobs: how many processes share torch's names among them.
+        course: the course.
+        problems: the problems with forbidden functions.
+        jobs: how many processes share torch's names.
         write: whether to keep for which problems nothing was left.
     """
     forbidden = {p.id: [*filter(None, p.entry.all_forbidden())] for p in problems}
@@ -92,7 +92,7 @@ def sweep_findings(
 
 
 def _kept(record: Path) -> dict[str, str]:
-    """Return what the record says; nothing where there is none, or one that can't be read."""
+    """Return the content of the record; empty if it is missing or can't be read."""
     try:
         kept = json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -101,7 +101,7 @@ def _kept(record: Path) -> dict[str, str]:
 
 
 def _rests_on(forbidden: Iterable[tuple[str, ...]]) -> str:
-    """Return a hash over all on which hangs what the sweep finds for some forbidden functions."""
+    """Return the cache key of the sweep for some forbidden functions."""
     code = sha256_of({path.name: path for path in (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)})
     told = "\n".join([torch.__version__.partition("+")[0], *map(" ".join, forbidden), code])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
@@ -187,7 +187,7 @@ def _called(
 
 
 def _of(ways: list[str], forbidden: tuple[str, ...]) -> list[str]:
-    """Return those of some ways that lead to what is forbidden."""
+    """Return the calls that give the answers of a forbidden function."""
     return [way for way in ways if _ALSO.get(k := way.partition("=")[0], {k}) & {*forbidden}]
 
 

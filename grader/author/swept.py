@@ -1,7 +1,7 @@
 """Calls all that torch offers, and says what answers as a function that may be forbidden.
 
-`sweep.py` hands this file to a worker in place of a student's; it may not know the grader.
-That it mentions torch.compile has all of torch loaded that a file can use.
+`sweep.py` sends this file to a worker instead of a student's; it must not import the grader.
+As it mentions torch.compile, its worker has loaded all of torch that a file can use.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ APART = tuple(
         *("serialization", "storage", "testing", "utils", "xpu"),
     )
 )
-"""Modules that compute nothing from a tensor, and what is below them."""
+"""Modules that compute nothing from a tensor, including their submodules."""
 
 PLACES = (
     *("torch._C._nn", "torch._C._special", "torch._refs.nn.functional"),
     *("torch.onnx.ops", "torch.ao.nn.quantizable"),
 )
-"""Where more functions are than by their public names, or beside what is apart."""
+"""Further modules and types with functions, in addition to the public ones."""
 
 SPACES = ("aten", "prim", "quantized", "_quantized", "mkldnn")
 
@@ -84,7 +84,7 @@ TABLE = {n: ([k for k, _ in of], torch.stack([a for _, a in of])) for n, of in K
 
 
 def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield arguments for a function of one tensor, each with how one would write them."""
+    """Yield arguments for a function of one tensor, each with its source text."""
     eps = 1e-5
     yield "x", (X.clone(),), {}
     for dim in (-1, 0, (4,), (-1,)):
@@ -110,7 +110,7 @@ def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
 
 
 def few_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield arguments for what was made to be called with one tensor."""
+    """Yield arguments for objects that were created to be called with one tensor."""
     yield "x", (X.clone(),), {}
     yield "x, x", (X.clone(), X.clone()), {}
     yield "y", (Y.clone(),), {}
@@ -151,7 +151,7 @@ def _members(owner: Any, wanted: bool) -> Iterator[tuple[str, Any]]:
 
 
 KEPT: list[Any] = []
-"""What was found, so that no two have the same id."""
+"""All found objects, kept alive so that no two have the same id."""
 
 
 def _is_alike(name: str) -> bool:
@@ -163,7 +163,7 @@ def _is_apart(module: str) -> bool:
 
 
 def _find(path: str) -> Any:
-    """Return what a name of `names` stands for, or None."""
+    """Return the object with a name of `names`, or None."""
     place, _, name = path.partition(":")
     try:
         found: Any = importlib.import_module(place)
@@ -175,8 +175,8 @@ def _find(path: str) -> Any:
 
 
 def look(name: str) -> list[str]:
-    """Call something in all ways, and return what it answers as, each as "forbidden=how"."""
-    torch.set_grad_enabled(True)  # what was called before may have changed that
+    """Call an object in all ways, and return matching forbidden functions as "forbidden=how"."""
+    torch.set_grad_enabled(True)  # an earlier call may have changed that
     torch.set_default_dtype(torch.float32)
     thing = _find(name)
     found = set(_ways(thing, calls))
@@ -224,12 +224,12 @@ def _tried(function: Any, *arguments: Any, **options: Any) -> Any:
     try:
         with WATCH[0]():
             return function(*arguments, **options)
-    except BaseException:  # of a forbidden call, of SystemExit and of all that torch has of its own
+    except BaseException:  # a forbidden call, SystemExit and exceptions of torch
         return None
 
 
 def _tensors(answer: Any) -> Iterator[Tensor]:
-    """Yield the tensors of an answer as plain ones: itself, or what stands in it."""
+    """Yield the tensors of an answer as plain ones: itself or its items."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if type(answer).__module__.startswith("torch.distributions"):
         parts = [_tried(getattr, answer, name) for name in dir(answer) if name[0] != "_"]

@@ -47,7 +47,7 @@ def _column_numbers(columns: int) -> str:
 
 
 def legend(audit: Audit, problem: Problem) -> str:
-    """Return the numbers of the matrix's columns with the tests they stand for."""
+    """Return the numbers of the matrix's columns with their tests."""
     numbered = enumerate(test_names(audit, problem), 1)
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
 
@@ -85,7 +85,7 @@ def test_names(audit: Audit, problem: Problem) -> list[str]:
 
 
 TABLE = "audit.csv"
-"""What the file of an audit is called."""
+"""The name of an audit's file."""
 
 
 def write_table(audit: Audit, problems: list[Problem], folder: Path) -> None:

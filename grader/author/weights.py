@@ -1,6 +1,6 @@
-"""What a mistake costs: what misses the idea loses half of the points, a slip a fifth at the most.
+"""Weights of mistakes: `idea` loses at least half of the points, `slip` at most a fifth.
 
-Behind the head of a mistake in `mistakes.edits` stands how it weighs, where that isn't plain:
+The weight of a mistake in `mistakes.edits` follows its head, if it has one:
 
     == no_mask (reference) idea                  it misses the idea of the problem
     == inverted (reference) idea of area  it misses the idea of this function or class
@@ -19,10 +19,10 @@ from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
-"""The share of a problem's points that may be left to what misses its idea."""
+"""The share of a problem's points that a mistake which misses its idea may keep."""
 
 FUNCTION_KEEPS = 0.2
-"""The share of a function's own points that may be left to what misses the function's idea."""
+"""The share of a function's points that a mistake which misses its idea may keep."""
 
 SLIP_LOSES = 0.2
 """The share of a problem's points that a slip may cost."""
@@ -30,10 +30,10 @@ SLIP_LOSES = 0.2
 
 @dataclass(frozen=True)
 class Weight:
-    """How a mistake weighs.
+    """The weight of a mistake.
 
     Attributes:
-        kind: "idea", "slip", or empty for what lies between.
+        kind: "idea", "slip", or empty for neither.
         function: the function or class whose idea is missed; empty for that of the problem.
     """
 
@@ -57,9 +57,9 @@ def misplaced(
     """Return a sentence when a mistake keeps more points, or loses more, than its weight allows.
 
     Args:
-        weight: of the mistake.
-        result: what it got.
-        asked: for each test of the problem, by its id, which names of the student's file it uses.
+        weight: the weight of the mistake.
+        result: its result.
+        asked: the names of the student's file that each test uses, by the test's id.
     """
     lost = result.max - result.points
     if weight.kind == "slip" and lost > SLIP_LOSES * result.max + 1e-9:
@@ -83,19 +83,19 @@ def misplaced(
 def tests_of(
     function: str, result: ProblemResult, asked: Mapping[str, frozenset[str]]
 ) -> list[TestResult]:
-    """Return the results of the tests that use one function or class alone."""
+    """Return the results of the tests that use only one function or class."""
     return [test for test in result.tests if asked.get(test.id) == frozenset({function})]
 
 
 def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
-    """Tell whether the tests that ran say what comes of a mistake, whatever the others would.
+    """Return whether the tests that ran determine the judgement of a mistake.
 
-    A slip must not lose too much, so what could be lost yet counts as lost.
+    A slip must not lose too much, so points of tests that have not run count as lost.
 
     Args:
-        weight: of the mistake.
-        result: of the tests that ran; for a function's idea those that use it alone.
-        most: what all such tests are worth.
+        weight: the weight of the mistake.
+        result: the tests that ran; for a function's idea those that use only it.
+        most: the points of all such tests.
     """
     if all(test.status is Status.PASSED for test in result.tests):
         return False
