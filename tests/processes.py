@@ -1,10 +1,10 @@
-"""Information about processes that are not children of the test; on Linux."""
+"""Waiting, and on Linux information about processes that are not children of the test."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,12 +56,18 @@ def below(process: int) -> set[int]:
     return found
 
 
+def wait_until(condition: Callable[[], object], seconds: float = 60, failure: str = "") -> None:
+    """Wait until a condition is true; fail after some seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, failure
+        time.sleep(0.02)
+
+
 def wait_until_gone(processes: Iterable[int], seconds: float) -> None:
-    """Wait for the end of processes, whosever children they are."""
-    deadline, waited_for = time.monotonic() + seconds, [*processes]
-    while any(map(lives, waited_for)):
-        assert time.monotonic() < deadline, "a process is left"
-        time.sleep(0.01)
+    """Wait for the end of processes, which may be children of any process."""
+    waited_for = [*processes]
+    wait_until(lambda: not any(map(lives, waited_for)), seconds, "a process is left")
 
 
 def memory_of(process: int) -> bytes:

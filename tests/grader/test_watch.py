@@ -20,6 +20,7 @@ from rich.console import Console
 from grader.course import Course
 from grader.student.warm import FoundSoFar, Runs
 from grader.student.watch import Key, Watch
+from tests.processes import wait_until
 
 SECONDS = 60
 """More than anything here takes; only for what would hang."""
@@ -32,13 +33,6 @@ def double(x):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     while True: pass
 """
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +49,10 @@ def save(
     def answer(source: str, words: str) -> str:
         seen = len(screen.getvalue())
         course.problems()[0].stub.write_text(source, encoding="utf-8")
-        until(lambda: words in screen.getvalue()[seen:], screen.getvalue())
+        wait_until(lambda: words in screen.getvalue()[seen:])
         return screen.getvalue()[seen:]
 
-    until(lambda: "not started" in screen.getvalue(), "no first report")
+    wait_until(lambda: "not started" in screen.getvalue(), failure="no first report")
     yield answer
     watch.events.put(Key("q"))
     thread.join(SECONDS)

@@ -30,7 +30,7 @@ from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import SandboxError
 from tests.grader.attacks.conftest import RIGHT
 from tests.grader.sandbox.asking import Asked
-from tests.processes import lives, parent_of, wait_until_gone
+from tests.processes import lives, parent_of, wait_until, wait_until_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -308,7 +308,7 @@ def test_a_broken_sandbox_is_never_a_students_zero(grade):
     def kill_the_prefork_server():
         (parent,) = {p for p in grade.processes() - before if parent_of(p) == os.getpid()}
         os.kill(parent, signal.SIGKILL)
-        wait_for(lambda: grade.processes() == before)
+        wait_until(lambda: grade.processes() == before, 120)
 
     with sandbox:
         kill_the_prefork_server()
@@ -345,11 +345,13 @@ def test_nothing_outlives_a_batch_that_is_killed(grade):
     before = grade.processes()
     batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
     try:
-        wait_for(lambda: any(p for p in grade.processes() - before if is_busy_worker(p, batch.pid)))
+        wait_until(
+            lambda: any(p for p in grade.processes() - before if is_busy_worker(p, batch.pid)), 120
+        )
     finally:
         batch.kill()
         batch.wait()
-    wait_for(lambda: grade.processes() <= before)
+    wait_until(lambda: grade.processes() <= before, 120)
 
 
 def is_busy_worker(process, batch):
@@ -361,13 +363,6 @@ def is_busy_worker(process, batch):
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return batch in above[2:] and int(fields[11]) > 50
     return False
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture

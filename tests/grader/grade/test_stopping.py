@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from grader.errors import InUse
 from grader.files import locked
 from grader.result import SubmissionResult
 from tests.grader.intake.uploads import FILE, write
-from tests.processes import below, lives
+from tests.processes import below, wait_until, wait_until_gone
 
 
 def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
@@ -158,13 +157,6 @@ if __name__ == "__main__":
 """
 
 
-def until(condition, seconds: float = 90) -> bool:  # type: ignore[no-untyped-def]
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return bool(condition())
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
@@ -183,13 +175,13 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        assert until((out / "results/ada.json").is_file)
+        wait_until((out / "results/ada.json").is_file, 90)
         started = below(process.pid)
         os.killpg(process.pid, how)
         output, errors = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert until(lambda: not any(map(lives, started)), 30)
+    wait_until_gone(started, 30)
     assert list((out / "results").glob("*.json")) == [out / "results/ada.json"]
     if how is not signal.SIGKILL:
         assert process.returncode == 128 + how

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from grader.sandbox.spawn import ForkedWorkers
 from grader.sandbox.starting import SandboxError
 from tests.grader.sandbox.asking import Asked
 from tests.lent import lent_sandbox
-from tests.processes import lives
+from tests.processes import lives, wait_until_gone
 
 # Each of these ends, breaks or blocks the worker in its own way.
 DEADLY = {
@@ -144,10 +143,7 @@ def test_nothing_outlives_a_grader_that_is_killed(level):
     grader.kill()
     grader.wait()
     grader.stdout.close()
-    deadline = time.monotonic() + 10
-    while any(lives(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [pid for pid in pids if lives(pid)]
+    wait_until_gone(pids, 10)
 
 
 def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from grader.run.mistakes_made import FITS
 from grader.student.report import problem_report
 from grader.student.seen import SEEN_FILE, Reading, SeenMistakes, named, reading
 from grader.student.watch import Key, Watch
+from tests.processes import wait_until
 
 StudentPytest = Callable[..., Any]
 
@@ -256,11 +256,8 @@ def test_watch_names_a_mistake_when_a_key_asks_or_a_later_run_sees_it(known: Cou
     def shown_after(act: Callable[[], object], words: str) -> str:
         before = len(screen.getvalue())
         act()
-        end = time.monotonic() + 60
-        while words not in (text := screen.getvalue()[before:]):
-            assert time.monotonic() < end, text
-            time.sleep(0.02)
-        return text
+        wait_until(lambda: words in screen.getvalue()[before:])
+        return screen.getvalue()[before:]
 
     def save() -> None:
         source.write_text(f"{source.read_text('utf-8')}\n# saved\n", encoding="utf-8")

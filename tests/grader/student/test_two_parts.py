@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
@@ -20,6 +19,7 @@ from grader.code.course_modules import modules_of_course
 from grader.course import Course, Problem, own_course
 from grader.student.position import open_tasks
 from grader.student.watch import Key, Watch
+from tests.processes import wait_until
 
 RIGHT = "def double(x):\n    return x + x\n"
 WRONG = "def double(x):\n    return 3 * x\n"
@@ -155,21 +155,13 @@ def test_watch_shows_part_two_to_who_goes_on(
     thread = Thread(target=watch.run)
     thread.start()
     try:
-        shows(screen, 0, f"{INVITATION}press n.")
+        wait_until(lambda: f"{INVITATION}press n." in screen.getvalue())
         assert "06-doubling" not in screen.getvalue()
         seen = len(screen.getvalue())
         watch.events.put(Key("n"))
-        shows(screen, seen, "06-doubling: 0 of 2 points")
+        wait_until(lambda: "06-doubling: 0 of 2 points" in screen.getvalue()[seen:])
         assert "07-doubling" not in screen.getvalue()
     finally:
         watch.events.put(Key("q"))
         thread.join(60)
     assert not thread.is_alive()
-
-
-def shows(screen: io.StringIO, seen: int, words: str) -> None:
-    for _ in range(1200):
-        if words in screen.getvalue()[seen:]:
-            return
-        time.sleep(0.05)
-    raise AssertionError(screen.getvalue())
