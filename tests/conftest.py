@@ -114,15 +114,6 @@ def add_problem(root: Path, id: str, part: str = "one") -> None:
         manifest.write(entry(id, part))
 
 
-def copy_with_one_problem(root: Path, number: str) -> Course:
-    """Copy this course, of which one problem counts."""
-    own, ignored = own_course().root, shutil.ignore_patterns("__pycache__")
-    for name in ("problems", "solutions"):
-        shutil.copytree(own / name, root / name, ignore=ignored)
-    shutil.copy(own / "course.toml", root)
-    return Course(root).only_with(Course(root).select([number]))
-
-
 README = """# 01 · Doubling
 
 Difficulty: easy · Time: 5 minutes · Points: 4
