@@ -18,7 +18,7 @@ from grader.diagnose.edits import mistakes_of
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 100
 
-# A picture without a font of its own from elsewhere: the reader's monospaced font serves.
+# The picture embeds no font and uses the reader's monospaced font.
 FORMAT = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
