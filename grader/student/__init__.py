@@ -1,1 +1,1 @@
-"""What students run: check, watch, hints, reset, pictures."""
+"""Implement the commands for students, such as check, watch, hint, reset and compare."""

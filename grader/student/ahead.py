@@ -1,4 +1,4 @@
-"""Finds the tests that are most worth running first, once a file was saved."""
+"""Choose the tests to run first after a file was saved."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from grader.result import ProblemResult, Status, TestResult
 
 _SECONDS, _MOST = 2.0, 5
-"""How long they may take together, and how many there may be: they run once more in their place."""
+"""Limits of their total time and number, because they run again later in the usual order."""
 
 
 def text_of(path: Path) -> str:
-    """Return a file's text as far as it can be read."""
+    """Return the readable text of a file."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -38,10 +38,10 @@ def _definitions(text: str) -> dict[str, str]:
 
 
 def first_tests(last: ProblemResult, changed: Collection[str]) -> list[str]:
-    """Return ids of tests: what failed last and is about what changed, then what is one of both.
+    """Return ids of tests: failed tests about the change first, then failed ones, then others.
 
     Args:
-        last: what the tests found last.
+        last: the last result of the problem.
         changed: the names of functions and classes that were changed.
     """
     failed = {test.id for test in last.tests if test.status is not Status.PASSED}

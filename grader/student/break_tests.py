@@ -38,12 +38,12 @@ _SEED = 20
 
 _OPTIONS = ["-x", "--import-mode=importlib", "-o", "addopts=", "-p", "no:cacheprovider"]
 _OPTIONS += ["-p", "no:unraisableexception"]
-"""Without that plugin, which looks for garbage for most of the time of a run."""
+"""Disable this plugin, because its garbage collection takes most of the time of a run."""
 
 _EXAMPLE = """\
 
 def test_rows(problem):
-    ...what must hold, with assert
+    ...assert a property of the result
 """
 
 
@@ -65,9 +65,9 @@ class MistakeCaught:
     """A mistake, which the catalogue may have in several forms.
 
     Attributes:
-        text: what is wrong.
-        caught: in how many forms the tests catch it.
-        forms: how many there are.
+        text: the description of the mistake.
+        caught: the number of forms that the tests catch.
+        forms: the number of all forms.
     """
 
     text: str
@@ -82,7 +82,7 @@ class MistakeCaught:
 
 @dataclass(frozen=True)
 class BreakReport:
-    """What a student's tests catch and refuse.
+    """The mistakes that a student's tests catch, and the correct files that they refuse.
 
     Attributes:
         right: the number of correct files.
@@ -201,7 +201,7 @@ class _Child:
 
 def _serve(tests: Path, connection: Connection) -> None:
     """Receive the path of a file, run the tests on it, and send the first failure; then again."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the waiting process handles Ctrl-C
     torch.set_num_threads(1)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     connection.send(None)

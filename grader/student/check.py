@@ -1,4 +1,4 @@
-"""Shows how far the course's own problems have come, and what to do next."""
+"""Show the progress in the course's problems and the next step."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def check(
 ) -> bool:
     """Test problems and print the progress; return whether everything passes.
 
-    Beside problems that count, what was not begun of optional ones is not asked for.
+    Optional problems that the student has not begun are skipped if required ones are tested.
 
     Args:
-        course: whose files to test.
-        problems: which of its problems.
+        course: the course with the files to test.
+        problems: the problems to test.
         console: where to print.
-        hidden: whether to run the hidden halves too, where they are at hand.
-        seed: what the tests' inputs are drawn from.
+        hidden: whether to run the hidden halves too, if they are available.
+        seed: the seed of the tests' inputs.
     """
     loaded()
-    # The table names no mistake, so none is looked for.
+    # The table shows no mistakes, so diagnosis is off.
     session = Session(LocalFiles(), hidden=hidden, seed=seed, diagnose=False)
     begun = on_the_way(problems)
     Suite(begun, course.root).run(session)

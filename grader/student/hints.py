@@ -56,7 +56,7 @@ def read_hints(problem: Problem) -> list[Hint]:
 
 
 def matching(problem: Problem, part: str) -> list[str]:
-    """Return the tasks whose names contain `part`.
+    """Return the tasks with `part` in their names.
 
     Raises:
         UsageError: there is none.

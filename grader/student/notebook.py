@@ -1,7 +1,7 @@
-"""Works on a problem from a notebook: saves a cell to problem.py, and tests that file.
+"""Save a notebook's cell to problem.py and test that file.
 
-Tests run in a process of their own, on the file alone: what other cells have defined is not there
-when the work is graded either.
+Tests run in a separate process and load only the file, as in grading: definitions in other cells
+are not available.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from grader.files import keep, write_whole
 
 
 def show(name: str) -> None:
-    """Print what pytest says of the problem.py that is saved; a notebook's cells are not tested.
+    """Print pytest's output for the saved problem.py. Cells of a notebook are not tested.
 
     Args:
         name: an id, a number or a part of an id.
 
     Raises:
-        UsageError: the name fits no problem, or more than one.
+        UsageError: the name matches no problem, or more than one.
     """
     (problem,) = own_course().select([name])
     done = subprocess.run(
@@ -38,7 +38,7 @@ def show(name: str) -> None:
 
 
 def add_magic(ipython: Any) -> None:
-    """Add `%%problem 03`, which saves a cell to the file of a problem, and runs it.
+    """Add `%%problem 03`, which saves a cell to the file of a problem and runs it.
 
     Args:
         ipython: the shell that runs the notebook's cells.
@@ -50,7 +50,7 @@ def add_magic(ipython: Any) -> None:
         source = cell.rstrip("\n") + "\n"
         if saved(chosen, source.encode(), written.get(chosen.id)):
             written[chosen.id] = source.encode()
-            # As a module of its own, as it is tested: what other cells define isn't there.
+            # Run the cell as a separate module, as tests do, without definitions of other cells.
             defined = vars(load_module(chosen.stub, STUDENT_MODULE + chosen.id[:2]))
             names = {name for name in defined if not name.startswith("__")}
             ipython.user_ns.update({name: defined[name] for name in names})
@@ -59,14 +59,14 @@ def add_magic(ipython: Any) -> None:
 
 
 def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
-    """Save a cell to a problem's file, say what was done, and return whether it was saved.
+    """Save a cell to a problem's file, print the outcome, and return whether it was saved.
 
-    A stub never takes the place of work; what was written elsewhere is kept beside the file.
+    A stub never replaces an edited file. Edits from outside of the notebook are kept in a copy.
 
     Args:
-        problem: whose file.
+        problem: the problem with the file.
         source: the cell.
-        before: what this notebook has saved there before.
+        before: the last source that this notebook saved to the file.
     """
     stub = _same_ends(problem.original.read_bytes())
     present = _same_ends(problem.stub.read_bytes()) if problem.stub.is_file() else stub

@@ -1,4 +1,4 @@
-"""Finds the line in a student's file that the first failing test is about."""
+"""Find the line in a student's file that the first failing test is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds where a student stands in the course, by testing what is there."""
+"""Find the student's current problem and tasks by testing the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
-    """Return the first problem that does not pass, and its tasks at hand; None if all pass."""
+    """Return the first problem that does not pass, and its open tasks; None if all pass."""
     for problem in around(course, here):
         session = newly_tested(course, problem)
         if session and not (result := session.results[problem.id]).passed:
@@ -24,17 +24,17 @@ def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
 
 
 def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) -> Session | None:
-    """Test a problem, and remember whether it passes; None when it has, and is as it was then.
+    """Test a problem and save whether it passes. Return None if it passed and has not changed.
 
     Args:
         course: the student's copy.
-        problem: which.
+        problem: the problem to test.
         diagnose: whether to name mistakes.
     """
     memory = SeenMistakes(course.root)
     if memory.passes(problem):
         return None
-    # Imported here, as they load torch: where all has passed nothing has to run.
+    # Imported here because they load torch, which is not needed if everything has passed.
     from grader.run.announce import loaded
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
@@ -48,13 +48,13 @@ def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) ->
 
 
 def around(course: Course, here: Path) -> list[Problem]:
-    """Return the problem in whose folder a student is; elsewhere all, in order."""
+    """Return the problem with the current folder; outside of problems return all, in order."""
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
     return inside or in_order(course.problems())
 
 
 def tasks_at_hand(problem: Problem, result: ProblemResult) -> list[str]:
-    """Return the task that the first open test names; all unfinished ones if it names none.
+    """Return the task that the first open test names, or all unfinished tasks.
 
     A task is finished if tests name it and all of these pass.
     """

@@ -1,4 +1,4 @@
-"""What the terminal shows of a student's way through the course."""
+"""Show a student's progress through the course in the terminal."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def show_progress(
 
     Args:
         console: where to print.
-        results: what each problem's tests found, in the order of the course.
-        not_begun: the optional problems that wait for whoever likes to do them.
+        results: the result of each problem, in the order of the course.
+        not_begun: the optional problems that the student has not begun.
     """
     console.print(progress_table(results.values(), console.encoding))
     console.print("\n" + "\n".join(_totals(results.values())))
@@ -48,7 +48,7 @@ def show_progress(
 
 
 def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
-    """Give the points of all that counts, and of each optional part, named beside others."""
+    """Yield the points of the required part and of each optional part."""
     by_part: dict[str, list[ProblemResult]] = {}
     for result in results:
         by_part.setdefault(result.part if result.optional else "", []).append(result)
@@ -59,7 +59,7 @@ def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
 
 
 def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
-    """Return the beginning of a sentence on the first optional problem that was not begun."""
+    """Return the beginning of a sentence about the first optional problem not begun."""
     part = next_one.part
     if any(problem.part == part for problem in begun):
         return f"If you like, part {part.id} goes on"
@@ -70,8 +70,8 @@ def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") ->
     """Return the progress: a line with points, a bar and a word for each problem.
 
     Args:
-        results: what the problems' tests found, in the order of the course.
-        encoding: the terminal's; symbols that it does not have are replaced.
+        results: the result of each problem, in the order of the course.
+        encoding: the terminal's encoding; unsupported symbols are replaced.
     """
     table = Table(box=None, pad_edge=False)
     table.add_column("problem", no_wrap=True)

@@ -1,6 +1,6 @@
-"""What `uv run pytest` shows of the tests of problems: a plugin for pytest.
+"""Show the tests of problems in `uv run pytest`, as a plugin.
 
-It stands in for pytest's own failure blocks, unless a style of traceback is asked for.
+The output replaces pytest's failure blocks, unless the user sets a style of traceback.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from grader.student.report import WIDTH, problem_report, trouble
 from grader.student.seen import Reading, SeenMistakes
 
 NOT_WRITTEN, TO_LOOK_AT = "not written yet", "to look at"
-"""How pytest's last line calls tests that do not pass."""
+"""The words in pytest's last line for tests that do not pass."""
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
-    """Count what isn't written yet apart from what is wrong."""
+    """Count unwritten functions separately from wrong answers."""
     status = dict(getattr(report, "user_properties", ())).get(STATUS)
     if status is None or status == Status.PASSED:
         return None
@@ -39,7 +39,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Print a problem's tests, points and next step; of several, how far each of them is."""
+    """Print the tests, points and next step of one problem, or the progress of several."""
     if config.getoption("tbstyle") != "auto" or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     terminalreporter.ensure_newline()
@@ -75,9 +75,9 @@ def pytest_terminal_summary(
 def _remembered(
     session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
 ) -> dict[str, Reading]:
-    """Return what to say of each problem's mistakes, and remember what the student reads of them.
+    """Return the sentences about each problem's mistakes, and save that the student reads them.
 
-    Of a problem that isn't shown in detail nothing is read.
+    A problem that is not shown in detail has no sentences.
     """
     readings = {}
     for id, result in session.results.items():
@@ -92,9 +92,9 @@ def _remembered(
 
 
 def _count_tests(reporter: pytest.TerminalReporter) -> None:
-    """Let pytest's last line count tests as all else here does: one with many cases is one."""
+    """Count a test with many cases once in pytest's last line, as everywhere else."""
     worst = {}
-    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # the worst case stands for its test
+    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # a test has the status of its worst case
         for report in filter(_is_of_problem, reporter.stats.get(category, [])):
             worst[_test_of(report)] = category, report
     for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):
@@ -117,7 +117,7 @@ def _test_of(one: Any) -> str:
 
 
 def _in_detail(session: Session) -> list[str]:
-    """Return the first problem that has a wrong answer; of the others the table says enough."""
+    """Return the first problem with a wrong answer. The table is enough for the others."""
     return [id for id, result in session.results.items() if trouble(result)][:1]
 
 

@@ -1,4 +1,4 @@
-"""What a student reads in the terminal about one problem."""
+"""Write the terminal report on one problem for the student."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.student.seen import Reading, named
 from grader.text import counted, printable
 
 WIDTH = 96
-"""How wide sentences are at most: longer lines are hard to read."""
+"""The most columns of a sentence, because longer lines are hard to read."""
 
 _INDENT = 6
 _PRINTED_LINES = 10
@@ -31,20 +31,20 @@ def problem_report(
     width: int = WIDTH,
     encoding: str = "utf-8",
 ) -> str:
-    """Return the report on one problem: what passes, what to look at first, and the points.
+    """Return the report on one problem: passed tests, the first failed test, and the points.
 
-    What helps most stands last, where the screen ends: the first test that fails with its message,
-    what is known of the mistake, and in one line how many other tests fail.
+    The most helpful lines come last, at the end of the screen: the first failed test with its
+    message, the sentence about the mistake, and the number of other failed tests.
 
     Args:
-        result: what its tests found.
-        left_out: how many hidden tests were not run.
-        whole: whether all tests of the half were run; points of a part of them say nothing.
+        result: the result of the problem.
+        left_out: the number of hidden tests that were not run.
+        whole: whether all tests of the half were run; otherwise points have no meaning.
         in_full: whether to show each test, and the message of every failed one.
-        printed: what the student's code printed in each test, by the test's id.
-        reading: what to say of the mistakes; by default all their names.
-        width: how wide sentences may be.
-        encoding: the terminal's; symbols that it does not have are replaced.
+        printed: the output of the student's code in each test, by the test's id.
+        reading: the sentences about mistakes; by default all names.
+        width: the most columns of a sentence.
+        encoding: the terminal's encoding; unsupported symbols are replaced.
     """
     reading = reading or named(result)
     tests = result.with_cases
@@ -59,7 +59,7 @@ def problem_report(
     help_first = trouble(result, printed, reading=reading, in_full=in_full, width=width)
     lines += ["", help_first or next_step(result)]
     if whole:
-        # With more to look at, every line counts: the help begins above, and screens are small.
+        # Omit blank lines if there is more to show, because screens are small.
         blank = [] if wrong else [""]
         lines += [*blank, f"{shown(whole_points(result))} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
@@ -70,7 +70,7 @@ def problem_report(
 
 
 def whole_points(result: ProblemResult) -> float:
-    """Return the points of those tests of which every case passes."""
+    """Return the points of the tests with only passed cases."""
     tests = result.with_cases
     return total(case.points for cases in tests if _all_pass(cases) for case in cases)
 
@@ -83,14 +83,14 @@ def trouble(
     in_full: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """Return what to look at first: the first test that fails, and what is known of the mistake.
+    """Return the first failed test and the sentences about its mistake.
 
     Args:
-        result: what the tests found.
-        printed: what the student's code printed in each test, by the test's id.
-        reading: what to say of the mistakes; by default all their names.
+        result: the result of the problem.
+        printed: the output of the student's code in each test, by the test's id.
+        reading: the sentences about mistakes; by default all names.
         in_full: whether the messages of the other tests are shown as well.
-        width: how wide sentences may be.
+        width: the most columns of a sentence.
     """
     tests = result.with_cases
     wrong = _judged(tests)
@@ -106,7 +106,7 @@ def trouble(
 
 
 def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[str]:
-    """Return what to say of the tests that fail beside the first, and where to read more."""
+    """Return lines about the other failed tests, and the command that shows more."""
     said = []
     if wrong:
         said.append(f"{counted(wrong, 'other test')} may well pass once this one does.")
@@ -122,10 +122,10 @@ def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[s
 def _first_lines(
     reading: Reading, cases: list[TestResult], printed: Mapping[str, str], width: int
 ) -> list[str]:
-    """Return what is known of the mistake, and the first test that fails.
+    """Return the sentences about the mistake, and the first failed test.
 
-    A name stands above, a question in its place below, where one has seen the numbers. The test's
-    own sentence comes first of all.
+    A name comes before the test. A question instead of a name comes after it, when the student has
+    seen the numbers. The test's own sentence comes first.
     """
     told = reading.sentences
     shown_test = _wrong_lines(cases, printed, reading, width)
@@ -138,12 +138,12 @@ def _first_lines(
 
 
 def _stops_alike(result: ProblemResult) -> bool:
-    """Tell whether all tests end with the same words: the file can't be loaded, say."""
+    """Return whether all tests end with the same message, for example if the file has an error."""
     return result.ended_alike and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
 def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterator[str]:
-    """Yield the tests that pass, as a count unless all are wanted, and what isn't written yet."""
+    """Yield the passed tests, as a list or a count, and the functions that are not written yet."""
     passed = [cases for cases in tests if _all_pass(cases)]
     if in_full:
         yield from (_titled(f"✓ {cases[0].title}", width) for cases in passed)
@@ -159,19 +159,19 @@ def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterat
 
 
 def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
-    """Return how many tests wait for each function that isn't written yet, by where it is."""
+    """Return how many tests wait for each function that is not written yet, by its place."""
     waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
     return Counter(_place_of(next(t for t in cases if t.message)) for cases in waiting)
 
 
 def _place_of(test: TestResult) -> str:
-    """Return what isn't written yet, such as "normalise, line 39"."""
+    """Return the place that is not written yet, such as "normalise, line 39"."""
     text = test.message.removeprefix("not written yet: ")
     return re.sub(r" \((line \d+)\)$", r", \1", text)
 
 
 def next_step(result: ProblemResult) -> str:
-    """Return the one sentence that tells a student what to do now."""
+    """Return one sentence about the student's next step."""
     wrong = _judged(result.with_cases)
     if wrong and _stops_alike(result):
         return wrong[0][0].message.partition("\n")[0]
@@ -192,19 +192,19 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
 
 
 def _waits(cases: list[TestResult]) -> bool:
-    """Tell whether a rule can't be judged before something else is right."""
+    """Return whether a rule cannot be judged before other tests pass."""
     failed = _failed(cases)
     return bool(failed) and not any(test.is_judged for test in failed)
 
 
 def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:
-    """Return the tests of rules that wait, where something else is wrong; else none."""
+    """Return the tests of rules that wait because another test fails."""
     waiting = [cases for cases in tests if _waits(cases)]
     return waiting if len(waiting) < sum(bool(_failed(cases)) for cases in tests) else []
 
 
 def _judged(tests: list[list[TestResult]]) -> list[list[TestResult]]:
-    """Return the tests that fail, without those of rules that wait."""
+    """Return the failed tests without those of waiting rules."""
     waiting = _waiting(tests)
     return [cases for cases in tests if _failed(cases) and cases not in waiting]
 
@@ -216,7 +216,7 @@ def _titled(text: str, width: int) -> str:
 def _wrong_lines(
     cases: list[TestResult], printed: Mapping[str, str], reading: Reading, width: int
 ) -> list[str]:
-    """Return what to show of a test that fails: title, message and prints of its first case."""
+    """Return the title of a failed test, and the message and output of its first failed case."""
     first = _failed(cases)[0]
     title = _titled(f"✗ {cases[0].title}", width)
     inner = width - _INDENT
@@ -226,14 +226,14 @@ def _wrong_lines(
 
 
 def _observed_once(message: str) -> str:
-    """Return a message with one observation below its numbers, and of no name that isn't told."""
+    """Return a message with one observation after its numbers and without withheld names."""
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
     numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]
     return "\n".join(lines[: numbers[-1] + 2] if numbers else lines)
 
 
 def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:
-    """Return the first lines of what the student's code printed in a test, under a heading."""
+    """Return the first lines of the student's output in a test, under a heading."""
     lines = printed.get(test.id, "").rstrip().splitlines()
     if not lines:
         return []
@@ -248,12 +248,12 @@ def _cut(line: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Wrap lines to the terminal; what goes on of code and numbers stands two places further in."""
+    """Wrap lines to the terminal; indent continued code and numbers by two more columns."""
     return "\n".join(_wrapped_line(line, width) for line in text.splitlines())
 
 
 def _wrapped_line(line: str, width: int) -> str:
-    """Wrap a line at its blanks; one of code or numbers starts with some."""
+    """Wrap a line at its blanks. A line of code or numbers begins with blanks."""
     indent = len(line) - len(line.lstrip(" "))
     further = " " * (indent + 2) if indent else ""
     return textwrap.fill(line, width, subsequent_indent=further, break_on_hyphens=not indent)

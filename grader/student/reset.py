@@ -1,4 +1,4 @@
-"""Puts a problem's stub back and keeps what stood there."""
+"""Restore a problem's stub and keep the student's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.files import keep, write_whole
 
 
 def require_stub(course: Course, problem: Problem) -> None:
-    """Refuse what follows where there is no second copy of the stub.
+    """Raise an error if there is no second copy of the stub.
 
     Raises:
         UsageError: this is the course's repository, where git has it.

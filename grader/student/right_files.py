@@ -1,4 +1,4 @@
-"""`grader compare`: a right solution beside others, what each of them costs, and two questions."""
+"""Implement `grader compare`: show other correct files, their costs, and questions."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _SEED = 8191
 
 
 def compare(course: Course, problem: Problem, console: Console) -> bool:
-    """Show a student's own file beside the reference and two other styles; return whether it opens.
+    """Show a student's file, the reference and two other styles; return whether they were shown.
 
-    It opens when all visible tests of the problem pass; until then a sentence says what is missing.
+    They are shown if all visible tests of the problem pass. Otherwise a sentence names the reason.
 
     Args:
         course: the student's copy.
-        problem: which.
-        console: where to print. In a terminal one thing is shown at a time.
+        problem: the problem with the files.
+        console: where to print. A terminal shows one file or question at a time.
 
     Raises:
-        UsageError: the copy has nothing to compare with.
+        UsageError: the copy has no other correct files.
     """
     found = comparison_of(course, problem)
     if missing := _missing(course, problem):
@@ -82,7 +82,7 @@ def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
 
 
 def _missing(course: Course, problem: Problem) -> str:
-    """Return a sentence about what a problem's visible tests still miss; empty for nothing."""
+    """Return a sentence about a problem's failed visible tests; empty if all pass."""
     session = newly_tested(course, problem)
     if session is None or (result := session.results[problem.id]).passed:
         return ""
@@ -97,11 +97,11 @@ def _title(file: RightFile) -> str:
     return file.name or _REFERENCE
 
 
-# What each costs
+# Costs
 
 
 def cost_of(module: ModuleType, script: Script) -> Cost | None:
-    """Return what the calls of a script cost with some code; None where they can't be counted."""
+    """Return the cost of a script's calls to a module; None if it cannot be counted."""
     with quiet():
         try:
             torch.default_generator.manual_seed(_SEED)
@@ -130,7 +130,7 @@ def _about_costs(script: Script) -> str:
         f"\nCounted for {script.calls}. Operations are those of products of two matrices, so code "
         "that takes one vector at a time shows none; entries are those of all results, step by "
         "step; the largest tensor is the one with the most entries.\n\n"
-        "The files are shown without docstrings and without what was given.\n"
+        "The files are shown without docstrings and without the lines of the stub.\n"
     )
 
 
@@ -138,7 +138,7 @@ def _about_costs(script: Script) -> str:
 
 
 def answer(work_out: Callable[[], str]) -> str:
-    """Return what a student's code says to a question."""
+    """Return the answer of a student's code to a question."""
     with quiet(), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(_SEED)
         try:
@@ -151,7 +151,7 @@ def answer(work_out: Callable[[], str]) -> str:
 
 
 def shown_source(source: str, stub: str) -> str:
-    """Return a file without docstrings and without what the stub gives anyway."""
+    """Return a file without docstrings and without finished definitions of the stub."""
     given = {_name(node) for node in ast.parse(stub).body} - _unwritten(stub) - {""}
     tree = ast.parse(source)
     left_out = {n for node in tree.body if _name(node) in given for n in _lines(node)}
@@ -169,7 +169,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _unwritten(stub: str) -> set[str]:
-    """Return the functions and classes of a stub in which something has to be written."""
+    """Return the unfinished functions and classes of a stub."""
     return {_name(node) for node in ast.parse(stub).body if STUB_LINE in ast.unparse(node)}
 
 
@@ -182,12 +182,12 @@ def _docstring_lines(node: ast.AST) -> Iterator[int]:
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef
     if isinstance(node, kinds) and ast.get_docstring(node) is not None and len(node.body) > 1:
         first, following = node.body[:2]
-        if getattr(node, "lineno", 0) < first.lineno < following.lineno:  # on lines of its own
+        if getattr(node, "lineno", 0) < first.lineno < following.lineno:  # on separate lines
             yield from _lines(first)
 
 
 def _first_sentences(file: RightFile) -> str:
-    """Return what is said above a file: how it is written, and when one would choose that."""
+    """Return the sentences above a file: its style, and when to choose this style."""
     if not file.name or file.name == _YOURS:
         return ""
     written = " ".join((ast.get_docstring(ast.parse(file.source)) or "").split("\n\n")[0].split())
@@ -195,7 +195,7 @@ def _first_sentences(file: RightFile) -> str:
 
 
 class _Pages:
-    """Prints, and in a terminal waits for Enter in between.
+    """Print pages, and in a terminal wait for Enter between them.
 
     Args:
         console: where to print.
@@ -229,7 +229,7 @@ class _Pages:
         self._console.print("", Syntax(code, "python", word_wrap=True, **theme), "")  # type: ignore[arg-type]
 
     def wait(self, what: str) -> None:
-        """In a terminal, go on when Enter was pressed."""
+        """Wait for Enter in a terminal."""
         if self._waits:
             self._console.print(f"[dim]{what} ...[/dim]", end="")
             try:

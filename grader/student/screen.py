@@ -13,14 +13,14 @@ from threading import Thread
 
 @dataclass(frozen=True)
 class Screen:
-    """What there is to show, from top to bottom, each part wrapped to the window's width.
+    """The parts of the screen from top to bottom, wrapped to the window's width.
 
     Attributes:
         headline: the problem and its points.
-        text: what to look at first.
-        hint: a hint that was asked for.
-        table: how many lines the table of all problems has; 0 leaves it out.
-        keys: which keys there are.
+        text: the first failed test.
+        hint: the requested hint.
+        table: the number of lines of the table of all problems; 0 omits it.
+        keys: the line of keys.
     """
 
     headline: str
@@ -30,7 +30,7 @@ class Screen:
     keys: str = ""
 
     def fitted(self, width: int, height: int) -> Screen:
-        """Return what fits: the text gives way to a hint, the table to both, then their end."""
+        """Return the parts that fit: drop the text below a hint, then the table, then cut the end."""
         if self._rows(width) < height:
             return self
         if self.hint and self.text:
@@ -48,7 +48,7 @@ class Screen:
         return replace(self, hint=cut) if self.hint else replace(self, text=cut)
 
     def _rows(self, width: int) -> int:
-        """Return how many lines of the window all of it takes, with a blank line between parts."""
+        """Return the number of lines in the window, with a blank line between parts."""
         parts = [part for part in (self.headline, self.text, self.hint, self.keys) if part]
         lines = [line for part in parts for line in part.splitlines()]
         rows = sum(max(1, -(-len(line) // width)) for line in lines)
@@ -57,7 +57,7 @@ class Screen:
 
 @contextmanager
 def keys_of_terminal(pressed: Callable[[str], None]) -> Iterator[None]:
-    """Tell of each key that is pressed, from another thread; leave the terminal as it was."""
+    """Report each pressed key from another thread, and restore the terminal at the end."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -69,7 +69,7 @@ def keys_of_terminal(pressed: Callable[[str], None]) -> Iterator[None]:
 
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
-    tty.setcbreak(file)  # keys come at once, without Enter and without being shown
+    tty.setcbreak(file)  # report keys at once, without Enter and without echo
     read = partial(_read_key, file)
     Thread(target=_read_keys, args=(read, pressed), daemon=True).start()
     try:

@@ -1,33 +1,33 @@
-"""What every `explore.py` imports first, so that it starts and ends well.
+"""Prepare the start and the end of an `explore.py`, which imports this file first.
 
-Python looks for modules beside a script first, so a student's file called `random.py` or `numpy.py`
-would be loaded in the place of the real one. A script that draws needs no file beside it. This file
-imports nothing that could be hidden so.
+Python searches the script's folder for modules first, so a student's `random.py` or `numpy.py`
+would replace the real one. The scripts need no module from their folder. This file imports no
+module that a student's file could replace.
 """
 
 import os
 import sys
 
-TYPE_CHECKING = False  # typing, like types, may be a student's file here
+TYPE_CHECKING = False  # `typing` and `types` may be a student's files here
 if TYPE_CHECKING:
     from types import TracebackType
 
 
 def start() -> None:
-    """Look for modules where they are installed only, and let Ctrl-C end the script in a word."""
+    """Import only installed modules, and end the script with one line after Ctrl-C."""
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own) != "explore.py":
         return  # a notebook, or a test
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(own):
         del sys.path[0]
-    sys.path.append(os.path.dirname(os.path.dirname(own)))  # what problems share
+    sys.path.append(os.path.dirname(os.path.dirname(own)))  # shared modules of problems
     sys.excepthook = _told
     if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
         _help(own)
 
 
 def _help(script: str) -> None:
-    """Print what a script says of itself, before it loads PyTorch, and end."""
+    """Print a script's docstring before it loads PyTorch, and exit."""
     import ast
     from pathlib import Path
 

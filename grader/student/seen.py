@@ -1,7 +1,7 @@
-"""Remembers, in the student's copy and nowhere else, which mistakes they have seen before.
+"""Save the mistakes that a student has seen, only in the student's copy.
 
-The first time that a mistake is seen, a student reads what the numbers show and a question. Seen
-again in a later run, it is named as well. Which problems passed is kept in the same file.
+For a new mistake a student reads an observation about the numbers and a question. In later runs the
+mistake is also named. The same file keeps the passed problems.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from grader.files import sha256_of, write_whole
 from grader.result import ALTERNATIVE, ProblemResult
 
 SEEN_FILE = ".seen.json"
-"""In the course's folder; git ignores it."""
+"""The path in the course's folder; git ignores it."""
 
 MistakeNames = tuple[str, ...]
-"""The names of one diagnosis: a mistake's, or of several that answer alike."""
+"""The names of one diagnosis: one mistake, or several that cannot be distinguished."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a student reads of the mistakes in one problem.
+    """The sentences for a student about the mistakes in one problem.
 
     Attributes:
-        sentences: what is named, or was seen by a test itself.
-        nudge: the question that stands in place of a name; empty when there is none.
-        withheld: whether a name is kept back.
-        met: the mistakes that the student has met after this.
-        more: where to get a name that is kept back.
+        sentences: sentences with names, or from a test itself.
+        nudge: the question instead of a name; empty if there is none.
+        withheld: whether a name is withheld.
+        met: the mistakes to save as seen.
+        more: the command that shows a withheld name.
     """
 
     sentences: tuple[str, ...] = ()
@@ -46,16 +46,16 @@ class Reading:
 
 
 def named(result: ProblemResult) -> Reading:
-    """Return all that is known of the failure that is shown, each mistake by its name."""
+    """Return all sentences about the shown failure, with the names of mistakes."""
     told = _explaining(result)
     return Reading(tuple(text for text, _ in told), met=tuple(names for _, names in told if names))
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
-    """Return what to read of the failure that is shown when `before` was seen in earlier runs.
+    """Return the sentences about the shown failure if `before` was seen in earlier runs.
 
-    A mistake that shows in fewer parts than before answers like others in fewer, and is the same.
-    One question at a time: of several mistakes that are new, the first is asked about.
+    A diagnosis with only some names of an earlier one counts as seen. If several mistakes are new,
+    only the first of them gets a question.
     """
     sentences, met, nudge, withheld = [], [], "", False
     for sentence, mistake in _explaining(result):
@@ -71,28 +71,28 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
 
 def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return what explains the first test that fails, each sentence with its names."""
+    """Return the sentences about the first failed test, each with its names."""
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     names = set(first.diagnosis) if first else set()
     return [(text, own) for text, own in _diagnoses(result) if not own or names & {*own}]
 
 
 def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return each sentence with its names; what a test has seen itself has none."""
+    """Return each sentence with its names; a sentence from a test itself has none."""
     padded = [*result.mistakes, *([] for _ in result.diagnoses[len(result.mistakes) :])]
     return [(text, tuple(names)) for text, names in zip(result.diagnoses, padded, strict=True)]
 
 
 def _nudge(sentence: str) -> str:
-    """Return the questions of "It looks as if ... . Which ...?", without what is named."""
+    """Return the questions of "It looks as if ... . Which ...?", without the names."""
     looks = [each.partition(". ")[2] for each in sentence.split(ALTERNATIVE)]
     return "\n".join(dict.fromkeys(look for look in looks if look))
 
 
 class SeenMistakes:
-    """What a copy of the course remembers of its student.
+    """The saved mistakes and passed problems of a student's copy.
 
-    A file that is damaged or can't be written is no error: then nothing was seen.
+    A damaged or unwritable file is not an error; then no mistake counts as seen.
 
     Args:
         root: the course's folder.
@@ -102,17 +102,17 @@ class SeenMistakes:
         self._root, self._path = root, root / SEEN_FILE
 
     def reading(self, result: ProblemResult) -> Reading:
-        """Return what the student reads of the mistakes that a run has found."""
+        """Return the sentences for the student about the mistakes of a run."""
         if self._at_once():
             return named(result)
         return reading(result, {tuple(names) for names in self._load("seen").get(result.id, [])})
 
     def passes(self, problem: Problem) -> bool:
-        """Tell whether a problem passed when it was tested last, and is as it was then."""
+        """Return whether a problem passed in its last test and has not changed since."""
         return self._load("passed").get(problem.id) == _state(problem)
 
     def meet(self, problem: str, mistakes: Collection[MistakeNames]) -> None:
-        """Remember the mistakes that a student has met in a problem."""
+        """Save the mistakes that a student has seen in a problem."""
         seen = self._load("seen")
         known = seen.get(problem, [])
         new = [list(names) for names in mistakes if list(names) not in known]
@@ -120,7 +120,7 @@ class SeenMistakes:
             self._write({"seen": {**seen, problem: [*known, *new]}})
 
     def keep(self, problem: Problem, result: ProblemResult) -> None:
-        """Remember whether a problem has passed all visible tests, as its file is now."""
+        """Save whether the current file of a problem passed all visible tests."""
         passed = self._load("passed")
         now = {id: state for id, state in passed.items() if id != problem.id}
         if result.passed:
@@ -151,14 +151,14 @@ class SeenMistakes:
 
 
 def _is_seen(value: object) -> bool:
-    """Tell whether something read from the file is a list of mistakes."""
+    """Return whether a value from the file is a list of mistakes."""
     mistakes = value if isinstance(value, list) else [None]
     names = [name for each in mistakes for name in (each if isinstance(each, list) else [None])]
     return all(isinstance(name, str) for name in names)
 
 
 def _state(problem: Problem) -> str:
-    """Return a hash over the student's file and what it is tested by; empty if one is missing."""
+    """Return a hash of the student's file and its tests; empty if a file is missing."""
     try:
         shared = modules_used([problem.test_file.read_bytes()], problem.folder.parent)
         return sha256_of({p.name: p for p in (problem.stub, problem.test_file, *shared)})

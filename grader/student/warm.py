@@ -1,9 +1,8 @@
-"""Processes that have torch loaded already, each for one run of one problem's tests.
+"""Keep a process with torch loaded, ready for the next run of a problem's tests.
 
-One process stands by at any time and waits to be told which problem to test. It serves a single
-run: nothing is left of an earlier one, and one that hangs can be ended. Where forking is safe, it
-is forked from a server that has loaded torch and done nothing else; elsewhere it is started anew,
-and loads torch while the student types.
+Each process serves one run, so no state of an earlier run is left, and a process that hangs can be
+ended. If forking is safe, the process is forked from a server that only loaded torch. Otherwise a
+new Python starts, and loads torch while the student types.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ from grader.course import Problem
 from grader.errors import CourseError
 from grader.result import ProblemResult, TestResult
 
-if TYPE_CHECKING:  # they load torch, which is for the processes that run tests
+if TYPE_CHECKING:  # they load torch, which only the processes for tests need
     from grader.run.session import Session
     from grader.run.suite import Suite
 
 _PRELOADED = ["grader.run.suite", "torch.fx.experimental.symbolic_shapes"]
-"""What the server loads: all that runs tests, and what torch loads when it first differentiates.
-Loading starts no threads, so the server can be forked afterwards."""
+"""The modules that the server loads: those that run tests, and those that torch's autograd loads
+later. Loading starts no threads, so the server can be forked afterwards."""
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 SILENCE_SECONDS = 60.0
-"""After so long without a word a run is taken to hang. The time limits of a test and of loading are
-shorter, but code in C doesn't hear of them."""
+"""A run without a message for so long counts as hanging. The time limits of a test and of loading
+are shorter, but cannot interrupt code in C."""
 
 
 @dataclass(frozen=True)
 class FoundSoFar:
-    """What a run has found so far.
+    """The results of a run so far.
 
     Attributes:
         run: the number of the run.
-        result: the tests that ran.
-        printed: what the student's code printed in each test, by the test's id.
-        finished: whether there is no more to come.
-        trouble: why the run ended before its end; empty when all is well.
+        result: the finished tests.
+        printed: the output of the student's code in each test, by the test's id.
+        finished: whether the run has finished.
+        trouble: why the run ended early; empty if it did not.
     """
 
     run: int
@@ -60,12 +59,12 @@ class FoundSoFar:
 
 
 class Runs:
-    """Runs the tests of one problem at a time; a new run ends the one before it.
+    """Run the tests of one problem at a time. A new run ends the previous one.
 
     Args:
         root: the course's folder.
-        tell: called from another thread with what is found, as it is found.
-        silence: after how many seconds without a word a run is ended.
+        tell: called from another thread with each new result.
+        silence: the seconds without a message after which a run is ended.
     """
 
     def __init__(
@@ -78,17 +77,17 @@ class Runs:
         self.number = 0
 
     def start(self, problem: Problem, first: Sequence[str] = ()) -> None:
-        """Test a problem; `number` is the run's from now on.
+        """Test a problem; `number` becomes the number of the run.
 
         Args:
-            problem: which.
-            first: ids of tests to run before all: what they find is told at once. Then all tests
-                run in their order, these once more, so that the verdict is that of any other run.
+            problem: the problem to test.
+            first: ids of tests to run and report first. Then all tests run in the usual order,
+                including these, so that the verdict does not depend on this argument.
         """
         _end(self._running)
         alive = self._standby is not None and self._standby[0].is_alive()
         process, connection = self._standby if self._standby and alive else self._new()
-        with suppress(OSError):  # it died while it stood by; the listener will notice
+        with suppress(OSError):  # it ended while it waited; the listener will notice
             connection.send((problem.id, tuple(first)))
         self._running, self._standby = process, None
         self.number += 1
@@ -96,7 +95,7 @@ class Runs:
         Thread(target=self._listen, args=arguments, daemon=True).start()
 
     def prepare(self) -> None:
-        """Let a process stand by for the next run, for when there is time to."""
+        """Start a process for the next run."""
         self._standby = self._standby or self._new()
 
     def close(self) -> None:
@@ -114,7 +113,7 @@ class Runs:
         return process, ours
 
     def _listen(self, run: int, id: str, process: BaseProcess, connection: Connection) -> None:
-        """Pass on what one run finds, until it has finished or is no more."""
+        """Report the results of one run until it has finished or its process has ended."""
         result, printed = ProblemResult(id), dict[str, str]()
         tests: dict[str, TestResult] = {}
         while True:
@@ -135,7 +134,7 @@ class Runs:
                 break
             test, text = message
             printed[test.id] = text
-            tests.pop(test.id, None)  # one that ran before all comes again in its place
+            tests.pop(test.id, None)  # a test that ran first is reported again in the usual order
             tests[test.id] = test
             result = ProblemResult(id, tests=list(tests.values()))
             self._tell(FoundSoFar(run, result, dict(printed)))
@@ -143,7 +142,7 @@ class Runs:
 
 
 def _context() -> SpawnContext | ForkServerContext:
-    """Return how to start processes: by forking, but not with Apple's libraries, nor on Windows."""
+    """Return the start method of processes: forking, but not on macOS or Windows."""
     if sys.platform in ("darwin", "win32"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -153,9 +152,9 @@ def _context() -> SpawnContext | ForkServerContext:
 
 @contextmanager
 def _without_own_folder() -> Iterator[None]:
-    """Let a Python that is started meanwhile not look for modules in the folder where one stands.
+    """Keep a Python that starts in this context from importing modules of the current folder.
 
-    A student may have left a `random.py` there, and nothing would start.
+    A student's `random.py` there would prevent the start.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -174,7 +173,7 @@ def _end(process: BaseProcess | None) -> None:
 
 
 def _serve(root: Path, connection: Connection) -> None:
-    """Wait for a problem's id and what to run first; send each result and then the whole."""
+    """Receive a problem's id and the tests to run first; send each result and then all."""
     import signal
 
     import torch
@@ -183,10 +182,10 @@ def _serve(root: Path, connection: Connection) -> None:
     from grader.run.session import Session
     from grader.run.suite import Suite
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who watches
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the watching process handles Ctrl-C
     torch.set_num_threads(1)  # as everywhere where students' code is tested
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (1, 2):  # the screen is not for what student code prints
+    for stream in (1, 2):  # keep output of student code off the screen
         os.dup2(nowhere, stream)
     try:
         id, first = connection.recv()
@@ -220,7 +219,7 @@ def _serve(root: Path, connection: Connection) -> None:
 
 
 def _run_ahead(suite: Suite, session: Session, ahead: Sequence[str]) -> None:
-    """Run tests in this order, until one has a wrong answer."""
+    """Run tests in this order, until a test has a wrong answer."""
     places = {test: place for place, test in enumerate(ahead)}
 
     def is_wrong() -> bool:

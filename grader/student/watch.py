@@ -1,7 +1,6 @@
-"""Tests a problem again each time it is saved, and shows what to look at first.
+"""Test a problem each time it is saved, and show the first failed test.
 
-Everything that happens (a file is saved, a key is pressed, a run finds something) comes through one
-queue, and one loop deals with it.
+All events (a saved file, a pressed key, a result of a run) go through one queue to one loop.
 """
 
 from __future__ import annotations
@@ -66,14 +65,14 @@ class Watch:
     """The loop behind `grader watch`.
 
     Args:
-        course: whose problems to watch.
-        console: where to show what is found. Keys work when it is a terminal.
+        course: the course with the problems to watch.
+        console: where to show results. Keys work if it is a terminal.
         start: the problem to begin with; by default the first that does not pass.
 
-    What a student has not begun of an optional part is not tested before somebody goes on to it.
+    Optional problems that the student has not begun are tested only after the student selects them.
 
     Attributes:
-        events: what has happened and wasn't dealt with yet.
+        events: the events that are not processed yet.
     """
 
     def __init__(self, course: Course, console: Console, start: Problem | None = None) -> None:
@@ -96,7 +95,7 @@ class Watch:
         self._asked_why = ""
 
     def run(self) -> None:
-        """Watch until the user has enough.
+        """Watch until the user quits.
 
         Raises:
             CourseError: files can't be watched here.
@@ -121,11 +120,11 @@ class Watch:
 
     def _next_event(self) -> Event:
         while True:
-            with suppress(Empty):  # Windows hears of Ctrl-C only between two waits
+            with suppress(Empty):  # Windows handles Ctrl-C only between two waits
                 return self.events.get(timeout=1)
 
     def _deal_with(self, event: Event) -> bool:
-        """Do what an event asks for; return False when this is the end."""
+        """Process an event; return False if it ends the loop."""
         match event:
             case Saved(ids):
                 self._chosen, self._asked_why = min(ids), ""
@@ -155,7 +154,7 @@ class Watch:
     # Runs
 
     def _test(self, ids: list[str]) -> None:
-        """Test these problems now, then those that were waiting."""
+        """Test these problems now, then the waiting ones."""
         unfinished = [self._running] if self._running else []
         self._waiting = list(dict.fromkeys([*ids, *unfinished, *self._waiting]))
         self._start_next()
@@ -171,13 +170,13 @@ class Watch:
             self._show()
 
     def _first(self, id: str) -> list[str]:
-        """Return the tests to run first: those of what was changed, and those that failed last."""
+        """Return the tests to run first: those of changed functions, and those that failed last."""
         self._source = text_of(self._problems[id].stub)
         changed = changed_names(self._sources.get(id, ""), self._source)
         return first_tests(self._result(id), changed)
 
     def _take(self, found: FoundSoFar) -> None:
-        """Keep what the run has found; show its first wrong answer at once."""
+        """Keep the results of the run; show its first wrong answer at once."""
         id = found.result.id
         self._printed[id] = found.printed
         if found.finished:
@@ -196,7 +195,7 @@ class Watch:
     # Keys
 
     def _press(self, letter: str) -> bool:
-        """Do what a key asks for; return False for the end."""
+        """Process a key; return False if it ends the loop."""
         match letter.lower():
             case "q" | "\x03" | "\x04":
                 return False
@@ -223,7 +222,7 @@ class Watch:
     def _next_open(self) -> str:
         """Return the next problem after the current one that does not pass; empty if all do.
 
-        What was not begun of an optional part comes last.
+        Optional problems that the student has not begun come last.
         """
         ids = self._listed()
         here = ids.index(self._current)
@@ -234,7 +233,7 @@ class Watch:
         return id in self._results and self._results[id].passed
 
     def _listed(self) -> list[str]:
-        """Return the ids of the problems that a student is at."""
+        """Return the ids of the problems in the table."""
         begun = {problem.id for problem in on_the_way(self._problems.values())}
         return [id for id in self._problems if id in begun or id == self._chosen]
 
@@ -248,7 +247,7 @@ class Watch:
     # The screen
 
     def _show(self, *, hint: bool = False) -> None:
-        """Show the current problem, what to look at first, and the progress."""
+        """Show the current problem, its first failed test, and the progress."""
         id = self._current
         result = self._result(id)
         if self._running == id and _is_wrong(self._partial):
@@ -275,7 +274,7 @@ class Watch:
         self._print(f"\n{screen.keys}" if screen.keys else "")
 
     def _text(self, id: str, result: ProblemResult) -> str:
-        """Return what to look at first, and what to do next."""
+        """Return the first failed test and the next step."""
         if not result.tests and not self._troubles.get(id):
             return ""
         reading = self._reading(id, result)
@@ -298,13 +297,13 @@ class Watch:
         return self._results.get(id, ProblemResult(id))
 
     def _new_reading(self, result: ProblemResult) -> Reading:
-        """Return what to say of the mistakes in a result, which are named once that was asked."""
+        """Return the sentences about the mistakes in a result, with names after the key `w`."""
         return named(result) if result.id == self._asked_why else self._memory.reading(result)
 
     def _reading(self, id: str, result: ProblemResult) -> Reading:
-        """Return what to say of the mistakes in a result, and remember that it was read."""
+        """Return the sentences about the mistakes in a result, and save that they were read."""
         if result is not self._results.get(id) or id not in self._readings:
-            return Reading()  # the run goes on, and nothing is named yet
+            return Reading()  # the run has not finished, so no mistake is named
         reading = self._readings[id]
         self._memory.meet(id, reading.met)
         if reading.more and self._on_screen:
