@@ -30,7 +30,7 @@ class Screen:
     keys: str = ""
 
     def fitted(self, width: int, height: int) -> Screen:
-        """Return the parts that fit: drop the text below a hint, then the table, then cut the end."""
+        """Return the parts that fit: drop text above a hint, then the table, then cut the end."""
         if self._rows(width) < height:
             return self
         if self.hint and self.text:
