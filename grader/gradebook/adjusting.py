@@ -36,7 +36,7 @@ class ClassBook:
     """The results of a class and the book.
 
     Args:
-        results: of the whole class, as far as they are known.
+        results: the known results of the class.
         book: the folder with corrections, points by hand, the late policy and the roster.
         also: by the name of a submission, other names of the student.
         problems: the ids of all problems of the course; empty if unknown.
@@ -99,7 +99,7 @@ class ClassBook:
         return self._policy.is_late(problem, self._extensions(result))
 
     def of_earlier_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a question about each correction whose student submitted a new file.
+        """Return a question about each correction for a student with a new file.
 
         Args:
             before: the results of the last run, by submission.

@@ -1,1 +1,1 @@
-"""Views of the result model."""
+"""Write reports from results."""

@@ -1,4 +1,4 @@
-"""The terminal's view of a class."""
+"""Show a class in the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.result import Status, SubmissionResult, shown
 from grader.text import line, some
 
 _NAMED_AT_MOST = 5
-"""Of the many that share a remark, as many are named here; the class page names all."""
+"""The most students named in a shared remark; the class page names all."""
 
 
 def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:

@@ -8,8 +8,8 @@ from grader.reports.page import render
 from grader.reports.wording import adjustment_lines, for_students, total_lines
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, total
 
-# What a hidden test says under `titles`. Nothing here comes from the student's code, which saw the
-# hidden inputs and could have put them into a message.
+# The text of a hidden test under `titles`. It contains nothing from the student's code, which
+# could put hidden inputs into a message.
 _FIXED = {
     Status.PASSED: "passed",
     Status.FAILED: "the answer is wrong",

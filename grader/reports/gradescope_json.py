@@ -1,4 +1,4 @@
-"""A submission's result as Gradescope reads it: `results.json`."""
+"""Write a submission's result as Gradescope's `results.json`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from grader.reports.wording import for_students, total_lines
 from grader.result import Policy, SubmissionResult, shown, total
 from grader.text import plain
 
-# When students see a hidden test. They may hand in again and again, and each score that they see
-# at once tells them a little more about what is hidden.
+# When students see a hidden test. Students may submit many times, and each score that they see at
+# once reveals something about the hidden tests.
 _HIDDEN = {
     Policy.POINTS: "after_published",
     Policy.TITLES: "after_published",
@@ -21,16 +21,16 @@ _HIDDEN = {
 
 
 def results_json(result: SubmissionResult, policy: Policy) -> str:
-    """Return the text of `results.json`. The score is what the gradebook says.
+    """Return the text of `results.json`, with the score of the gradebook.
 
-    That is the total of all that counts. An optional part counts where nothing else was graded;
-    else it is told, and its tests are shown, but the score is as it would be without.
+    The score is the total of the required part. If only an optional part was graded, the score is
+    its total; otherwise the optional part is shown but does not change the score.
 
-    Tests are rounded one by one, so that their sum may be a hundredth off; the score is not.
+    The points of tests are rounded separately, so their sum may differ from the score by 0.01.
 
     Args:
-        result: one that is not the grader's own fault: that would be a zero there.
-        policy: what students read of hidden tests.
+        result: a result without an internal error, which Gradescope would count as zero.
+        policy: how much to show of hidden tests.
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
     optional = result.optional.values()
@@ -53,17 +53,17 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
 
 
 def refused_json(reason: str) -> str:
-    """Return the text of `results.json` for what can't be graded as one submission.
+    """Return the text of `results.json` for an upload that is not one submission.
 
     Args:
-        reason: what the student reads.
+        reason: the message for the student.
     """
     data = {"score": 0, "output": plain(reason), "output_format": "text", "tests": []}
     return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
 
 
 def _visible_points(result: SubmissionResult) -> str:
-    """Return what the visible tests gave: Gradescope hides the total while a test is hidden."""
+    """Return the points of visible tests, as Gradescope hides the total while a test is hidden."""
     visible = [test for problem in result.problems for test in problem.tests if not test.hidden]
     points, most = total(test.points for test in visible), total(test.max for test in visible)
     return f"Visible tests: {shown(points)} of {shown(most)} points"
@@ -72,7 +72,7 @@ def _visible_points(result: SubmissionResult) -> str:
 def _tests(section: Section, policy: Policy) -> Iterator[dict[str, Any]]:
     about = "\n".join(section.sentences)
     failed = [line for line in section.visible if not line.passed]
-    told = (failed or section.visible)[:1]  # what is named stands under what failed for it
+    told = (failed or section.visible)[:1]  # show mistakes below the first failed test
     for line in section.visible:
         yield _test(section, line, "visible", about if line in told else "")
     for line in section.hidden:
@@ -98,5 +98,5 @@ def _test(section: Section, line: FeedbackLine, visibility: str, about: str = ""
 
 
 def _rounded(points: float) -> float:
-    """Return points as the other reports show them."""
+    """Return points rounded as in the other reports."""
     return float(shown(points))

@@ -1,7 +1,7 @@
-"""Files that are the same but for blanks, comments and docstrings. There is no degree of it.
+"""Find files that are identical except for blanks, comments and docstrings.
 
-How alike two files are is not told: right solutions of these problems are alike by nature, so a
-score would accuse the innocent.
+There is no similarity score: correct solutions of these problems are similar anyway, so a score
+would accuse innocent students.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from grader.reports.sources import Sources
 from grader.result import SubmissionResult
 
 _MOST_BYTES = 50_000
-"""A larger file is compared byte by byte."""
+"""Larger files are compared byte by byte."""
 
 _LONGEST_LINE = 1000
-"""With a longer line, tokens may take minutes to be told apart: each is looked for to its end."""
+"""The longest line to split into tokens; a longer one may take minutes."""
 
 _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
-"""Tokens whose text differs from file to file and means the same."""
+"""Tokens with different text but the same meaning."""
 
 _NO_TOKENS = (
     tokenize.TokenError,
@@ -36,7 +36,7 @@ _NO_TOKENS = (
     RecursionError,
     MemoryError,
 )
-"""What comes of a file that can't be read as Python's tokens."""
+"""The exceptions for a file that cannot be split into Python's tokens."""
 
 _ROUGH = re.compile(
     rb"""
@@ -46,7 +46,7 @@ _ROUGH = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""What two files may differ in, and strings with it: found many times faster than tokens are."""
+"""A superset of the allowed differences, with all strings: much faster to find than tokens."""
 
 
 _NONE: Mapping[str, bytes] = {}
@@ -54,12 +54,12 @@ _NONE: Mapping[str, bytes] = {}
 
 @dataclass(frozen=True)
 class Identical:
-    """People who handed in the same file for a problem.
+    """Students with the same file for a problem.
 
     Attributes:
         problem: the problem's id.
-        people: who; one alone where it is the course's own file.
-        own: which file of the course's it is; empty if it is none.
+        people: the students; only one if the file is the course's.
+        own: the name of the course's identical file; may be empty.
     """
 
     problem: str
@@ -72,12 +72,12 @@ def identical_files(
     sources: Sources,
     own: Mapping[str, Mapping[str, bytes]] | None = None,
 ) -> list[Identical]:
-    """Return who handed in the same, problem by problem; an untouched stub is not such a case.
+    """Return the students with identical files, by problem, ignoring unchanged stubs.
 
     Args:
         results: of the whole class.
-        sources: the files as they were graded.
-        own: by problem, the course's own right files, by what to call them.
+        sources: the graded files.
+        own: by problem, the course's correct files by name.
     """
     results = by_name(results)
     who = people(results)
@@ -100,7 +100,7 @@ def identical_files(
 
 
 def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
-    """Return a group of people, and of the course's own files, which go by texts."""
+    """Return a group of students, and of the course's files, which are strings."""
     of_course = next((each for each in alike if isinstance(each, str)), "")
     return Identical(problem, [each for each in alike if isinstance(each, Person)], of_course)
 
@@ -108,7 +108,7 @@ def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
 def _alike(
     files: Mapping[Person | str, bytes], key: Callable[[bytes], Hashable]
 ) -> list[Sequence[Person | str]]:
-    """Return the groups of two or more whose files have the same key."""
+    """Return the groups of two or more files with the same key."""
     groups: defaultdict[Hashable, list[Person | str]] = defaultdict(list)
     for person, source in files.items():
         groups[key(source)].append(person)
@@ -120,7 +120,7 @@ def _without_details(source: bytes) -> bytes:
 
 
 def essence(source: bytes) -> str:
-    """Return a hash that blanks, comments and docstrings do not change, whatever the file holds."""
+    """Return a hash of any file that does not depend on blanks, comments and docstrings."""
     if len(source) > _MOST_BYTES:
         return hashlib.sha256(source).hexdigest()
     parts = _tokens(source) or _lines(source)
@@ -128,9 +128,9 @@ def essence(source: bytes) -> str:
 
 
 def _tokens(source: bytes) -> list[str]:
-    """Return a file's tokens, without the statements that are nothing but a string.
+    """Return a file's tokens, without statements that consist of a string.
 
-    There are none where it can't be read as Python's tokens.
+    Return none if the file cannot be split into Python's tokens.
     """
     if max(map(len, source.split(b"\n"))) > _LONGEST_LINE:
         return []

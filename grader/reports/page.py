@@ -1,4 +1,4 @@
-"""HTML pages that stand by themselves: one file each, without anything from elsewhere."""
+"""Write self-contained HTML pages, each in one file."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, **values: object) -> str:
-    """Return a page. Whatever is put into a template is escaped and made harmless there.
+    """Return a page. All values are escaped and made harmless.
 
     Args:
         template: a file in `templates/`.
-        values: what the template shows.
+        values: the values in the template.
     """
     return _environment().get_template(template).render(**values)
 
 
 def write_pages(pages: Iterable[tuple[str, str]], folder: Path) -> None:
-    """Write pages into a folder, and remove those of anybody who is not among them.
+    """Write pages into a folder, and remove all other pages.
 
     Args:
-        pages: by the name of the submission that each is about.
-        folder: where to write; what already says the same is left alone.
+        pages: the name of the submission and the text of each page.
+        folder: where to write. Unchanged pages are not written.
 
     Raises:
-        OSError: a page can't be written.
+        OSError: a page cannot be written.
     """
     written = set()
     for name, page in pages:

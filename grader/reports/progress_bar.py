@@ -1,4 +1,4 @@
-"""How far a long run is: a bar on a terminal, a line every so often elsewhere."""
+"""Show the progress of a long run: a bar on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rich.progress import (
 )
 
 EVERY_SECONDS = 30.0
-"""How long to be silent where lines are written."""
+"""The time between two lines."""
 
 
 def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
-    """Return what shows how many are done, and how long the others will take.
+    """Return a display of the finished tasks and the remaining time.
 
     Args:
-        console: where to show it; default: standard error.
+        console: where to show it; by default standard error.
     """
     console = console or Console(stderr=True, highlight=False)
     if not console.is_terminal:
@@ -41,12 +41,12 @@ def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
 
 
 class ProgressLines(AbstractContextManager["ProgressLines"]):
-    """Writes a line every so often, and one in the end. A short run has none.
+    """Write occasional lines, and one at the end. A short run has none.
 
     Args:
-        write: takes a line.
-        clock: tells seconds.
-        now: tells the time of day.
+        write: writes a line.
+        clock: returns seconds.
+        now: returns the time of day.
     """
 
     def __init__(
@@ -61,22 +61,22 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
         self._began = self._told = 0.0
 
     def __exit__(self, *raised: object) -> None:
-        """Leave what was written."""
+        """Do nothing: written lines stay."""
 
     def add_task(self, description: str, *, total: float | None) -> TaskID:
-        """Begin to show a run; its total may be told later."""
+        """Begin to show a run; its total may be set later."""
         self._what = description
         task = TaskID(0)
         self.update(task, total=total)
         return task
 
     def update(self, task_id: TaskID, *, total: float | None) -> None:
-        """Tell how many there are to do."""
+        """Set the number of tasks."""
         self._total, self._done = int(total or 0), 0
         self._began = self._told = self._clock()
 
     def advance(self, task_id: TaskID) -> None:
-        """Tell that one more is done."""
+        """Count one more finished task."""
         self._done += 1
         now = self._clock()
         if now - self._told >= EVERY_SECONDS and self._done < self._total:

@@ -13,7 +13,7 @@ from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
 SHARE = 0.1
-"""A remark on so many, and on such a share of the class, is made once."""
+"""The number of submissions and the share of the class from which a remark is shared."""
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -26,7 +26,7 @@ _NAMED = {
 
 
 _BYTES = re.compile(r"null byte|'utf-8' codec can't decode|Non-UTF-8|missing encoding declaration")
-"""What Python says of a file that was saved as UTF-16 or in an older system's encoding."""
+"""Python's messages for a file in UTF-16 or in the encoding of an older system."""
 
 
 @dataclass(frozen=True)

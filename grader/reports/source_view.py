@@ -1,4 +1,4 @@
-"""A student's file as a page shows it: its lines, and where in it a test has something to say."""
+"""Show a student's file on a page, with links to the lines that tests mention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from grader.text import plain
 
 MOST_LINES = 1500
-"""Of a longer file a page shows its beginning."""
+"""A page shows only the beginning of a longer file."""
 
 _LINE_TOLD = re.compile(r"(?:problem\.py:|(?:\(|^\s+)line )(\d+)", re.MULTILINE)
 _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
@@ -29,8 +29,8 @@ class SourceView:
     """A student's file.
 
     Attributes:
-        lines: as Python counts them.
-        marked: the numbers of those that a test's message is about.
+        lines: the lines, numbered as in Python.
+        marked: the numbers of the lines that tests' messages are about.
     """
 
     lines: list[str]
@@ -38,7 +38,7 @@ class SourceView:
 
     @classmethod
     def of(cls, source: bytes) -> SourceView:
-        """Return the view of a file, whatever it holds."""
+        """Return the view of any file."""
         text = source.decode("utf-8-sig", errors="replace")
         return cls(re.split("\r\n|\r|\n", text.rstrip("\r\n")))
 
@@ -48,13 +48,13 @@ class SourceView:
         return self.lines[:MOST_LINES]
 
     def place_of(self, message: str, *more: str) -> SourcePlace | None:
-        """Return where in the file to look; None if nothing tells.
+        """Return the relevant place in the file; None if unknown.
 
-        That is the line that a message names, else the function or class that it begins with.
+        That is the line that a message names, or else the function or class at its beginning.
 
         Args:
-            message: what a test said.
-            more: other texts of the test, which may name what it is about.
+            message: the message of a test.
+            more: other texts of the test, which may name a function or class.
         """
         told = _LINE_TOLD.search(message)
         if told and int(told[1]) <= len(self.shown):
@@ -81,7 +81,7 @@ class SourceView:
         return ' class="marked"' if number in self.marked else ""
 
     def _definitions(self) -> dict[str, int]:
-        """Return where functions and classes begin, found by their looks: code may be broken."""
+        """Return the first lines of functions and classes, also of code with syntax errors."""
         found: dict[str, int] = {}
         for number, line in enumerate(self.shown, 1):
             if definition := _DEFINITION.match(line):

@@ -1,4 +1,4 @@
-"""Students' files as they were graded, kept beside the results: each content once, by its hash."""
+"""Keep the graded files of students next to the results, each content once, by its hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.files import write_whole
 
 SOURCES = "sources"
-"""The folder of them among the reports."""
+"""The folder of these files in the reports."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -19,17 +19,17 @@ class Sources:
     """A folder of students' files. Nothing in it is ever run.
 
     Args:
-        folder: it need not be there yet.
+        folder: the folder; it may not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, sources: Iterable[bytes]) -> None:
-        """Keep what was handed in, unless it is there already.
+        """Write the files that are not there yet.
 
         Raises:
-            OSError: it can't be written.
+            OSError: a file cannot be written.
         """
         for source in set(sources):
             sha256 = hashlib.sha256(source).hexdigest()
@@ -37,7 +37,7 @@ class Sources:
                 write_whole(self._path(sha256), source)
 
     def read(self, sha256: str) -> bytes | None:
-        """Return the file of that hash; None when it isn't here, or isn't whole."""
+        """Return the file with this hash; None if it is missing or damaged."""
         if not _SHA256.fullmatch(sha256):
             return None
         try:
@@ -47,10 +47,10 @@ class Sources:
         return source if hashlib.sha256(source).hexdigest() == sha256 else None
 
     def keep_only(self, wanted: Iterable[str]) -> None:
-        """Remove the files that no result is about any more.
+        """Remove the files without a result.
 
         Args:
-            wanted: the hashes of the others.
+            wanted: the hashes of the files to keep.
         """
         names = {f"{sha256}.py" for sha256 in wanted}
         for path in self._folder.glob("*.py"):

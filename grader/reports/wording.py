@@ -1,4 +1,4 @@
-"""What all reports say in the same words: points, what changed them, how code was kept apart."""
+"""Provide common sentences of all reports about points, adjustments and isolation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOR_STUDENTS = {
 
 
 def total_lines(result: SubmissionResult) -> list[str]:
-    """Return a sentence on the points that count, and one on each optional part that was tried."""
+    """Return a sentence about the required points, and one about each optional part tried."""
     all_that_counts = f"{shown(result.points)} of {shown(result.max)} points"
     optional = [
         f"Part {id}: {shown(part.points)} of {shown(part.max)} points"
@@ -31,7 +31,7 @@ def total_lines(result: SubmissionResult) -> list[str]:
 
 
 def adjustment_lines(problem: ProblemResult) -> list[str]:
-    """Return a sentence for each adjustment, after one on what the tests gave; none without any."""
+    """Return the points of the tests and a sentence for each adjustment; none without any."""
     if not problem.adjustments:
         return []
     gave = f"The tests gave {_points(problem.earned)}."
@@ -39,7 +39,7 @@ def adjustment_lines(problem: ProblemResult) -> list[str]:
 
 
 def adjustment_line(adjustment: Adjustment) -> str:
-    """Return what an adjustment changes, and why. What adds to the maximum was given by hand."""
+    """Return the change and the reason of an adjustment. Points by hand add to the maximum."""
     if adjustment.max > 0:
         given, most = shown(adjustment.points), _points(adjustment.max)
         return f"by hand, {given} of {most}: {adjustment.reason}"
@@ -57,16 +57,16 @@ def _points(points: float) -> str:
 
 
 def not_confined(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return the submissions whose code, in any problem, was not in a sandbox."""
+    """Return the submissions with code that ran without a sandbox in any problem."""
     return sorted(r.submission for r in results if r.isolation == Isolation.PROCESS)
 
 
 def for_students(result: SubmissionResult) -> str:
-    """Return how code was kept apart; empty when the grader failed before any code ran."""
+    """Return a sentence about the isolation; empty if the grader failed before any code ran."""
     return _FOR_STUDENTS[result.isolation]
 
 
 def for_instructors(result: SubmissionResult) -> str:
-    """Return the level of isolation, and what it means where it is not the sandbox."""
+    """Return the level of isolation, with a warning if it is not the sandbox."""
     level = result.isolation or ""
     return f"{level}. {NOT_CONFINED}" if level == Isolation.PROCESS else str(level)

@@ -130,7 +130,7 @@ def _about_costs(script: Script) -> str:
         f"\nCounted for {script.calls}. Operations are those of products of two matrices, so code "
         "that takes one vector at a time shows none; entries are those of all results, step by "
         "step; the largest tensor is the one with the most entries.\n\n"
-        "The files are shown without docstrings and without the lines of the stub.\n"
+        "The files are shown without docstrings and without the finished parts of the stub.\n"
     )
 
 
