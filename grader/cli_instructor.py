@@ -176,7 +176,9 @@ def grade(
 
             def graded_one(_: SubmissionResult) -> None:
                 progress.advance(task)
-                on_early_end[:] = ["What is graded is kept; the same command goes on from there."]
+                on_early_end[:] = [
+                    "Finished results are kept; run the same command again to continue."
+                ]
 
             run = grade_class(
                 submissions,
@@ -246,7 +248,7 @@ def _require_outside(out: Path, paths: list[Path]) -> None:
         if out.resolve().is_relative_to(path.resolve()):
             stop(
                 f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "
-                "the next run would take it for a submission. Choose one beside it.",
+                "the next run would read it as a submission. Choose a folder next to it.",
                 BAD_USAGE,
             )
 

@@ -97,7 +97,7 @@ def build(
     Args:
         course: what to grade with.
         folder: where to write; it is made if need be.
-        isolation: how student code is kept apart there.
+        isolation: the isolation of student code there.
         policy: how much students see of hidden tests.
         problem: the only problem of the assignment; None for all.
         part: the only part that is graded; None for all. Then the score is that of all that counts.
@@ -183,7 +183,7 @@ def grade_uploaded(
         settings: seed, limits and level of isolation.
         policy: how much students see of hidden tests.
         grade: grades submissions, as `grader.grade.pool.grade_all` does.
-        problem: the only one that is handed in; None for all.
+        problem: the only problem of the assignment; None for all.
         part: the only part that is graded; None for all.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Grades many submissions: a few long-lived processes that each take one after the other.
+"""Grade many submissions in a few long-lived processes, each one after the other.
 
-They hold the tests and never run a student's code (`job`). So one of them ending is the grader's
-own fault, and the submission that it was at is marked `internal`, never with a zero.
+The processes contain the tests and never run student code (`job`). So if one of them dies, that is
+an error of the grader, and its submission gets the status `internal`, never a zero.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ def grade_all(
     """Grade `submissions`, `jobs` at a time, and report results as they are ready.
 
     The reference solutions are graded with the first submissions, in the same sandbox, and no
-    result counts before they have full marks. What may not have been the code's own fault, as a
-    test that took too long beside others, is graded once more at the end, alone, and that result
-    counts.
+    result counts before they have full marks. Failures that the code may not have caused, such as
+    a test that took too long, are graded once more at the end, alone, and that result counts.
 
     Args:
         submissions: in any order; of each, the problems that it has an entry for are graded.
@@ -158,7 +157,7 @@ def _start(
 def _give(job: _Grading, waiting: list[Submission], seconds: float | None) -> None:
     if waiting:
         job.submission = waiting.pop()
-        with suppress(BrokenPipeError):  # it died; _finish tells
+        with suppress(BrokenPipeError):  # it died; _finish reports that
             job.connection.send((job.submission, seconds))
 
 

@@ -17,7 +17,7 @@ class Settings:
         seed: the seed of the tests' inputs.
         call_seconds: how long one call of a student's function may take.
         memory_mb: how much memory a student's process may take beyond what torch needs.
-        isolation: how student code is kept apart.
+        isolation: the isolation of student code.
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Values that leave a worker, as bytes: bounded, without pickle, and decoded on the trusted side.
+"""Encode the values of a worker as bytes, without pickle; decode them in the trusted process.
 
 A message is a JSON text, followed by the numbers of its tensors. Values are None, bool, int, float,
 str, tensors, arrays, lists, tuples and dicts. Of anything else the name of its type is kept, and of
@@ -126,7 +126,7 @@ def _is_in_memory(tensor: Tensor) -> bool:
     return tensor.untyped_storage().nbytes() >= (last + 1) * tensor.itemsize
 
 
-# Decoding, on the trusted side
+# Decoding, in the trusted process
 
 
 class Decoder:
@@ -244,7 +244,7 @@ def stand_in(name: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as the trusted side gets it: a copy that nothing changes later.
+    """Return a value as the trusted process receives it: a copy that nothing changes later.
 
     Raises:
         BadRecord: it is too large.

@@ -142,7 +142,7 @@ def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
 
 def test_reports_inside_the_class_are_refused(school: Any) -> None:
     school.out = school.folder / "reports"
-    assert "Choose one beside it" in school.command(status=2)
+    assert "Choose a folder next to it" in school.command(status=2)
     assert not school.out.exists()
 
 

@@ -38,7 +38,10 @@ def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
 
 @pytest.mark.parametrize(
     ("graded", "told"),
-    [(0, "Stopped."), (1, "Stopped. What is graded is kept; the same command goes on from there.")],
+    [
+        (0, "Stopped."),
+        (1, "Stopped. Finished results are kept; run the same command again to continue."),
+    ],
 )
 def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
     school: Any, monkeypatch: pytest.MonkeyPatch, graded: int, told: str
