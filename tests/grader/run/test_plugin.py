@@ -203,7 +203,8 @@ def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> No
 def debug(small_course: Course, warm_python: WarmPython) -> Debug:
     """Run pytest on a source text and type into the debugger."""
     (problem,) = small_course.problems()
-    (small_course.root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    settings = '[tool.pytest.ini_options]\npythonpath = ["problems"]\n'
+    (small_course.root / "pyproject.toml").write_text(settings)
 
     def run(source: str, typed: str, *options: str) -> subprocess.CompletedProcess[str]:
         problem.stub.write_text(source)
