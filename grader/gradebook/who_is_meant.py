@@ -98,7 +98,7 @@ class People:
 
         Args:
             name: the name, which no other student on the roster may have.
-            platform: the only platform whose submissions count; empty for all.
+            platform: the only platform with submissions that count; empty for all.
         """
         if name not in self._by_identity and self._others_called(name):
             return []
@@ -131,7 +131,7 @@ class People:
             raise NotOne(why, is_awaited=True)
         if not found and not others:
             near = nearly(name, self._by_name)
-            raise NotOne(f"nobody in these results is called {quoted(name)}", near)
+            raise NotOne(f"no student in these results is called {quoted(name)}", near)
         whose = sorted([*(result.who for result in found), *(each.names[-1] for each in others)])
         raise NotOne(f"{quoted(name)} may be {' and '.join(whose)}", whose)
 

@@ -41,7 +41,7 @@ def _sheet(table: Table, order: Order) -> Sheet:
         and not (possible and _says(possible, n, _READ_ONLY))
     ]
     if _SCORES.search(order.new_column):
-        raise UsageError(f"Canvas reads {quoted(order.new_column)} as one of its own columns.")
+        raise UsageError(f"Canvas has a reserved column {quoted(order.new_column)}.")
     column = chosen_column(table, order, candidates)
     cell = possible.value(column) if possible and not order.new_column else ""
     most = table.points(possible, "Points Possible", cell) if possible else None

@@ -218,7 +218,7 @@ class _Filling:
         here = some([called(result) for result in results], _SUCH_AS)
         ways = self._namesakes(results, namesakes)[:1]
         file = self.sheet.table.name
-        said = f"Nothing was filled in: nobody in {file} is known by that name or id here."
+        said = f"Nothing was filled in: no name or id in {file} is known here."
         return " ".join([said, f"There: {there}. Here: {here}.", *ways])
 
     def _namesakes(self, missing: Sequence[SubmissionResult], text: str) -> list[str]:

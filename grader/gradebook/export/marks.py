@@ -75,7 +75,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str, part: str = "") 
         worth[each.id] = max(worth.get(each.id, 0.0), each.max)
     if not worth and (problem or part):
         what = problem or f"part {part}"
-        raise UsageError(f"Nobody in these reports has been graded in {what}.")
+        raise UsageError(f"No student in these reports has been graded in {what}.")
     if asked and asked[0].optional:
         valid = [r for r in valid if asked[0].part in r.optional]
     marks.worth = {} if problem else worth

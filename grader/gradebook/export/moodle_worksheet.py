@@ -25,8 +25,8 @@ IN_OTHER_LANGUAGES = (
 )
 
 OF_ANOTHER_WEEK = (
-    "Moodle gives everybody another number in each assignment, and {name} is in both lists: use "
-    "--by-name, or say in names.csv whose a number is, such as moodle:{number},{identity}."
+    "Moodle gives students new numbers in each assignment, and {name} is in both lists: use "
+    "--by-name, or add a line for the number to names.csv, such as moodle:{number},{identity}."
 )
 
 OF_GROUPS = (

@@ -109,7 +109,7 @@ class SheetFormat:
 
     Attributes:
         sheet: reads a file.
-        platform: the only platform whose submissions can have a row; empty for all.
+        platform: the only platform with submissions that can have a row; empty for all.
         fits: checks whether a row and a result with a common key belong together.
         namesakes: the message for a student with another id, with `name`, `number` and `identity`.
         misfits: the message for rows that do not fit.

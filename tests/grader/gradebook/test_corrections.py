@@ -123,7 +123,7 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("eve,03,,20,why", "nobody in these results is called 'eve'"),
+        ("eve,03,,20,why", "no student in these results is called 'eve'"),
         ("ada,04,,20,why", "'ada' has not been graded in '04'"),
         ("*,09,,20,why", "nobody has been graded in '09'"),
         (
@@ -132,8 +132,8 @@ def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder:
             "test_cases[a], test_cases[b]",
         ),
         ("ada,03,test_case,2,why", "03-scaled-attention has no test 'test_case'"),
-        ("bobb,03,,2,why", "nobody in these results is called 'bobb'"),
-        ("Ольга,03,,2,why", "nobody in these results is called 'Ольга'"),
+        ("bobb,03,,2,why", "no student in these results is called 'bobb'"),
+        ("Ольга,03,,2,why", "no student in these results is called 'Ольга'"),
         ("ada,03,,26,why", "26 is more than the 25 that there are"),
     ],
 )

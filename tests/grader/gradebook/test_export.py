@@ -382,7 +382,7 @@ def test_a_worksheet_of_other_numbers_says_both_ways_out(
     told = refused("moodle", file, reports, "--problem", "03")
     assert "There: Ada Lovelace (93). Here: " in told
     assert ("Ada Lovelace is in both lists" in told) is not bool(names)
-    ways = "in names.csv whose a number is, such as moodle:93,moodle:7."
+    ways = "add a line for the number to names.csv, such as moodle:93,moodle:7."
     assert told.endswith(ways) is not bool(names)
 
 
@@ -552,7 +552,7 @@ def test_a_file_in_which_nobody_is_known_is_refused(tmp_path: Path, saved: Save)
     reports = saved(result("ada", identity="canvas:7", full_name="Ada Lovelace"))
     options = ["--id-column", "mail", "--new-column", "Week 3"]
     told = refused("csv", file, reports, "--problem", "03", *options)
-    assert "Nothing was filled in: nobody in list.csv is known by that name or id here." in told
+    assert "Nothing was filled in: no name or id in list.csv is known here." in told
     assert told.endswith("There: ada@x.edu. Here: Ada Lovelace (canvas:7).")
 
 
@@ -575,9 +575,9 @@ def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Sav
         (["canvas"], "Say which marks"),
         (["canvas", "--problem", "03", "--total"], "Say which marks"),
         (["blackboard", "--problem", "03"], "is no platform known here"),
-        (["canvas", "--problem", "05"], "Nobody in these reports has been graded in 05"),
+        (["canvas", "--problem", "05"], "No student in these reports has been graded in 05"),
         (["canvas", "--problem", "03", "--new-column", "=1"], "would run a column"),
-        (["canvas", "--problem", "03", "--new-column", "Final Score"], "one of its own columns"),
+        (["canvas", "--problem", "03", "--new-column", "Final Score"], "reserved column"),
         (["canvas", "--problem", "03", "--feedback", "f.zip"], "say --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
         (["moodle", "--problem", "03", "--feedback", "f", "--out", "f"], "can't both be f"),

@@ -186,7 +186,7 @@ def test_an_extension_for_nobody_is_named(folder: Path) -> None:
     (folder / "late.toml").write_text(f'{DAILY}[extensions]\neve = "1 day"\n')
     _, told = adjusted([handed_in()], GradebookFolder(folder))
     assert told == [
-        "late.toml: this extension does not count: nobody in these results is called 'eve'."
+        "late.toml: this extension does not count: no student in these results is called 'eve'."
     ]
 
 

@@ -215,7 +215,10 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("eve,03,Style,1,5,", "line 3, does not count: nobody in these results is called 'eve'"),
+        (
+            "eve,03,Style,1,5,",
+            "line 3, does not count: no student in these results is called 'eve'",
+        ),
         ("ada,04,Style,1,5,", "line 3, does not count: 'ada' has not been graded in '04'"),
         ("bob,03,Style,2,5,", "line 2, does not count: line 3 gives something else for the same"),
     ],
