@@ -422,10 +422,10 @@ def test_a_new_copy_has_both_parts_unless_it_is_said_which(
     assert "part one and part two" in both.summary()
     assert released(both.folder) >= {"01-doubling", "06-doubling", "07-doubling", "small_gpt.py"}
     one = release(of_two_parts, tmp_path / "one", ["one"])
-    assert released(one.folder) == {"01-doubling"}
+    assert released(one.folder) == {"01-doubling", "shared"}
     two = release(of_two_parts, tmp_path / "two", ["two"])
     assert released(two.folder) == {
-        "06-doubling", "07-doubling", "small_gpt.py", "worked_example.py"
+        "06-doubling", "07-doubling", "shared", "small_gpt.py", "worked_example.py"
     }  # fmt: skip
 
 

@@ -100,23 +100,26 @@ def spoil_hint(root: Path) -> None:
 
 def spoil_test(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    test = "@pytest.mark.points(1)\ndef test_idle(problem):\n    '''nothing is asked'''\n\n\n"
+    test = "@pytest.mark.points(1)\ndef test_idle(problem):\n    '''nothing is compared'''\n\n\n"
     path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
 
 
 def spoil_steadiness(root: Path) -> None:
     path = root / "problems/01-doubling/test_doubling.py"
-    tests = """SEEN = []
+    check = 'check(problem.double(torch.ones(1)), oracles.doubled(torch.ones(1)), "double(x)")'
+    tests = f"""SEEN = []
 
 @pytest.mark.points(1)
 def test_busy(problem):
     '''it is seen'''
     SEEN.append(problem)
+    {check}
 
 @pytest.mark.points(1)
 def test_idle(problem):
     '''only after the other'''
-    assert SEEN.pop() is problem
+    SEEN.pop()
+    {check}
 """
     path.write_text(path.read_text().replace("# --- hidden", tests + "\n\n# --- hidden"))
 
@@ -342,7 +345,8 @@ def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
 ) -> None:
     path = audited.root / "problems/01-doubling/test_doubling.py"
     text = path.read_text().replace("points(2)\ndef", "points(1)\ndef")
-    rare = "def test_rare(problem):\n    '''rarely'''\n    assert problem.double(4) != 16\n"
+    call = 'check(problem.double(4 * torch.ones(1)), oracles.doubled(4 * torch.ones(1)), "f")'
+    rare = f"def test_rare(problem):\n    '''rarely'''\n    {call}\n"
     path.write_text(f"{text}\n\n@pytest.mark.points(1)\n{rare}")
     assert audit(audited).findings == []
 
