@@ -220,7 +220,7 @@ def write_small_course(root: Path) -> Course:
     for made in (folder, solutions, oracles):
         made.mkdir(parents=True)
     (oracles.parent / "__init__.py").touch()
-    (oracles / "__init__.py").write_text(ORACLES, encoding="utf-8")
+    (oracles / "__init__.py").write_text(ORACLES.lstrip(), encoding="utf-8")
     (root / "course.toml").write_text(MANIFEST + entry("01-doubling", "one"), encoding="utf-8")
     (folder / "README.md").write_text(README, encoding="utf-8")
     (folder / "test_doubling.py").write_text(TESTS, encoding="utf-8")
