@@ -14,7 +14,7 @@ from shared.three_layers import (
     layer_weights,
     like_layer_weights,
 )
-from shared.worked_example import LAYERS, left_alone, loops_over_pairs
+from shared.worked_example import LAYERS, loops_over_pairs
 
 HUGE = 4e307
 
@@ -71,13 +71,8 @@ def about_mask(problem):
 def about_softmax(problem):
     """The questions about `masked_softmax`."""
 
-    def called(scores, mask):
-        # In grading, code that changes a mask of bools returns nothing at all; so it is here.
-        with left_alone("masked_softmax", mask=mask):
-            return problem.masked_softmax(scores, mask)
-
     def weigh(scores, mask):
-        return called(scores.clone(), mask.clone()).double()
+        return problem.masked_softmax(scores.clone(), mask.clone()).double()
 
     def full(*shape):
         return weigh(2 * numbers(*shape, start=0.3), pattern(*shape))
@@ -94,7 +89,7 @@ def about_softmax(problem):
     def gradient_beside_1000():
         scores = double([[0.5, 1e3, -0.25, 1.0], [1e3, 1.5, 0.75, -1e3]]).requires_grad_()
         mask = torch.tensor([[True, False, True, True], [False, True, True, False]])
-        return edges.slope(called(scores.clone(), mask), scores)
+        return edges.slope(problem.masked_softmax(scores.clone(), mask), scores)
 
     def hidden_ones_count():
         """Whether a hidden score has any weight: among ordinary ones, and far below the others."""
@@ -114,7 +109,9 @@ def about_softmax(problem):
         return abs(off) < 1e-13 and 1e-14 < -less < 1e-3
 
     def half_precision():
-        return called(numbers(3, 5).bfloat16(), pattern(3, 5)).dtype == torch.bfloat16
+        return (
+            problem.masked_softmax(numbers(3, 5).bfloat16(), pattern(3, 5)).dtype == torch.bfloat16
+        )
 
     def rows_far_apart():
         mask = torch.tensor([[True, True, False]]).repeat(2, 1)
@@ -129,7 +126,7 @@ def about_softmax(problem):
             "3-D": lambda: full(3, 5, 4),
             "4-D": lambda: full(3, 4, 6, 5),
         },
-        edges=edges.of_function(called, given)
+        edges=edges.of_function(problem.masked_softmax, given)
         | {
             "one mask for all": lambda: weigh(2 * numbers(2, 3, 4, 5), pattern(1, 5)),
             "a mask for each of a batch": lambda: weigh(numbers(3, 2, 4, 5), pattern(3, 1, 4, 5)),

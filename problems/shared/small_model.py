@@ -19,13 +19,13 @@ class SmallModel(nn.Module):
         self.wte = nn.Embedding(vocab_size, n_embd)
         self.wpe = nn.Embedding(n_positions, n_embd)
         self.hidden = nn.Linear(n_embd, n_embd)
-        self.dropout = nn.Dropout(dropout)
+        self.drop = nn.Dropout(dropout)
         self.lm_head = nn.Linear(n_embd, vocab_size)
 
     def forward(self, idx):
         """Return the logits (B, T, V) for tokens (B, T)."""
         x = self.wte(idx) + self.wpe.weight[: idx.shape[1]]
-        return self.lm_head(self.dropout(torch.tanh(self.hidden(x))))
+        return self.lm_head(self.drop(torch.tanh(self.hidden(x))))
 
 
 class SGD:
