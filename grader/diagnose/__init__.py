@@ -1,7 +1,7 @@
-"""Names the mistake behind a wrong answer, by comparing it with what known faults answer.
+"""Name the mistake behind a wrong answer by comparing it with the answers of known mistakes.
 
-A problem's `probe.py` asks the student's code a few small fixed questions (`probe`). The answers
-of the reference and of every known fault to the same questions are kept as a few numbers each in
-the problem's `fingerprints.json` (`fingerprints`). `naming` finds the faults whose answers they
-are, for each function and class by itself.
+A problem's `probe.py` calls the student's code with a few small, fixed inputs (`probe`). The
+problem's `fingerprints.json` stores the answers of the reference and of every known mistake to the
+same calls, as a few numbers each (`fingerprints`). `naming` finds the mistakes with matching
+answers, separately for each function and class.
 """

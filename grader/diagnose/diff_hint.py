@@ -1,4 +1,4 @@
-"""What the numbers themselves show when an answer is wrong: a factor, an order, a missing sum."""
+"""Find patterns in the numbers of a wrong answer: a factor, another order, a wrong row sum."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grader.diagnose.diff_relations import relations, transformation
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
 
 _ROUNDED = 2e-3
-"""How near a difference of rounded numbers is, relative to the largest ones."""
+"""Relative tolerance for a factor between differences of rounded numbers."""
 
 _MOST_TOLD = 2
-"""How many sentences are told of one answer."""
+"""Maximum number of sentences about one answer."""
 
 
 def diff_hints(
@@ -30,18 +30,18 @@ def diff_hints(
     is_double: bool = True,
     start: Array | None = None,
 ) -> list[Evidence]:
-    """Return how a wrong answer is related to the right one, ranked; empty when nothing stands out.
+    """Return ranked evidence on how a wrong answer is related to the right one; it may be empty.
 
     Args:
-        got: the answer, in float64.
-        want: the right one, of the same shape.
+        got: the wrong answer, converted to float64.
+        want: the right answer, of the same shape.
         wrong: bool, True where an entry is wrong.
-        sizes: sizes such as `{"d_k": 16}` in whose terms a factor is named.
-        exactness: how far off the right answer itself may be, where it is known to a few digits.
-        is_double: whether the answer came in float64.
-        start: what the rest of the answer is added to, as the x of a residual connection.
+        sizes: named sizes such as `{"d_k": 16}`, used to name a factor.
+        exactness: absolute error of the right answer, if it is known to a few digits only.
+        is_double: whether the answer was float64 before the conversion.
+        start: the input that the answer adds to, such as the x of a residual connection.
     """
-    with numpy.errstate(all="ignore"):  # what isn't finite is looked at, too
+    with numpy.errstate(all="ignore"):  # the arrays may contain NaN and inf
         if _nearly(got, want, share=0.5 if is_double else 0.0):
             cut = is_double and numpy.array_equal(got, got.astype(numpy.float32))
             lost = "float64 was cut to float32" if cut else "digits were lost"
@@ -57,7 +57,7 @@ def diff_hints(
 def _looks(
     got: Array, want: Array, wrong: Array, sizes: Mapping[str, int], exactness: float
 ) -> Iterator[Evidence]:
-    """Yield what stands out, what is simplest to say first."""
+    """Yield observations about an answer, the simplest first."""
     related = next(iter(relations(got, want)), None)
     factor = _factor(got, want, sizes)
     looks = [
@@ -90,9 +90,9 @@ def _not_finite(got: Array, want: Array) -> str | None:
 
 
 def _factor(got: Array, want: Array, sizes: Mapping[str, int], near: float = 1e-5) -> str | None:
-    """Return the factor by which all entries differ, as it is named."""
+    """Return the name of the factor between all entries; None if there is no common factor."""
     if want.size < 2:
-        return None  # one number is always some factor times another
+        return None  # any two numbers differ by some factor
     scale = (got * want).sum() / (want * want).sum()
     factor = float(scale)
     if (
@@ -110,7 +110,7 @@ def _one_number(got: Array, want: Array) -> str | None:
 
 
 def number_hint(got: float, want: float) -> str:
-    """Return which function of the right number a wrong one is; empty when none is certain."""
+    """Return how a wrong number is computed from the right one; empty if that is uncertain."""
     if not got or not want or not math.isfinite(got):
         return ""
     if math.isclose(got, -want, rel_tol=1e-5):
@@ -119,16 +119,16 @@ def number_hint(got: float, want: float) -> str:
         if math.isclose(got, factor * want, rel_tol=1e-5):
             return f"It is {name} = {factor:.4g} times what it should be."
     if any(math.isclose(each, round(each), rel_tol=1e-6) for each in (got / want, want / got)):
-        return ""  # 0.5 is the root of 0.25, and twice as much
+        return ""  # 0.5 is the root of 0.25, but also twice 0.25
     name = transformation(numpy.array(got), numpy.array(want))
     return f"It is {name} what it should be." if name else ""
 
 
 def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
-    """See whether each row has its numbers, infinite ones too, at other places."""
+    """Detect rows with the right numbers, including infinite ones, in wrong places."""
     if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
         return None
-    is_near = numpy.allclose(got, want)  # then what is wrong is smaller than this may leave open
+    is_near = numpy.allclose(got, want)  # then the error is below the tolerance used here
     if is_near or not numpy.allclose(numpy.sort(got), numpy.sort(want)):
         return None
     has_rows = want.ndim > 1
@@ -140,7 +140,7 @@ def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
 
 
 def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
-    """See whether what is wrong is all zeros."""
+    """Detect wrong rows that are all zeros."""
     if want.ndim < 2 or not wrong.any() or not want[wrong].any():
         return None
     rows = wrong.any(-1)
@@ -150,12 +150,12 @@ def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
 
 
 def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: float) -> str | None:
-    """See whether both are weights, and the scores behind them differ by a factor."""
+    """Detect weights that result from the right scores times a factor."""
     if want.ndim == 0 or not ((want > 0).all() and (got > 0).all()):
         return None
     if not _sum_to_one(want, -1, exactness) or not _sum_to_one(got, -1, exactness):
         return None
-    # A constant in a row cancels, so the logarithms are the scores but for each row's mean.
+    # Softmax ignores a constant per row, so the centered logarithms are the centered scores.
     wanted, scores = (
         numpy.log(weights) - (want * numpy.log(weights)).sum(-1, keepdims=True)
         for weights in (want, got)
@@ -178,11 +178,11 @@ def _weights(scores: Array) -> Array:
 
 
 _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
-"""What powers of 2 in place of e make of scores, and the other way round."""
+"""Factors of the scores if powers of 2 replace powers of e, or the reverse."""
 
 
 def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:
-    """Return a factor by what it is made of; by its digits alone, unless that is certain."""
+    """Return a factor in terms of the sizes, such as "√d_k = 4"; only digits if none is certain."""
     of_one = {
         text: value
         for name, size in sizes.items()
@@ -214,9 +214,9 @@ def _other_order(got: Array, want: Array) -> str | None:
 
 
 def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
-    """See whether the right answer is weights, and this one's don't sum to 1."""
+    """Detect weights that should sum to 1 but do not."""
     if not numpy.isfinite(got).all():
-        return None  # that is told already, and no sum says more
+        return None  # `_not_finite` reports this; a sum adds nothing
     names = {-1: "row", -2: "column"}
     for dim, other in [(-1, -2), (-2, -1)][: want.ndim]:
         if not _sum_to_one(want, dim, exactness) or _sum_to_one(got, dim, exactness):
@@ -224,7 +224,7 @@ def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
         if want.ndim > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
             return f"Each {names[other]} sums to 1, where each {names[dim]} should."
         sums = got.sum(dim)
-        worst = float(sums.flat[numpy.abs(sums - 1).argmax()])  # the one that is farthest off
+        worst = float(sums.flat[numpy.abs(sums - 1).argmax()])  # farthest from 1
         if want.ndim == 1:
             return f"The weights should sum to 1; they sum to {worst:.4g}."
         return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst:.4g}."
@@ -254,9 +254,9 @@ def _good_rows(wrong: Array) -> str | None:
 
 
 def _nearly(got: Array, want: Array, share: float) -> bool:
-    """Return whether a result agrees at least as far as float32 reaches, and is rounded at all.
+    """Return whether an answer agrees to float32 precision and at least `share` of it is inexact.
 
-    Rounding meets most entries of float64. What leaves many right to the last digit is no rounding.
+    Rounding changes most entries of float64. If many are exact, the cause is not rounding.
     """
     difference, size = numpy.abs(got - want), numpy.abs(want).max(initial=0)
     near = bool(numpy.isfinite(difference).all() and (difference <= 1e-6 * size).all())

@@ -1,7 +1,7 @@
-"""How a wrong answer is related to the right one: moved, shifted, rounded, cut, off by the same.
+"""Detect how a wrong answer is related to the right one: moved, offset, rounded or cut.
 
-A relation is told only if it is certain: it gives every number of the answer, there are enough
-different numbers in it, and no other relation gives them, too.
+A relation is reported only if it is certain: it explains every number, the answer has enough
+distinct numbers, and no other relation fits.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy
 from grader.code.tensors import Array
 
 _FEWEST = 4
-"""How many different numbers there must be for a relation to be more than chance."""
+"""Minimum number of distinct numbers; a relation between fewer may be chance."""
 
 _MOST = 20_000
-"""Larger answers are looked at by other means."""
+"""Maximum size of an answer that is searched for relations."""
 
 _MOST_PARTS = 64
-"""Of so many parts every one is compared with every other."""
+"""Maximum number of parts, because all pairs are compared."""
 
 _KINDS = {-1: "column", -2: "row"}
 
 
 def relations(got: Array, want: Array) -> list[str]:
-    """Return the sentence on how `got` is made of `want`; none when nothing or too much fits.
+    """Return a sentence on the relation of `got` to `want`; empty unless exactly one fits.
 
     Args:
-        got: the wrong answer, as an array of float64.
-        want: the right one, of the same shape.
+        got: the wrong answer, in float64.
+        want: the right answer, of the same shape.
     """
     if want.size > _MOST or not (numpy.isfinite(got).all() and numpy.isfinite(want).all()):
         return []
     if len(numpy.unique(want)) < _FEWEST or close(got, want):
-        return []  # what is wrong is smaller than what a relation may leave open
+        return []  # the error is below the tolerance of a relation
     looks: list[Callable[[Array, Array], Iterator[str]]] = [
         _swapped,
         _moved,
@@ -51,20 +51,20 @@ def relations(got: Array, want: Array) -> list[str]:
 
 
 def close(a: Array, b: Array) -> bool:
-    """Return whether two arrays agree but for rounding, without NaN or inf."""
+    """Return whether two finite arrays agree up to rounding."""
     return bool(_near(a, b).all() and numpy.isfinite(b).all())
 
 
 def _near(a: Array, b: Array) -> Array:
-    """Return where two arrays agree but for rounding, in a third of the time of numpy.isclose.
+    """Return where two arrays agree up to rounding; three times as fast as numpy.isclose.
 
-    A number is near infinity here, so who may have that asks for it.
+    Any finite number counts as near infinity, so callers check for infinity separately.
     """
     return numpy.asarray(numpy.abs(a - b) <= 1e-8 + 1e-5 * numpy.abs(b))
 
 
 def _swapped(got: Array, want: Array) -> Iterator[str]:
-    """Tell two dimensions that are swapped, or whose order in memory was taken for another."""
+    """Detect two swapped dimensions, also if a reshape restored the shape."""
     last = want.ndim - 1
     for one, other in combinations(range(want.ndim), 2):
         swapped = want.swapaxes(one, other)
@@ -82,7 +82,7 @@ def _swapped(got: Array, want: Array) -> Iterator[str]:
 
 
 def _moved(got: Array, want: Array) -> Iterator[str]:
-    """Tell whether rows, columns or other parts are right but stand elsewhere."""
+    """Detect right rows, columns or other parts in wrong places."""
     for dim in range(-want.ndim, 0):
         if want.ndim > 1:
             order = _order(_parts(got, dim), _parts(want, dim))
@@ -95,7 +95,7 @@ def _parts(entries: Array, dim: int) -> Array:
 
 
 def _order(got: Array, want: Array) -> list[int | None]:
-    """Return which part of `want` each part of `got` is; nothing where that isn't clear."""
+    """Return the index in `want` of each part of `got`, None without a match; [] if ambiguous."""
     if not 2 <= len(want) <= _MOST_PARTS or len(numpy.unique(want)) < 2 * len(want):
         return []
     if int(_close_parts(want, want).sum()) > len(want):
@@ -105,7 +105,7 @@ def _order(got: Array, want: Array) -> list[int | None]:
 
 
 def _close_parts(got: Array, want: Array) -> Array:
-    """Return which parts agree, as `close` has it: bool, `(parts of got, parts of want)`."""
+    """Return which pairs of parts agree: bool, `(parts of got, parts of want)`."""
     return numpy.asarray(_near(got[:, None], want[None]).all(-1))
 
 
@@ -127,14 +127,14 @@ def _told_order(order: list[int | None], dim: int, dims: int) -> Iterator[str]:
 
 
 def _is_shift(order: list[int | None]) -> bool:
-    """Tell whether all parts but one at the end are the ones before or after."""
+    """Return whether all parts but one at an end are moved by one place."""
     count = len(order)
     down, up = order[1:] == list(range(count - 1)), order[:-1] == list(range(1, count))
     return count > 2 and (down or up)
 
 
 def _off_by_the_same(got: Array, want: Array) -> Iterator[str]:
-    """Tell whether the same number, or the same row of numbers, is added everywhere."""
+    """Detect a constant offset: of all entries, of each column or of each row."""
     off = got - want
     rows = off.reshape(-1, off.shape[-1]) if off.ndim else off.reshape(1, 1)
     first = rows[:1]
@@ -153,7 +153,7 @@ def _off_by_the_same(got: Array, want: Array) -> Iterator[str]:
 
 
 def _alike(off: Array, one: Array, want: Array) -> bool:
-    """Tell whether differences are all this one, as exactly as the numbers themselves are known."""
+    """Return whether all differences equal `one` within the precision of `want`."""
     return bool(numpy.allclose(off, one, rtol=1e-5, atol=1e-7 * _largest(want)))
 
 
@@ -162,7 +162,7 @@ def _largest(entries: Array) -> float:
 
 
 def _rounded(got: Array, want: Array) -> Iterator[str]:
-    """Tell whether digits were cut off, and where."""
+    """Detect rounding to a few decimals or to half precision."""
     for digits in range(5):
         rounded = want.round(digits)
         if close(got, rounded) and len(numpy.unique(rounded)) >= _FEWEST:
@@ -177,7 +177,7 @@ def _rounded(got: Array, want: Array) -> Iterator[str]:
 
 
 def _as_bfloat16(entries: Array) -> Array:
-    """Return what is left in bfloat16: the upper half of float32's bits, rounded to even."""
+    """Round to bfloat16: keep the upper half of float32's bits, with ties to even."""
     bits = entries.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
     rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return rounded.astype(numpy.uint32).view(numpy.float32).astype(numpy.float64)
@@ -191,11 +191,11 @@ _HALF: dict[str, tuple[Callable[[Array], Array], float]] = {
     "bfloat16": (_as_bfloat16, 2.0**-7),
     "float16": (_as_float16, 2.0**-10),
 }
-"""What half precision leaves of numbers, and its relative step at 1."""
+"""Functions that round to half precision, and the relative step at 1."""
 
 
 def _cut(got: Array, want: Array) -> Iterator[str]:
-    """Tell whether numbers above or below a bound are set to it."""
+    """Detect numbers above or below a bound that are set to the bound."""
     for bound, is_top in ((float(got.max()), True), (float(got.min()), False)):
         cut = want.clip(max=bound) if is_top else want.clip(min=bound)
         left = got[(cut == want) & (got != 0)]
@@ -206,7 +206,7 @@ def _cut(got: Array, want: Array) -> Iterator[str]:
 
 
 def _dropped(got: Array, want: Array) -> Iterator[str]:
-    """Tell whether some numbers are 0, and all others right or larger by one factor."""
+    """Detect zeros where all other numbers are too large by one factor, as after dropout."""
     kept = (got != 0) & (want != 0)
     lost = (got == 0) & (want != 0)
     if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST:
@@ -221,7 +221,7 @@ def _dropped(got: Array, want: Array) -> Iterator[str]:
 
 
 def _transformed(got: Array, want: Array) -> Iterator[str]:
-    """Tell whether each number is a function of the right one."""
+    """Detect one function that maps each right number to the wrong one."""
     if name := transformation(got, want):
         yield f"Every entry is {name} what it should be."
 
@@ -236,7 +236,7 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def transformation(got: Array, want: Array) -> str:
-    """Return the function of the right numbers that gives the wrong ones, such as "exp of"."""
+    """Return the only function that maps `want` to `got`, such as "exp of"; empty otherwise."""
     with numpy.errstate(all="ignore"):
         fits = [name for name, of in _FUNCTIONS.items() if close(of(want), got)]
     return fits[0] if len(fits) == 1 else ""

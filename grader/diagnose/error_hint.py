@@ -1,4 +1,4 @@
-"""What probably lies behind an exception of torch's, where the forms of the tensors tell it."""
+"""Explain an exception of torch from its text and the shapes of the tensors."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ _KNOWN = (
 
 
 def error_hint(text: str, forms: Mapping[str, str]) -> str:
-    """Return what probably lies behind an exception; empty when nothing tells.
+    """Return the probable cause of an exception; empty if it is unknown.
 
     Args:
         text: the exception's text.
-        forms: the tensors that the student's line names, as `grader.code.operands` tells them.
+        forms: shape and dtype of each tensor in the student's line, from `grader.code.operands`.
     """
     for sign, sentence in _KNOWN:
         if sign in text:
@@ -97,7 +97,7 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
     shapes = [shape for form in forms.values() if (shape := _shape(form)) is not None]
     if sizes := _SIZES.search(text):
         sums = [s for form in forms.values() if "int" not in form and (s := _shape(form))]
-        return _of_sizes(int(sizes[1]), int(sizes[2]), sums)  # tokens are no sum of anything
+        return _of_sizes(int(sizes[1]), int(sizes[2]), sums)  # integers are token ids
     if _PRODUCT.search(text):
         return _of_product(shapes)
     if view := _VIEW.search(text):
@@ -119,7 +119,7 @@ _LAST_SIZE_ALONE = (
 
 
 def _of_sizes(a: int, b: int, shapes: list[Sizes]) -> str:
-    """See whether one operand looks like another that lost a dimension."""
+    """Return a hint if an operand seems to have lost a dimension."""
     meeting = [
         (one, other)
         for one in shapes
@@ -150,13 +150,13 @@ def _without_one(shape: Sizes) -> Iterator[tuple[int, Sizes]]:
 
 
 def _where_they_differ(one: Sizes, other: Sizes) -> Sizes | None:
-    """Return the sizes at which two shapes don't fit, as torch tells them; None if they fit."""
+    """Return the sizes that torch reports if two shapes don't broadcast; None if they do."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return next(((a, b) for a, b in pairs if a != b and 1 not in (a, b)), None)
 
 
 def _of_product(shapes: list[Sizes]) -> str:
-    """See why two tensors can't be multiplied as matrices."""
+    """Return a hint if the inner sizes of a matrix product differ."""
     if len(shapes) < 2 or min(len(shapes[0]), len(shapes[1])) < 2:
         return ""
     left, right = shapes[:2]

@@ -1,8 +1,8 @@
-"""What is known of a wrong answer, whoever says it: one list, ranked here and nowhere else.
+"""Represent and rank the evidence about a wrong answer; no other module ranks it.
 
-The tests see of which parts a module is made, the numbers of an answer show what became of them,
-and the catalogue knows who else answers so. All of them speak of the same mistake. A student reads
-what is certain first, and nothing that follows from what stands above it.
+Evidence results from tests of a module's parts, from the numbers of an answer, and from the
+catalogue of known mistakes. Several sources may describe the same mistake. A student reads the most
+certain sentence first. Sentences that follow from earlier ones are dropped.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from grader.diagnose.probe import owner
 
 
 class Certainty(IntEnum):
-    """How much a sentence rests on."""
+    """The certainty of a sentence."""
 
     SOME = 1
-    """It is true of some numbers of an answer, and may have many reasons."""
+    """It describes some numbers of an answer and may have many causes."""
     ALL = 2
-    """It gives every number."""
+    """It explains every number."""
     SEEN = 3
-    """It is read off the module itself: a part is missing, or is of another kind."""
+    """A test inspected the module: a part is missing or has the wrong type."""
 
 
 class Source(StrEnum):
-    """Who says it."""
+    """The source of a sentence."""
 
     MISSING = "missing"
-    """A test that finds no part of a name in a module."""
+    """A test that finds no part with a required name in a module."""
     PARTS = "parts"
-    """A test that looks at the parts of a module."""
+    """A test that inspects the parts of a module."""
     NUMBERS = "numbers"
-    """What the numbers of an answer show: a factor, a sum, places."""
+    """A pattern in the numbers of an answer: a factor, a sum, places."""
     RELATION = "relation"
-    """How the answer is made of the right one: moved, shifted, rounded."""
+    """A relation to the right answer: moved, shifted, rounded."""
     CATALOGUE = "catalogue"
-    """A known mistake answers so."""
+    """A known mistake that gives the same answer."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing that is known of a wrong answer.
+    """One observation about a wrong answer.
 
     Attributes:
-        sentence: what a student reads.
-        certainty: how much it rests on.
-        source: who says it.
-        parts: the functions and classes that it speaks of, and which side of them, as a probe has
-            it: `"Model: loss"`. There are none when it speaks of one answer only.
-        names: what the mistake is called in tables; several when they answer alike.
-        tests: ids of tests that are known to fail where one of these mistakes is made.
-        changes_numbers: whether it gives wrong numbers for ordinary inputs.
+        sentence: the text for the student.
+        certainty: the certainty of the sentence.
+        source: the source of the sentence.
+        parts: the functions and classes that it is about, with the aspect that a probe adds, such
+            as `"Model: loss"`. Empty if it is about one answer only.
+        names: names of the mistakes in tables; several if they cannot be distinguished.
+        tests: ids of tests that are known to fail for these mistakes.
+        changes_numbers: whether the mistake gives wrong numbers for ordinary inputs.
     """
 
     sentence: str
@@ -65,20 +65,20 @@ class Evidence:
 
     @property
     def owners(self) -> set[str]:
-        """The functions and classes that it speaks of."""
+        """The functions and classes that it is about."""
         return {owner(part) for part in self.parts}
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a wrong answer shows.
+    """The observations about one wrong answer.
 
     Attributes:
-        evidence: what is known of it, ranked.
-        call: what was called, as a student would write it; empty when that doesn't matter.
-        where: which of its rows are wrong, in a few words.
-        is_finite: whether it has no NaN and no infinity.
-        factor: how many times the right number a single wrong one is; 0 where that isn't known.
+        evidence: the ranked evidence.
+        call: the call in a student's notation; empty if it is irrelevant.
+        where: the wrong rows, in a few words.
+        is_finite: whether the answer has no NaN and no infinity.
+        factor: ratio of a single wrong number to the right one; 0 if it is unknown.
     """
 
     evidence: tuple[Evidence, ...]
@@ -89,10 +89,10 @@ class Shown:
 
 
 def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Return what is worth telling: certain first, and nothing twice.
+    """Return the evidence without redundant sentences, the most certain first.
 
     Args:
-        evidence: of what is as certain, the simplest comes first.
+        evidence: within each certainty, the simplest sentence first.
     """
     told: list[Evidence] = []
     for each in sorted(evidence, key=lambda one: -one.certainty):
@@ -102,10 +102,10 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
 
 
 def _follows(each: Evidence, first: Evidence) -> bool:
-    """Tell whether a sentence says nothing more beside one that stands above it.
+    """Return whether a sentence adds nothing to an earlier one.
 
-    What gives every number of an answer gives its sums and places, too. Where a class lacks a part,
-    one sentence says it: what else the class answers comes of that.
+    A relation that explains every number also explains sums and places. If a class lacks a part,
+    one sentence reports it, because other wrong answers of the class result from it.
     """
     if each.sentence == first.sentence:
         return True

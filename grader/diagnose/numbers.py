@@ -1,4 +1,4 @@
-"""The numbers that probes ask with: the same everywhere and each time, and made only once."""
+"""Generate deterministic input numbers for probes, and cache small tensors."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 _MOST_ENTRIES = 4096
-"""Larger tensors are made anew each time: their size may be a student's own."""
+"""Larger tensors are not cached, because a student may choose their size."""
 
 
 def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:
-    """Return numbers in float64 that look random and need no chance.
+    """Return float64 numbers that look random but are deterministic.
 
     Args:
-        shape: of the tensor.
-        start: another one gives other numbers.
-        size: they lie between this and its opposite.
+        shape: the shape of the tensor.
+        start: a seed; other values give other numbers.
+        size: the numbers lie between `-size` and `size`.
     """
     made = _made if math.prod(shape) > _MOST_ENTRIES else _kept
-    return made(shape, start, size).clone()  # code may change what it is given
+    return made(shape, start, size).clone()  # the called code may change its input in place
 
 
 def _made(shape: tuple[int, ...], start: float, size: float) -> Tensor:
