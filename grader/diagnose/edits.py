@@ -1,4 +1,4 @@
-"""Mistakes as edits of right files: `solutions/NN-name/mistakes.edits`, read and applied.
+"""Read and apply mistakes that are written as edits, in `solutions/NN-name/mistakes.edits`.
 
     == keys_are_queries (functions)
     # the queries are compared with themselves instead of the keys
@@ -7,13 +7,14 @@
     -    scores = q @ k.mT
     +    scores = q @ q.mT
 
-The head names the mistake and the right file that it starts from: `reference`, or a variant. Behind
-it may stand how the mistake weighs: `idea`, `idea of NAME` or `slip`. The first sentence ends
-"It looks as if ...", the second is a nudge, never the line of code; a sentence goes on in lines
-that begin with `#` and more than one blank. Each `@` replaces lines that stand in the right file
-once. Lines that begin with a blank stay, and say which of several places is meant.
+The head gives the name of the mistake and, in parentheses, the right file to edit: `reference` or a
+variant. A weight may follow: `idea`, `idea of NAME` or `slip`. The first sentence completes
+"It looks as if ...". The second is a nudge and never contains the line of code. A sentence
+continues in lines that begin with `#` and at least two blanks. Each `@` begins a block. Its `-`
+lines are replaced by its `+` lines. Lines that begin with a blank are unchanged context. The old
+lines of a block must occur exactly once in the right file.
 
-A family is one place and many ways to get it wrong:
+A family is one place with many ways to get it wrong:
 
     === What is compared with what (reference)
     # Which two things does a score compare?
@@ -24,9 +25,10 @@ A family is one place and many ways to get it wrong:
     # the queries are compared with themselves instead of the keys
     +    scores = q @ q.mT
 
-Its head has a title in words. Its nudge is that of each member without one, and its block is where
-a member's first lines stand. A member's head names no right file: it starts from the family's. A
-member may have blocks of its own, beside the family's or in its place.
+The head of a family has a title and the right file. Its nudge is the default for members without a
+nudge. The `+` lines of a member before its first `@` go into the family's block. The head of a
+member names no right file, since all members edit the family's file. A member may have further
+blocks, or only separate blocks.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from grader.course import Course, Problem
 from grader.errors import CourseError
 
 EDITS_FILE = "mistakes.edits"
-"""The file beside a problem's reference that holds its mistakes."""
+"""The file with a problem's mistakes, next to its reference."""
 
 
 _HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?")
@@ -49,17 +51,17 @@ _FAMILY = re.compile(r"=== \S.* \((\w+)\)")
 
 
 _Lines = list[tuple[int, str]]
-"""Numbers and texts."""
+"""Line numbers and lines."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines of a right file, and what stands in their place.
+    """Lines of a right file and their replacement.
 
     Attributes:
-        line: where the block begins, in the file of edits.
-        old: the lines as they are in the right file, where they stand once.
-        new: the lines in their place.
+        line: the line number of the block in the file of edits.
+        old: the lines of the right file, which occur there exactly once.
+        new: the lines that replace them.
     """
 
     line: int
@@ -69,17 +71,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Edit:
-    """A mistake, as it is written down.
+    """A mistake as an edit of a right file.
 
     Attributes:
-        name: of the mistake.
-        base: the right file that it starts from.
-        when: ends the sentence "It looks as if ...".
-        look: a nudge to what to look at; may be empty.
-        weight: how it weighs, as it stands behind the head; may be empty.
-        blocks: what is replaced.
-        place: the file that it stands in.
-        line: and where in it.
+        name: the name of the mistake.
+        base: the name of the right file to edit.
+        when: completes the sentence "It looks as if ...".
+        look: a nudge; may be empty.
+        weight: the weight after the head (`idea`, `idea of NAME` or `slip`); may be empty.
+        blocks: the replacements.
+        place: the file of edits.
+        line: the line number of the head in that file.
     """
 
     name: str
@@ -94,12 +96,12 @@ class Edit:
 
 @dataclass(frozen=True)
 class _Family:
-    """What the members of a family have in common.
+    """The common properties of the members of a family.
 
     Attributes:
-        base: the right file that they start from.
-        look: their nudge; may be empty.
-        block: the place that they are about; empty if that is different for each.
+        base: the name of the right file to edit.
+        look: the default nudge; may be empty.
+        block: the lines of the common block; empty if each member has separate blocks.
     """
 
     base: str
@@ -109,12 +111,12 @@ class _Family:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake as a whole file.
+    """A mistake as a complete file.
 
     Attributes:
-        edit: how it is written down.
-        right: the right file that it starts from.
-        source: what the edit makes of that.
+        edit: the edit.
+        right: the source of the right file.
+        source: the source after the edit.
     """
 
     edit: Edit
@@ -123,15 +125,15 @@ class Mistake:
 
 
 def edits_file(course: Course, problem: Problem) -> Path:
-    """Return where a problem's mistakes are written down, whether or not there are any."""
+    """Return the path of a problem's file of edits, which may not exist."""
     return course.solution(problem).with_name(EDITS_FILE)
 
 
 def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
-    """Return a problem's mistakes in the order of their names; none where none are written down.
+    """Return a problem's mistakes, sorted by name; an empty list without a file of edits.
 
     Raises:
-        CourseError: an edit can't be read, or doesn't fit its right file.
+        CourseError: an edit cannot be read, or does not match its right file.
     """
     path = edits_file(course, problem)
     if not path.is_file():
@@ -147,14 +149,14 @@ def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
 
 
 def apply(edit: Edit, source: str) -> str:
-    """Return a right file with a mistake in it.
+    """Return the source of a right file after an edit.
 
     Args:
         edit: the mistake.
-        source: the right file that it starts from.
+        source: the source of the right file.
 
     Raises:
-        CourseError: a block's lines are not in the file, or more than once, or two blocks overlap.
+        CourseError: the old lines of a block do not occur exactly once, or two blocks overlap.
     """
     lines = source.splitlines()
     placed = [(_place_of(block, lines, edit), block) for block in edit.blocks]
@@ -168,7 +170,7 @@ def apply(edit: Edit, source: str) -> str:
 
 
 def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
-    """Return at which of the lines a block's lines begin."""
+    """Return the index of the line at which a block begins."""
     found = [n for n, line in enumerate(lines) if line == block.old[0]]
     found = [n for n in found if tuple(lines[n : n + len(block.old)]) == block.old]
     if len(found) == 1:
@@ -181,14 +183,14 @@ def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
 
 
 def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
-    """Return the mistakes that a text writes down, in its order.
+    """Return the mistakes in a file of edits, in their order.
 
     Args:
-        text: the file's.
-        place: the file, as errors call it.
+        text: the content of the file.
+        place: the name of the file in error messages.
 
     Raises:
-        CourseError: it can't be read, or two mistakes have one name.
+        CourseError: the text cannot be parsed, or two mistakes have the same name.
     """
     lines = list(enumerate(text.splitlines(), 1))
     heads = [number for number, line in lines if line.startswith("==")]
@@ -259,9 +261,9 @@ def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[st
     """Return the sentences below a head, and its blocks, each with the line of its '@'.
 
     Args:
-        lines: below the head.
-        place: the file, as errors call it.
-        at: the family's block: lines before the first '@' come in its place.
+        lines: the lines below the head.
+        place: the name of the file in error messages.
+        at: the family's block, which lines before the first '@' complete.
     """
     starts = [n for n, (_, line) in enumerate(lines) if line.rstrip() == "@"]
     first = starts[0] if starts else len(lines)
@@ -274,7 +276,7 @@ def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[st
 
 
 def _without_end(lines: _Lines) -> _Lines:
-    """Return lines without the empty ones at their end."""
+    """Return lines without the empty ones at the end."""
     while lines and not lines[-1][1]:
         lines = lines[:-1]
     return lines
@@ -307,7 +309,7 @@ def _block(lines: _Lines, place: str) -> Block:
 
 
 def _side(lines: _Lines, sign: str) -> Iterator[str]:
-    """Yield a block's lines as they are before (-) or after (+) the edit."""
+    """Yield the lines of a block before (-) or after (+) the edit."""
     return (line[1:] for _, line in lines if line[:1] in ("", " ", sign))
 
 

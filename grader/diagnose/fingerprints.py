@@ -1,6 +1,6 @@
-"""What known faults answer to a problem's questions, as it is kept in `fingerprints.json`.
+"""Read and write `fingerprints.json`: the answers of known mistakes to a problem's questions.
 
-The file holds numbers and sentences, no code, so it can go to students.
+The file contains numbers and sentences but no code, so students may receive it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from grader.files import write_whole
 
 @dataclass(frozen=True)
 class Text:
-    """What to tell a student about a fault.
+    """The text that a student receives about a mistake.
 
     Attributes:
-        when: ends the sentence "It looks as if ...".
-        look: a nudge to what to look at; never the line of code.
+        when: completes the sentence "It looks as if ...".
+        look: a nudge; it never contains the line of code.
     """
 
     when: str
@@ -32,13 +32,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Fault:
-    """A known fault.
+    """A known mistake.
 
     Attributes:
-        name: what it is called.
-        deviations: by part, its answers that are not the reference's.
-        rests_on: a hash over all that these depend on; empty where that isn't known.
-        caught_by: id of a test that caught it when this was written, to be tried first.
+        name: the name of the mistake.
+        deviations: by part, the answers that differ from the reference's.
+        rests_on: a hash over all inputs of these answers; empty if it is unknown.
+        caught_by: the id of a test that catches the mistake and is tried first; may be empty.
     """
 
     name: str
@@ -47,21 +47,21 @@ class Fault:
     caught_by: str = ""
 
     def write(self) -> str:
-        """Return it as one line of text."""
+        """Return the mistake as one line of JSON."""
         names = [self.name] if self.name else []
         return _json([names, _written(self.deviations), self.rests_on, self.caught_by])
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """The answers of the reference and of all known faults of one problem.
+    """The answers of the reference and of all known mistakes of one problem.
 
     Attributes:
         reference: the right answers, by part.
-        faults: what is known.
-        texts: what to tell of each, by its name.
-        right: of each variant that answered as the reference does, the hash over all that this
-            depends on, by its name.
+        faults: the known mistakes.
+        texts: the text about each mistake, by its name.
+        right: hashes of the variants that answer as the reference does, by name; each hash covers
+            all inputs of the answers.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
@@ -71,10 +71,10 @@ class Fingerprints:
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
-        """Read `fingerprints.json`; a problem without one has no known faults.
+        """Read `fingerprints.json`; a problem without this file has no known mistakes.
 
         Raises:
-            CourseError: it is damaged, as by a merge that nobody has finished.
+            CourseError: the file is damaged, for example by an unfinished merge.
         """
         if not path.is_file():
             return cls()
@@ -93,7 +93,7 @@ class Fingerprints:
         return cls(_read(data["reference"]), tuple(faults), texts, data.get("right", {}))
 
     def save(self, path: Path) -> None:
-        """Write `fingerprints.json`, one sentence or one fault a line."""
+        """Write `fingerprints.json` with one sentence or one mistake per line."""
         texts = [
             f"{_json(name)}: {_json([text.when, text.look])}" for name, text in self.texts.items()
         ]
@@ -120,7 +120,7 @@ def _lines(entries: list[str]) -> str:
 def deviations(
     answers: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers that are not the reference's, by part; only of parts that have any."""
+    """Return the answers that differ from the reference's, by part; omit parts without any."""
     found = {}
     for part, right in reference.items():
         given = answers.get(part, Answers({}, {}))
@@ -134,7 +134,7 @@ def deviations(
 def with_deviations(
     reference: Mapping[str, Answers], wrong: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers that have these deviations."""
+    """Return the reference's answers, overridden by these wrong answers."""
     nothing = Answers({}, {})
     return {
         part: Answers({**right.main, **own.main}, {**right.edges, **own.edges})
@@ -144,7 +144,7 @@ def with_deviations(
 
 
 def differs(answer: Answer, right: Answer | None, *, dtype: bool = True) -> bool:
-    """Return whether an answer is not the right one; a question that has none tells nothing."""
+    """Return whether an answer is wrong; a question without a right answer does not count."""
     return right is not None and not same(answer, right, dtype=dtype)
 
 

@@ -1,22 +1,23 @@
-"""Finds the known faults whose answers a student's code gives: part by part, then told together.
+"""Match a student's wrong answers with those of known mistakes, and name the mistakes that fit.
 
-Each function and class is looked at by itself, since a student may write a module without the
-function beside it. The rules, in the order in which they apply:
+Each function and class is matched separately, since a student may write a module without the
+function that it usually calls. The rules, in the order in which they apply:
 
-- A name rests on numbers. A fault fits a part when no number of the student's contradicts its
-  numbers, and at least one wrong number is exactly its. Exceptions contradict nothing: the same
-  mistake, written in another way, may stop where the other goes on. But they speak for nothing
-  either, since anything may raise one. Only a fault that has no number at all is known by where it
-  stops, if code stops there and nowhere else, with the same exceptions. And a call of a forbidden
-  function is stopped in every spelling.
-- A class may have several parts. A fault that one of them speaks against is not named for another,
-  unless it gives all that is wrong there: then two faults have met. And a fault that a part shows
-  may stand in another one that it calls, if that is wrong, too, and nothing is named there.
-- What main questions leave open, the edges tell: all of it, or nothing.
-- Of faults that answer alike two are told. More than that is no answer.
-- Where gradients alone are wrong, in a way that no fault has, just that is told.
-- A name must agree with the tests. A fault is not named if the test that catches it has passed, or
-  if its sentence begins with a function that is right.
+- A name needs numbers. A mistake fits a part if none of the student's numbers contradicts its
+  numbers and at least one wrong number is the same. Exceptions contradict no mistake: another way
+  to write the same mistake may raise where this one continues. They support no mistake either,
+  since many mistakes raise exceptions. There are two special cases. A mistake without any number
+  fits if the code stops at the same questions only, with the same exceptions. A mistake that
+  calls a forbidden function fits only code that does so at the same main questions.
+- A class may have several parts. If one part contradicts a mistake, the mistake is not named for
+  another part, unless it explains all wrong main answers there. Then the code has two mistakes. The
+  sentence also mentions functions that the part calls, if they are wrong and have no named mistake.
+- Questions at the edges explain wrong answers that the main questions leave open. A mistake must
+  match in all its answers there, and must explain most of the open ones.
+- Report at most two mistakes that cannot be distinguished. If there are more, report none.
+- If only gradients are wrong and no mistake fits, report only that.
+- A name must agree with the tests. A mistake is not named if the test that catches it passed, or if
+  its sentence begins with a function that is right.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from grader.text import listed
 _NOTHING = Answers({}, {})
 
 _NOT_THERE = {"!NotImplementedError", "!AttributeError"}
-"""What code answers that isn't written yet, which is no fault."""
+"""Answers of code that is not written yet. They are no mistake."""
 
 _FORBIDDEN = "!ForbiddenCall"
-"""What code answers that calls what a problem forbids."""
+"""The answer of code that calls a forbidden function."""
 
 GRADIENT = "gradient"
-"""How the questions begin that are about gradients."""
+"""The prefix of questions about gradients."""
 
 _ONLY_GRADIENTS = ("only the gradient",)
 
@@ -51,29 +52,29 @@ _GRADIENTS_TOLD = Text(
     "Is there a backward pass of your own, a hook, or a part that is detached? "
     "torch.autograd.gradcheck compares a gradient with small steps.",
 )
-"""What is told where wrong gradients are all that is known."""
+"""The text for parts in which only gradients are wrong."""
 
 _MOST_ALIKE = 2
-"""How many faults are told that answer alike. More than that is no answer."""
+"""The maximum number of reported mistakes that cannot be distinguished."""
 
 _STOPS_OUTWEIGHED = 10
-"""How many exceptions, where a fault would give a number, a wrong number of its own outweighs."""
+"""The number of exceptions, where a mistake returns a number, that cancel one matching number."""
 
 _SHARE_EXPLAINED = 0.6
-"""The share of wrong answers at the edges that a fault must explain to be named for them."""
+"""The share of open wrong answers at the edges that a mistake must explain."""
 
 Alternatives = list[Fault]
-"""Faults that answer alike in a part."""
+"""Mistakes with the same answers in a part."""
 
 
 @dataclass(frozen=True)
 class _FoundPart:
-    """What is told of one part.
+    """The mistakes that were found in one part.
 
     Attributes:
-        part: which one.
-        group: the faults that are meant, which answer alike.
-        texts: what to tell of them.
+        part: the part.
+        group: the selected mistakes, which have the same answers in the part.
+        texts: the different texts about them.
     """
 
     part: str
@@ -82,24 +83,24 @@ class _FoundPart:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the faults are called."""
+        """The names of the mistakes."""
         return tuple(fault.name for fault in self.group)
 
     @property
     def thought(self) -> tuple[str, ...]:
-        """What is told, but for the nudges: the same in two parts is one mistake."""
+        """The texts without nudges. Parts with equal texts show the same mistake."""
         return tuple(text.when.rstrip(".") for text in self.texts)
 
 
 def diagnose(
     known: Fingerprints, answers: Mapping[str, Answers], passed: Collection[str] = ()
 ) -> list[Evidence]:
-    """Return what explains what is wrong in `answers`, part by part; nothing where nothing is.
+    """Return the evidence that explains wrong answers, part by part.
 
     Args:
-        known: what the reference and the known faults answer.
-        answers: what the student's code answered.
-        passed: ids of the tests that the code has passed.
+        known: the answers of the reference and of the known mistakes.
+        answers: the answers of the student's code.
+        passed: ids of the tests that the code passed.
     """
     wrong = deviations(answers, known.reference)
     known = _consistent(known, {owner(part) for part in wrong}, passed)
@@ -108,13 +109,14 @@ def diagnose(
 
 
 def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -> Fingerprints:
-    """Return what is known without the faults that contradict what is right.
+    """Return the fingerprints without the mistakes that contradict a right function or a test.
 
     Args:
-        known: all that is known.
-        wrong: the functions and classes that answer wrongly.
-        passed: ids of the tests that passed. The test that catches a fault may be about a function
-            that the student's class does not use, so it counts only where all of these are wrong.
+        known: all fingerprints.
+        wrong: the functions and classes with wrong answers.
+        passed: ids of the tests that passed. The test that catches a mistake may cover a function
+            that the student's class does not use. So a passed test excludes a mistake only if all
+            functions and classes that the mistake changes are wrong.
     """
     right = {owner(part) for part in known.reference} - wrong
 
@@ -129,7 +131,7 @@ def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -
 def _found(
     answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[_FoundPart]:
-    """Return what known faults explain of each part that is wrong."""
+    """Return the known mistakes that explain each wrong part."""
     fits = {
         part: _fitting(part, answers[part], _not_refuted(part, answers, wrong, known))
         for part in known.reference
@@ -146,9 +148,10 @@ def _found(
 def _only_gradients(
     answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[Evidence]:
-    """Tell of parts whose answers are right but for gradients, which are finite numbers, but wrong.
+    """Return the evidence for parts in which only gradients are wrong.
 
-    By their names the questions about gradients are known.
+    These gradients must be finite and have the right shape. The names of such questions begin with
+    `GRADIENT`. Return nothing if any other answer is wrong.
     """
     parts = [
         part
@@ -170,15 +173,16 @@ def _only_gradients(
 def unnamed(
     known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Evidence]
 ) -> dict[str, WrongAnswers]:
-    """Return the wrong answers of the parts in which no known fault was found.
+    """Return the wrong answers of the parts in which no known mistake was found.
 
-    A forbidden call is told as that, and is no mistake that could be learned from the answers. Nor
-    is what only stops beside a fault of the same class.
+    Omit parts that are not written yet, and parts with a forbidden call, which has a separate
+    message. Omit parts that only raise exceptions if another part of the same class has a named
+    mistake.
 
     Args:
-        known: what the reference answers.
-        answers: what the student's code answered.
-        found: what `diagnose` made of that.
+        known: the fingerprints, for the answers of the reference.
+        answers: the answers of the student's code.
+        found: the result of `diagnose`.
     """
     named = {part for each in found for part in each.parts if each.names != _ONLY_GRADIENTS}
     wrong = deviations(answers, known.reference).items()
@@ -195,7 +199,7 @@ def unnamed(
 
 
 def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[str, WrongAnswers]:
-    """Return wrong answers without those of named parts, and what only stops beside these."""
+    """Omit named parts, and parts of the same owners that only raise exceptions."""
     owners = {owner(part) for part in named}
     return {
         part: given
@@ -205,7 +209,7 @@ def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[
 
 
 def kept_answers(given: WrongAnswers) -> Answers:
-    """Return the answers of which `unnamed` gave the texts."""
+    """Return the answers of the texts that `unnamed` returned."""
     main = {q: Answer.read(text) for q, text in given.items() if not q.startswith(EDGE)}
     edges = {q: Answer.read(text) for q, text in given.items() if q.startswith(EDGE)}
     return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
@@ -215,17 +219,18 @@ def _stops(text: str) -> bool:
     return Answer.read(text).stops
 
 
-# Which faults can be meant at all: what other parts of a class say
+# Exclude mistakes that other parts of the same class contradict
 
 
 def _not_refuted(
     part: str, answers: Mapping[str, Answers], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> Fingerprints:
-    """Return what is known without the faults that another part of the same class speaks against.
+    """Return the fingerprints without mistakes that another part of the same class contradicts.
 
-    Few wrong numbers are easily alike by chance. A fault that should also show in what a model is
-    made of is none where that gives other numbers. But what a fault gives to the last number is
-    its own: then wrong numbers elsewhere come of one more fault, and only right ones speak against.
+    A few wrong numbers may match by chance. So a mistake is excluded if another part, which it
+    should change too, returns only other numbers. But if a mistake explains all wrong main answers
+    of this part, wrong numbers elsewhere come from a second mistake. Then only parts with right
+    main answers can exclude it.
     """
     others = {p: given for p, given in answers.items() if p != part and owner(p) == owner(part)}
     right = {p: given for p, given in others.items() if p not in wrong or not wrong[p].main}
@@ -240,16 +245,17 @@ def _not_refuted(
 
 
 def _is_its_own(given: Answers, of_fault: Answers) -> bool:
-    """Tell whether all that is wrong in a part is a fault's, with a number that isn't chance."""
+    """Return whether a mistake explains all wrong main answers, and one is no chance match."""
     return _same_numbers(given, of_fault) and any(
         answer.is_value and _weight(answer) == 1 for answer in of_fault.main.values()
     )
 
 
 def _refutes(given: Answers, fault: Fault, part: str) -> bool:
-    """Tell whether a part gives numbers where a fault gives wrong ones, and all of them others.
+    """Return whether a part returns numbers where a mistake changes them, and none are the same.
 
-    What a fault loses in one spelling may be a number in another, as where nothing can be seen.
+    Answers that the mistake loses (NaN or infinite) do not count: another way to write it may
+    return numbers there, for example for a query that sees no key.
     """
     own = fault.deviations.get(part, _NOTHING).main
     asked = [q for q, a in own.items() if a.is_value and not a.is_lost and q in given.main]
@@ -258,15 +264,16 @@ def _refutes(given: Answers, fault: Fault, part: str) -> bool:
 
 
 def _is_borne(given: Answers, fault: Fault, part: str, unexplained: Mapping[str, Answers]) -> bool:
-    """Tell whether what speaks for a fault is outweighed by exceptions that have another reason.
+    """Return whether unrelated exceptions are at least as many as the other answers.
 
-    A class that can't be made with some sizes raises the same wherever a question has such sizes.
+    A class that cannot be constructed with some sizes raises the same exception at each question
+    with such sizes. These exceptions are no evidence for the mistake.
 
     Args:
-        given: what was answered in the part.
-        fault: what fits there.
-        part: which one it is.
-        unexplained: the answers of parts where nothing fits.
+        given: the student's answers in the part.
+        fault: the mistake that fits the part.
+        part: the part.
+        unexplained: the answers of parts that no mistake fits.
     """
     stops = {
         answer.instead
@@ -284,11 +291,11 @@ def _is_borne(given: Answers, fault: Fault, part: str, unexplained: Mapping[str,
     return bool(stops) and borne >= max(1, speaking)
 
 
-# Which faults fit a part
+# Match mistakes with a part
 
 
 def _fitting(part: str, given: Answers, known: Fingerprints) -> list[Alternatives]:
-    """Return groups of faults of one part; those of a group answer alike."""
+    """Return the mistakes that fit a part, in groups with the same answers."""
     reference = known.reference[part]
     main = _best(
         (_agreement(given, fault.deviations[part], reference), fault) for fault in known.faults
@@ -307,7 +314,7 @@ def _is_wrong(given: Mapping[str, Answer], right: Mapping[str, Answer]) -> bool:
 
 
 def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
-    """Return how well a student's main answers are a fault's; 0 if they are not."""
+    """Return a score for how well main answers match a mistake's; 0 if they do not."""
     if not of_fault.main:
         return 0.0
     speaking, stops, score = 0.0, 0, 0.0
@@ -320,7 +327,7 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
         if answer.is_value and expected.is_value:
             if not same(answer, expected, dtype=False):
                 return 0.0
-            # What is right but for rounding speaks for no fault, however near that comes.
+            # A right answer matches no mistake, even if the mistake's answer is close to it.
             is_wrong = question in of_fault.main and not same(
                 answer, reference.main[question], dtype=False
             )
@@ -335,9 +342,9 @@ def _agreement(given: Answers, of_fault: Answers, reference: Answers) -> float:
 
 
 def _weight(answer: Answer) -> float:
-    """Return what a wrong answer that is just a fault's speaks for that fault.
+    """Return the weight of a wrong answer that is the same as a mistake's.
 
-    Yes or no, or a single number, is answered alike by chance.
+    A bool or a single number may be the same by chance.
     """
     if answer.is_lost:
         return 0.0
@@ -345,10 +352,10 @@ def _weight(answer: Answer) -> float:
 
 
 def _is_told_by_edges(given: Answers, of_fault: Answers, reference: Answers) -> bool:
-    """Tell whether code without a wrong number stops, or loses all, exactly where a fault does.
+    """Return whether code without wrong numbers stops, or loses all numbers, as a mistake does.
 
-    Then what it answers at the edges has to be the fault's, too, with a wrong number among it; or
-    it has called what is forbidden, which is known by itself.
+    All answers of the mistake at the edges must match too, and one of them must be a number. A
+    forbidden call needs no such match.
     """
     if not _stops_at_the_same(given, of_fault, reference):
         return False
@@ -361,7 +368,7 @@ def _is_told_by_edges(given: Answers, of_fault: Answers, reference: Answers) -> 
 
 
 def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) -> bool:
-    """Tell whether code raises, or loses all numbers, just where and as a fault does."""
+    """Return whether the same main answers are wrong, all with the same exception or lost."""
     right = reference.main
     wrong = {q for q, a in given.main.items() if q in right and not same(a, right[q], dtype=False)}
     if wrong != of_fault.main.keys():
@@ -371,9 +378,9 @@ def _stops_at_the_same(given: Answers, of_fault: Answers, reference: Answers) ->
 
 
 def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Alternatives:
-    """Return the faults that have no number at all, and stop where the code does and only there.
+    """Return the mistakes without any number that stop at the same questions as the code.
 
-    Where many stop alike, the exception itself says more than any name.
+    If there are too many, return none, since the exception is then more helpful than names.
     """
     reference = known.reference[part]
     found = [
@@ -388,7 +395,7 @@ def _stopping_there_only(part: str, given: Answers, known: Fingerprints) -> Alte
 
 
 def _has_numbers(fault: Fault) -> bool:
-    """Tell whether a fault is known by a wrong number, wherever that is."""
+    """Return whether a mistake has a wrong number in any part."""
     return any(
         answer.is_value and not answer.is_lost
         for own in fault.deviations.values()
@@ -397,12 +404,12 @@ def _has_numbers(fault: Fault) -> bool:
 
 
 def _is_forbidden(answer: Answer) -> bool:
-    """Tell whether code called what the problem forbids: that is no spelling of anything else."""
+    """Return whether code called a forbidden function. No other answer matches this one."""
     return answer.instead == "ForbiddenCall"
 
 
 def _best(scored: Iterable[tuple[float, Fault]]) -> Alternatives:
-    """Return the faults with the highest score above 0."""
+    """Return the mistakes with the highest score above 0."""
     found = [(score, fault) for score, fault in scored if score > 0]
     best = max((score for score, _ in found), default=0)
     return [fault for score, fault in found if score == best]
@@ -411,7 +418,7 @@ def _best(scored: Iterable[tuple[float, Fault]]) -> Alternatives:
 def _closest_at_edges(
     faults: Alternatives, part: str, given: Answers, reference: Answers
 ) -> Alternatives:
-    """Of faults with the same main answers, return those that are most like it at the edges."""
+    """Return the mistakes that match best at the edges, of those with the same main answers."""
 
     def likeness(fault: Fault) -> int:
         edges = fault.deviations[part].edges
@@ -426,10 +433,10 @@ def _closest_at_edges(
 def _is_as_expected(
     question: str, answer: Answer, of_fault: Mapping[str, Answer], right: Mapping[str, Answer]
 ) -> bool:
-    """Tell whether an answer at the edges is what code with a fault would give there.
+    """Return whether code with a mistake would give this answer at the edges.
 
-    Where the fault shows, the manner counts. Where it doesn't, the answer has to be right, by the
-    same measure by which it was settled where the fault shows.
+    If the mistake changes the answer, both must fail in the same manner. Otherwise the answer must
+    be right.
     """
     if question in of_fault:
         return alike(answer, of_fault[question])
@@ -439,13 +446,13 @@ def _is_as_expected(
 def _edge_groups(
     part: str, given: Mapping[str, Answer], explained: Mapping[str, Answer], known: Fingerprints
 ) -> list[Alternatives]:
-    """Return the faults that show at the edges only, for what a fault in the numbers leaves open.
+    """Return the mistakes at the edges that explain the answers which `explained` leaves open.
 
     Args:
-        part: where to look.
+        part: the part.
         given: the student's answers at its edges.
-        explained: the answers there of the fault that was found in the numbers, if any.
-        known: all faults.
+        explained: the answers there of the mistake that fits the main answers, if any.
+        known: the fingerprints.
     """
     right = known.reference[part].edges
     wrong = {q for q, a in given.items() if q in right and not same(a, right[q])}
@@ -470,25 +477,25 @@ def _edge_groups(
 
 
 def _fails_so(answer: Answer, of_fault: Answer) -> bool:
-    """Tell whether an answer fails in a fault's manner."""
+    """Return whether an answer fails in the same manner as a mistake's."""
     return alike(answer, of_fault) and _is_forbidden(answer) == _is_forbidden(of_fault)
 
 
 def _explained(
     edges: Mapping[str, Answer], given: Mapping[str, Answer], open_questions: set[str]
 ) -> tuple[int, int]:
-    """Return how many open questions a fault explains, and how many of them to the digit."""
+    """Return how many open questions a mistake explains, and how many with the same answer."""
     explained = edges.keys() & open_questions
     return len(explained), sum(same(edges[q], given[q]) for q in explained)
 
 
-# What is told of what fits
+# Select the mistakes to report, and write the sentences
 
 
 def _meant_in_all(
     fits: Mapping[str, list[Alternatives]], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[_FoundPart]:
-    """Return what is told of each part: of the faults that answer alike, those that are meant."""
+    """Return the mistakes to report for each part."""
     shows = Counter(fault.name for groups in fits.values() for group in groups for fault in group)
     found = []
     for part, groups in fits.items():
@@ -501,10 +508,10 @@ def _meant_in_all(
 
 
 def _meant(group: Alternatives, shows: Counter[str], wrong: Mapping[str, Answers]) -> Alternatives:
-    """Return which are meant of faults that answer alike in a part.
+    """Select the most likely mistakes of a group with the same answers in a part.
 
-    They are those that explain the most parts, and of these those that claim the fewest of what is
-    right; a class that is right in all its parts counts once.
+    Prefer mistakes that explain the most parts. Of these, prefer mistakes that change the fewest
+    right parts. Count a class without wrong parts once.
     """
     wrong_owners = {owner(part) for part in wrong}
 
@@ -518,7 +525,7 @@ def _meant(group: Alternatives, shows: Counter[str], wrong: Mapping[str, Answers
 
 
 def _same_numbers(given: Answers, of_fault: Answers) -> bool:
-    """Tell whether the same main answers are wrong, and alike."""
+    """Return whether the same main answers are wrong, with the same values."""
     own = of_fault.main
     return own.keys() == given.main.keys() and all(
         same(answer, given.main[question], dtype=False) for question, answer in own.items()
@@ -528,7 +535,7 @@ def _same_numbers(given: Answers, of_fault: Answers) -> bool:
 def _told(
     found: list[_FoundPart], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[Evidence]:
-    """Return what was found in all parts, each thought once, with the parts that it shows in."""
+    """Return the evidence of all parts; mention each mistake once, with all its parts."""
     alike: dict[tuple[str, ...], list[_FoundPart]] = {}
     for each in found:
         alike.setdefault(each.thought, []).append(each)
@@ -538,18 +545,18 @@ def _told(
 
 
 def _is_there(given: Answers) -> bool:
-    """Tell whether wrong answers are those of code that is written."""
+    """Return whether any wrong answer comes from code that is written."""
     answers = (*given.main.values(), *given.edges.values())
     return any(f"!{answer.instead}" not in _NOT_THERE for answer in answers)
 
 
 def _evidence(found: list[_FoundPart], untold: list[str], known: Fingerprints) -> Evidence:
-    """Return what to tell of a mistake that was found in some parts.
+    """Return the evidence of a mistake that was found in some parts.
 
     Args:
-        found: where it shows.
-        untold: wrong parts of which nothing is told.
-        known: all faults.
+        found: the parts in which the mistake was found.
+        untold: wrong parts of functions and classes without a named mistake.
+        known: the fingerprints.
     """
     first, parts = found[0], list(dict.fromkeys(each.part for each in found))
     names = tuple(dict.fromkeys(name for each in found for name in each.names))
@@ -567,7 +574,7 @@ def _evidence(found: list[_FoundPart], untold: list[str], known: Fingerprints) -
 
 
 def _calls(part: str, other: str, known: Fingerprints) -> bool:
-    """Tell whether a part calls one that stands before it, whose faults then show in both."""
+    """Return whether a part seems to call an earlier one: some mistake changes both."""
     order = [*known.reference]
     return order.index(other) < order.index(part) and any(
         part in fault.deviations and other in fault.deviations for fault in known.faults
@@ -577,11 +584,11 @@ def _calls(part: str, other: str, known: Fingerprints) -> bool:
 def _sentence(
     texts: tuple[Text, ...], parts: list[str], known: Fingerprints, *, is_callers: bool = False
 ) -> str:
-    """Return what to say; it must fit wrong numbers, and a missing name or error as well.
+    """Return the sentence for the student. It must suit wrong numbers, missing names and errors.
 
-    A function that the text begins with isn't named twice, nor is a nudge given twice. What shows
-    in several may stand in the first alone, which the others call; and what shows in one may stand
-    in what it calls, if that is wrong, too (`is_callers`).
+    Name the first function once, and give a nudge once. A mistake that shows in several functions
+    may be in the first one alone, if the others call it. A mistake that shows in one function may
+    be in another that it calls, if that is wrong too (`is_callers`).
     """
     first, *others = _shown(parts)
     text, *further = texts
@@ -603,12 +610,12 @@ def _sentence(
 
 
 def _shown(parts: Iterable[str]) -> list[str]:
-    """Return the functions and classes that parts belong to, such as f for "f: defaults"."""
+    """Return the functions and classes of some parts, such as f for "f: defaults"."""
     return list(dict.fromkeys(owner(part) for part in parts))
 
 
 def _different(faults: Alternatives, known: Fingerprints) -> list[Text]:
-    """Return what to tell of some faults; the same thought is told once, in its first words."""
+    """Return the different texts about some mistakes; equal texts (without nudges) count once."""
     thoughts: dict[str, Text] = {}
     for fault in faults:
         text = known.texts[fault.name]

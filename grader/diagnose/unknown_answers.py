@@ -1,8 +1,8 @@
-"""Wrong answers that fit no known mistake: who of a class has the same ones.
+"""Group the students of a class by wrong answers that match no known mistake.
 
-A part of a problem, a function or a class, is asked small questions; its wrong answers are kept as
-short texts (`grader.diagnose.kept_answer`). Those of a group agree in every number. So files
-with different faults don't share a group, and most spellings of one fault do.
+A probe calls each function or class of a problem with small inputs. Its wrong answers are kept as
+short texts (`grader.diagnose.kept_answer`). In a group all wrong numbers for ordinary inputs are
+the same. So files with different mistakes share no group, and most files with one mistake do.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MOST_EDGES = 0.8
 
 @dataclass(frozen=True)
 class Group:
-    """Students whose code answers alike, in a way that has no name yet.
+    """Students with the same wrong answers, which match no known mistake.
 
     Attributes:
         problem: the problem's id.
-        parts: the functions and classes in which their answers are wrong alike.
-        submissions: the names of their results, sorted.
+        parts: the parts with the same wrong answers.
+        submissions: the names of the submissions, sorted.
         failed: the titles of the tests that all of them fail.
     """
 
@@ -34,14 +34,14 @@ class Group:
 
     @property
     def owners(self) -> list[str]:
-        """The functions and classes that the parts are of."""
+        """The functions and classes of the parts."""
         return list(dict.fromkeys(part.partition(":")[0] for part in self.parts))
 
 
 def groups(results: Iterable[SubmissionResult]) -> list[Group]:
-    """Return the groups of a class, large ones first.
+    """Return the groups of a class, the largest first.
 
-    A student whose answers nobody else has is a group too.
+    A student with unique wrong answers is a group too.
     """
     results = sorted(results, key=lambda result: result.submission)
     of_problem: dict[str, dict[str, ProblemResult]] = {}
@@ -56,7 +56,7 @@ def groups(results: Iterable[SubmissionResult]) -> list[Group]:
 
 
 def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group]:
-    """Yield the groups of one problem; what the same students have in several parts is one."""
+    """Yield the groups of one problem; parts with the same members are one group."""
     parts_of: dict[tuple[str, ...], list[str]] = {}
     parts = sorted({part for problem in members.values() for part in problem.unknown})
     for part in parts:
@@ -70,13 +70,13 @@ def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group
 
 
 def _failed(problem: ProblemResult) -> list[str]:
-    """Return the titles of the tests that fail, each once."""
+    """Return the titles of the failed tests, without duplicates."""
     failed = (test.title for test in problem.tests if test.status is not Status.PASSED)
     return list(dict.fromkeys(failed))
 
 
 def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
-    """Return who answers alike in one part."""
+    """Return the names of submissions, grouped by their answers in one part."""
     found: list[list[str]] = []
     for name, given in answers.items():
         for members in found:
@@ -89,10 +89,10 @@ def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
 
 
 def same_fault(one: WrongAnswers, other: WrongAnswers) -> bool:
-    """Tell whether wrong answers are those of the same fault.
+    """Return whether two submissions' wrong answers come from the same mistake.
 
-    The main questions tell it, whose inputs are ordinary. Where these are all right, or none has a
-    number, most questions at the edges have to be answered alike, too.
+    All wrong answers to the main questions, which have ordinary inputs, must be the same. If none
+    has a number, most wrong answers at the edges must be the same too.
     """
     if _share_same(_main(one), _main(other)) < 1:
         return False
@@ -113,14 +113,14 @@ def _has_number(text: str) -> bool:
 
 
 def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
-    """Return at what share of the questions that either answers wrongly both answer alike."""
+    """Return the share of the wrongly answered questions with the same answer in both."""
     asked = one.keys() | other.keys()
     alike = sum(_same(one[q], other[q]) for q in one.keys() & other.keys())
     return alike / len(asked) if asked else 1.0
 
 
 def _same(one: str, other: str) -> bool:
-    """Tell whether two answers are the same; what raises an exception may raise another one."""
+    """Return whether two answers are the same; all exceptions count as the same."""
     a, b = Answer.read(one), Answer.read(other)
     if a.instead or b.instead:
         return bool(a.instead and b.instead)
