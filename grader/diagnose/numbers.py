@@ -1,4 +1,4 @@
-"""Generate deterministic input numbers for probes, and cache small tensors."""
+"""The numbers that probes ask with: the same everywhere and each time, and made only once."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 _MOST_ENTRIES = 4096
-"""Larger tensors are not cached, because a student may choose their size."""
+"""Larger tensors are made anew each time: their size may be a student's own."""
 
 
 def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:
-    """Return float64 numbers that look random but are deterministic.
+    """Return numbers in float64 that look random and need no chance.
 
     Args:
-        shape: the shape of the tensor.
-        start: a seed; other values give other numbers.
-        size: the numbers lie between `-size` and `size`.
+        shape: of the tensor.
+        start: another one gives other numbers.
+        size: they lie between this and its opposite.
     """
     made = _made if math.prod(shape) > _MOST_ENTRIES else _kept
-    return made(shape, start, size).clone()  # the called code may change its input in place
+    return made(shape, start, size).clone()  # code may change what it is given
 
 
 def _made(shape: tuple[int, ...], start: float, size: float) -> Tensor:
