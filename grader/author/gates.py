@@ -32,7 +32,7 @@ from grader.run.unknown import UNKNOWN, without_oracles
 
 _VARIANT = CandidateKind.VARIANT
 
-_OTHERS = 12
+_OTHERS = 4
 """With how many variants and mistakes both ways are compared, at most twice as many."""
 
 
