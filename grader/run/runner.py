@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import random
 import time
@@ -205,6 +206,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
     return Seeds(number("global random state"), number("rng"))
 
 
+@functools.cache
 def load_late_parts() -> None:
     """Use parts of torch that are loaded at first use, so that no test is charged for it."""
     with Guard(("softmax",)):
