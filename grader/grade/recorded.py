@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from typing import NoReturn
 
@@ -19,7 +18,7 @@ from grader.intake.handed_in import StudentFile
 from grader.result import Status
 from grader.run.encoding import BadRecord
 from grader.run.judging import Expectation, Went, expect, verdict
-from grader.run.orders import LoadReport, files_of_half, order, write_files
+from grader.run.orders import LoadReport, files_of_half, order
 from grader.run.probing import files_of_probe, known_only, read_answers
 from grader.run.probing import order as probe_order
 from grader.run.records import CollectedTest, ProblemTests
@@ -75,14 +74,12 @@ class RecordedTests:
         self._sandbox = sandbox
         problems = {test.problem.id: test.problem for test in self._tests}
         self._halves = {
-            (id, hidden): Preloaded(
-                _LOAD, partial(write_files, files_of_half(problem, hidden=hidden))
-            )
+            (id, hidden): Preloaded(_LOAD, files_of_half(problem, hidden=hidden))
             for id, problem in problems.items()
             for hidden in (False, True)
         }
         self._probes = {
-            id: Preloaded(_LOAD_PROBE, partial(write_files, files_of_probe(problem)))
+            id: Preloaded(_LOAD_PROBE, files_of_probe(problem))
             for id, problem in problems.items()
             if problem.probe_file.is_file()
         }

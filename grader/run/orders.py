@@ -5,7 +5,7 @@ A worker has one half of a problem's tests. It has no salt, so an order contains
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -103,14 +103,6 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
 def data_of(problems: Path) -> list[Path]:
     """Return the data files that a course's problems share."""
     return [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
-
-
-def write_files(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write files into a folder."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
 
 
 # The worker

@@ -11,7 +11,7 @@ import re
 import socket
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,24 +66,27 @@ class WorkerEnding:
     out_of_time: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Preloaded:
     """Code that a prefork server loads once for all its workers.
 
     Attributes:
         load: the function that loads it, as `package.module:function`. It is called with a folder,
             and returns a `RunOrder` of `worker.recording`.
-        write: writes the files that it needs into that folder, which is temporary.
+        files: the files of that folder, by their paths; the folder is temporary.
     """
 
     load: str
-    write: Callable[[Path], None]
+    files: Mapping[str, bytes]
 
     @contextmanager
     def written(self) -> Iterator[list[str]]:
         """Yield the function and a temporary folder with its files."""
         with TemporaryDirectory() as folder:
-            self.write(Path(folder))
+            for name, content in self.files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
             yield [self.load, folder]
 
 
