@@ -7,7 +7,6 @@ Neither is a variant with the same answers as the reference.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +15,11 @@ import numpy
 import torch
 
 from grader.author.candidates import Candidate, CandidateKind
+from grader.author.code_hash import code_hash, code_hashes, hash_of
 from grader.author.running import CandidateOutcome
-from grader.code.course_modules import imported_names
+from grader.code.course_modules import modules_used
 from grader.course import Problem
-from grader.diagnose import probe as asking
+from grader.diagnose import probe as probing
 from grader.diagnose.answers import same
 from grader.diagnose.evidence import ranked
 from grader.diagnose.fingerprints import (
@@ -31,11 +31,7 @@ from grader.diagnose.fingerprints import (
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers
 from grader.errors import CourseError
-from grader.files import sha256_of
 from grader.result import DIAGNOSED, Status, TestResult
-
-_DIGITS = 16
-"""The length of kept hashes."""
 
 
 class KeptAnswers:
@@ -54,7 +50,7 @@ class KeptAnswers:
         self, problem: Problem, reference: Mapping[str, Answers], *, anew: bool = False
     ) -> None:
         self._reference = reference
-        self._instrument = _instrument_sha256(problem)
+        self._questions = _questions_hash(problem)
         try:
             known = Fingerprints.load(problem.fingerprints)
         except CourseError:
@@ -97,8 +93,7 @@ class KeptAnswers:
         }
 
     def _hash(self, candidate: Candidate, found: Mapping[str, Answers]) -> str:
-        told = "\n".join([self._instrument, candidate.source.decode(), Fault("", found).write()])
-        return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+        return hash_of(self._questions, code_hash(candidate.source), Fault("", found).write())
 
 
 def _caught_by(outcome: CandidateOutcome, before: str) -> str:
@@ -107,48 +102,27 @@ def _caught_by(outcome: CandidateOutcome, before: str) -> str:
     return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
 
 
-def _instrument_sha256(problem: Problem) -> str:
-    """Return a hash over a problem's questions, what asks them, and torch's or NumPy's version."""
+def _questions_hash(problem: Problem) -> str:
+    """Return a hash over a problem's questions, what asks them, and torch's or NumPy's version.
+
+    Modules of the grader outside of `diagnose` run the code but choose no answer, so they don't
+    count. If one of them changes the answers of the reference, no kept answer is used.
+    """
     if not problem.probe_file.is_file():
         return ""
-    paths = _imported([problem.probe_file, Path(asking.__file__)], problem)
-    # In an order that is the same wherever the course and the grader lie.
-    in_order = sorted(paths, key=lambda path: (path.name, path.read_bytes()))
-    code = sha256_of({str(n): path for n, path in enumerate(in_order)})
+    probe = problem.probe_file.read_bytes()
+    questions = [
+        probe,
+        *(path.read_bytes() for path in modules_used([probe], problem.folder.parent)),
+    ]
+    diagnose = Path(probing.__file__).parent
+    used = modules_used([*questions, b"import grader.diagnose.probe"], diagnose.parents[1])
+    asking = [path.read_bytes() for path in used if path.parent == diagnose]
     values = numpy if problem.manifest.values == "numpy" else torch
-    version = str(values.__version__)
-    return "\n".join([code, version.partition("+")[0], *map(str, problem.entry.all_forbidden())])
-
-
-_DECIDE_NO_ANSWER = ("course.py", "errors.py", "result.py")
-"""Files of the grader that are imported but change no answer."""
-
-
-def _imported(paths: Iterable[Path], problem: Problem) -> set[Path]:
-    """Return the files that answers depend on: these, and their imports from course and grader.
-
-    Imports are followed recursively in `diagnose` and in modules that problems share. Other modules
-    of the grader count only if imported directly, or each new message would require new answers.
-    """
-    questions = Path(asking.__file__).parent
-    roots = (questions.parents[1], problem.folder.parent)
-    found: set[Path] = set()
-    waiting = [path.resolve() for path in paths]
-    while waiting:
-        path = waiting.pop()
-        if path not in found and path.name not in _DECIDE_NO_ANSWER:
-            found.add(path)
-            if not {questions, problem.folder.parent} & {*path.parents}:
-                continue
-            files = (
-                root.joinpath(*name.split("."))
-                for name in imported_names(path.read_bytes())
-                for root in roots
-            )
-            waiting += [
-                p.with_suffix(".py").resolve() for p in files if p.with_suffix(".py").is_file()
-            ]
-    return found
+    version = str(values.__version__).partition("+")[0]
+    return hash_of(
+        code_hashes(questions + asking), version, *map(str, problem.entry.all_forbidden())
+    )
 
 
 def fingerprints_of(

@@ -15,7 +15,6 @@ out of `torch.logaddexp`, are not found.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
@@ -25,11 +24,12 @@ from typing import Any
 
 import torch
 
+from grader.author.code_hash import code_hashes, hash_of
 from grader.author.running import several
 from grader.code import forbidden as watching
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
-from grader.files import sha256_of, write_whole
+from grader.files import write_whole
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import SandboxError
 
@@ -102,9 +102,9 @@ def _kept(record: Path) -> dict[str, str]:
 
 def _rests_on(forbidden: Iterable[tuple[str, ...]]) -> str:
     """Return the cache key of the sweep for some forbidden functions."""
-    code = sha256_of({path.name: path for path in (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)})
-    told = "\n".join([torch.__version__.partition("+")[0], *map(" ".join, forbidden), code])
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    files = (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)
+    code = code_hashes(path.read_bytes() for path in files)
+    return hash_of(torch.__version__.partition("+")[0], *map(" ".join, forbidden), code)
 
 
 def _left_open_of_a_share(

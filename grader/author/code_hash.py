@@ -1,0 +1,53 @@
+"""Hash code in such a way that comments, docstrings and layout do not matter."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+
+_DIGITS = 16
+"""The length of kept hashes."""
+
+
+def hash_of(*parts: str) -> str:
+    """Return a short hash of some texts."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]
+
+
+@cache
+def code_hash(source: bytes) -> str:
+    """Return a hash of Python code that is the same in every version of Python.
+
+    Source that can't be parsed is hashed as it is.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return hashlib.sha256(source).hexdigest()[:_DIGITS]
+    return hash_of(repr(_form(tree)))
+
+
+def code_hashes(sources: Iterable[bytes]) -> str:
+    """Return a hash of several modules, whatever their names and their order."""
+    return hash_of(*sorted(code_hash(source) for source in sources))
+
+
+def _form(value: object) -> object:
+    """Return a syntax tree as nested lists, without strings that stand alone as statements.
+
+    Empty fields are left out, since versions of Python differ in them.
+    """
+    if isinstance(value, ast.AST):
+        fields = [(name, _form(v)) for name, v in ast.iter_fields(value) if v not in (None, [])]
+        return [type(value).__name__, *fields]
+    if isinstance(value, list):
+        return [_form(item) for item in value if not _is_text(item)]
+    return repr(value)
+
+
+def _is_text(statement: object) -> bool:
+    if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+        return False
+    return isinstance(statement.value.value, str)

@@ -1,0 +1,71 @@
+"""fingerprints.json changes with what it describes, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.author.audit import run_audit
+from grader.author.code_hash import code_hash, code_hashes
+from grader.course import Course
+from tests.catalogue import write_mistakes
+
+REFERENCE = "solutions/01-doubling/problem.py"
+PROBE = "problems/01-doubling/probe.py"
+TESTS = "problems/01-doubling/test_doubling.py"
+
+
+@pytest.fixture
+def written(small_course: Course) -> Callable[[], str]:
+    """A course with one mistake; a call audits it and returns its fingerprints."""
+    mistake = ("the number is tripled", "    return x + x", "    return 3 * x")
+    write_mistakes(small_course.root / "solutions/01-doubling", {"triples": mistake})
+
+    def write() -> str:
+        run_audit(small_course, small_course.problems(), 1, write_fingerprints=True)
+        return small_course.problems()[0].fingerprints.read_text()
+
+    return write
+
+
+def add(path: Path, line: str) -> None:
+    path.write_text(f"{path.read_text()}\n\n{line}\n")
+
+
+@pytest.mark.parametrize("file", [REFERENCE, PROBE, TESTS])
+def test_a_comment_changes_no_fingerprint(
+    small_course: Course, written: Callable[[], str], file: str
+) -> None:
+    before = written()
+    path = small_course.root / file
+    path.write_text(f"# A first comment.\n{path.read_text()}")
+    add(path, '"""A last text."""  # with a comment')
+    assert written() == before
+
+
+def test_code_changes_the_fingerprints(small_course: Course, written: Callable[[], str]) -> None:
+    before = written()
+    add(small_course.root / REFERENCE, "other = 3")
+    with_other_reference = written()
+    assert with_other_reference != before
+    add(small_course.root / PROBE, "other = 3")
+    assert written() not in (before, with_other_reference)
+
+
+def test_the_hash_of_code_ignores_comments_docstrings_and_layout() -> None:
+    short = b"def f(x):\n    return x + 1\n"
+    long = b'"""A."""\n\ndef f(\n    x,\n):  # b\n    """C."""\n    return (x\n        + 1)\n'
+    assert code_hash(short) == code_hash(long)
+    assert code_hash(short) != code_hash(short.replace(b"1", b"2"))
+    assert code_hash(short) != code_hash(short.replace(b"f", b"g"))
+
+
+def test_code_that_does_not_parse_has_a_hash() -> None:
+    assert code_hash(b"def f(:") != code_hash(b"def g(:")
+
+
+def test_the_order_of_modules_does_not_matter() -> None:
+    assert code_hashes([b"a = 1", b"b = 2"]) == code_hashes([b"b = 2", b"a = 1"])
+    assert code_hashes([b"a = 1"]) != code_hashes([b"a = 1", b"a = 1"])
