@@ -1,4 +1,4 @@
-"""Takes answers from code, in a form that is small, can be kept, and can be compared."""
+"""Convert return values of student code to small answers that can be stored and compared."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]
 
 _MOST_ENTRIES = 4096
-"""What an answer may hold to be told apart by its numbers. Probes ask small questions."""
+"""The largest tensor with an answer in numbers. The questions of probes are small."""
 
 _PROJECTIONS = 3
 
 
 def attempt(function: Callable[[], object]) -> Answer:
-    """Ask; an exception is an answer too.
+    """Return the answer to a question; an exception is an answer, too.
 
     Args:
-        function: asks the student's code; it returns a tensor, an array, a number or a bool.
+        function: calls the student's code; returns a tensor, an array, a number or a bool.
 
     Raises:
-        DoesNotEnd: it ran for longer than the caller allows.
+        DoesNotEnd: the time limit of the caller is reached.
     """
     try:
-        with torch.enable_grad():  # whatever the question before has left
+        with torch.enable_grad():  # an earlier question may have left it off
             value = function()
     except (KeyboardInterrupt, DoesNotEnd):
         raise
@@ -42,7 +42,7 @@ def attempt(function: Callable[[], object]) -> Answer:
 
 
 def answer_of(value: object) -> Answer:
-    """Return what is kept of a value."""
+    """Return the answer that a value gives."""
     if isinstance(value, bool | int | float):
         value = numpy.array(float(value))
     if not isinstance(value, Tensor) and not is_array(value):
@@ -61,13 +61,16 @@ def answer_of(value: object) -> Answer:
 
 @cache
 def _waves(length: int) -> list[Array]:
-    """Return what entries are multiplied with before they are summed up."""
+    """Return the fixed weights of the sums over the entries."""
     places = numpy.arange(length, dtype=numpy.float64)
     return [numpy.sin((places + 1) * (1.3 + number) + number) for number in range(_PROJECTIONS)]
 
 
 def _numbers(found: Array) -> tuple[float, ...]:
-    """Return the size of the entries, and sums by which nearly any two sets of them differ."""
+    """Return the root mean square of the entries and weighted sums.
+
+    Nearly any two tensors differ in one of these.
+    """
     root = math.sqrt(max(len(found), 1))
     with numpy.errstate(over="ignore"):
         sums = [(found * wave).sum() / root for wave in _waves(len(found))]

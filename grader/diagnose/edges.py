@@ -1,9 +1,8 @@
-"""Edge questions: what lies beside the numbers, asked in one way of every function and module.
+"""Provide the edge questions that are the same for every function and module.
 
-A probe says what to call, and with what. Asked is whether arguments are changed, digits get lost,
-another dtype or order in memory is taken, gradients are right and gradient mode stays, a second
-call answers as the first one, random numbers are drawn, large numbers are taken, and evaluation
-differs from training.
+A probe passes the call and its arguments. The questions cover changed arguments, lost digits, other
+dtypes and orders in memory, gradients and gradient mode, a second call, the random state, large
+numbers, and the difference between training and evaluation.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 
 _SMALL = 2.0**-20
-"""So small are gradients from above that nobody clips them."""
+"""The size of upstream gradients, too small to be clipped."""
 
 _KINDS: tuple[type, ...] = (Tensor, bool, float, int, type(None), tuple, list)
 
@@ -31,37 +30,37 @@ RunOnTensors = Callable[..., Any]
 
 
 def first(answer: Any) -> Any:
-    """Return the output, if it came back together with something else."""
+    """Return the first element of a tuple or list, and anything else unchanged."""
     return answer[0] if isinstance(answer, tuple | list) and answer else answer
 
 
 def kind(answer: object) -> int:
-    """Return what sort of thing came back, as a number: 0 for a tensor, 5 and 6 for several."""
+    """Return the index of the type in `_KINDS`: 0 for a tensor, 5 and 6 for several values."""
     return next((n for n, sort in enumerate(_KINDS) if isinstance(answer, sort)), len(_KINDS))
 
 
 def turned(tensor: Tensor) -> Tensor:
-    """Return the same numbers, lying in memory in another order."""
+    """Return an equal tensor in another memory order."""
     order = list(reversed(range(tensor.dim())))
     return tensor.permute(order).contiguous().permute(order)
 
 
 def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
-    """Return the gradient of a sum of the output's entries, each with a weight of its own.
+    """Return the gradient of a weighted sum of the output's entries, divided by the weights' size.
 
-    How torch happens to run a function decides which entries become NaN, so it is all or none.
+    Which entries become NaN depends on torch's kernels, so one NaN makes all entries NaN.
 
     Args:
-        output: what the student's code returned.
+        output: the return value of the student's code.
         by: the tensor to differentiate by.
-        size: of the weights, which is made up for afterwards.
+        size: the size of the weights.
 
     Returns:
-        None if `by` is not reached.
+        The gradient; None if the output does not depend on `by`.
     """
     if not output.requires_grad:
         return None
-    # As a sum, for with weights as an argument torch first imports a library of algebra.
+    # A sum, since autograd.grad with grad_outputs first imports sympy.
     with torch.enable_grad():  # code may leave it off
         loss = (output * (size * numbers(*output.shape, start=0.7))).sum()
     (slopes,) = torch.autograd.grad(loss, by, retain_graph=True, allow_unused=True)
@@ -72,7 +71,7 @@ def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
 
 
 def moves_random_state(call: Callable[[], object]) -> bool:
-    """Tell whether a call draws from torch's global generator."""
+    """Return whether a call draws from torch's global generator."""
     torch.default_generator.manual_seed(1)
     before = torch.get_rng_state()
     call()
@@ -80,11 +79,11 @@ def moves_random_state(call: Callable[[], object]) -> bool:
 
 
 def varies(call: Callable[[], Any]) -> bool:
-    """Tell whether two calls that should be alike differ; where code stops, they don't.
+    """Return whether two equal calls give different outputs; False if one raises an exception.
 
     Args:
-        call: its answer hangs on some hundred numbers that could be dropped: of a few, the same
-            ones are dropped twice at times.
+        call: returns an output in which dropout can drop at least a hundred numbers. With a few,
+            two calls sometimes drop the same ones.
     """
     try:
         one, other = (first(call()).nan_to_num() for _ in range(2))
@@ -96,13 +95,13 @@ def varies(call: Callable[[], Any]) -> bool:
 
 
 def loses_digits(output: Tensor, right: Tensor) -> bool:
-    """Tell whether an output is right, but not to the last digits."""
+    """Return whether an output is right except for the last digits."""
     off = float((output.detach() - right).abs().max())
     return 1e-9 < off < 2e-6
 
 
 def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
-    """Tell whether a step so small that only float64 sees it gets lost on the way."""
+    """Return whether the output ignores changes that are visible in float64 only."""
 
     def moved(size: float) -> Tensor:
         moves = (size * numbers(*each.shape, start=n + 0.5) for n, each in enumerate(inputs))
@@ -116,7 +115,7 @@ def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
 
 
 def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
-    """Tell whether a call without gradients writes over what the call before returned."""
+    """Return whether a second call without gradients overwrites the result of the first."""
     results = Results()
     with torch.no_grad():
         for given in (x, other):
@@ -125,7 +124,7 @@ def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
 
 
 def starts_alike(make: Callable[[], nn.Module]) -> bool:
-    """Tell whether any parameter that is drawn starts from the same numbers after another seed."""
+    """Return whether a random parameter has the same initial values under two seeds."""
     starts = []
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
@@ -135,7 +134,7 @@ def starts_alike(make: Callable[[], nn.Module]) -> bool:
 
 
 def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
-    """Return what in, out and bias of linear layers are; -1 for what is none."""
+    """Return in_features, out_features and bias of linear layers; -1 for other modules."""
     layers = [getattr(module, name, None) for name in names]
     return [
         [each.in_features, each.out_features, float(each.bias is not None)]
@@ -146,16 +145,16 @@ def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
 
 
 def dropout_rates(module: nn.Module, *names: str) -> list[float]:
-    """Return the rates of dropouts; -1 for what is no nn.Dropout."""
+    """Return the rates of dropout modules; -1 for other modules."""
     layers = [getattr(module, name, None) for name in names]
     return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in layers]
 
 
 def refusal(call: Callable[[], object]) -> float:
-    """Return what comes of a call: 0 if it returns, 1 for a ValueError, 2 for an assertion, or 3.
+    """Return how a call ends: 0 returns, 1 ValueError, 2 AssertionError, 3 another exception.
 
     Raises:
-        NotImplementedError: it isn't written yet.
+        NotImplementedError: the student has not written the function yet.
     """
     try:
         call()
@@ -169,7 +168,11 @@ def refusal(call: Callable[[], object]) -> float:
 
 
 def refusals(call: Callable[[Any], object], fine: Any, amounts: tuple[Any, ...]) -> Tensor:
-    """Return how calls with these amounts end; code that stops at a fine one refuses nothing."""
+    """Return how calls with these amounts end, after a call with a valid amount.
+
+    Raises:
+        Exception: the call with the valid amount fails.
+    """
     call(fine)
     return torch.tensor([refusal(partial(call, amount)) for amount in amounts])
 
@@ -178,9 +181,9 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
     """Return the edge questions of a function.
 
     Args:
-        run: calls it with tensors by position.
-        given: by name, tensors with which it gives ordinary numbers, those of floats in float64.
-        large: how many times as large floats are to be given, too; 0 for not.
+        run: calls the function with tensors by position.
+        given: ordinary arguments by name; floats in float64.
+        large: the factor of the question about large numbers; 0 omits it.
     """
     floats = [name for name, each in given.items() if each.is_floating_point()]
 
@@ -200,7 +203,7 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
     @cache
     def gradient(name: str, size: float = _SMALL) -> Tensor | float | None:
         if any(changes(each) for each in floats):
-            return -1.0  # whether autograd stops then hangs on how the rest is written
+            return -1.0  # then it depends on the other lines whether autograd raises an exception
         tensors = fresh()
         tensors[name].requires_grad_()
         return slope(output(tensors), tensors[name], size)
@@ -253,12 +256,12 @@ def of_module(
     """Return the edge questions of a module that takes one tensor.
 
     Args:
-        make: makes it, in evaluation, always with the same weights; in float64 or in the dtype
-            that it is given.
-        x: with which it gives ordinary numbers.
-        other: an input of another length, that comes before x in a second call.
-        weights: the names of parameters whose gradients are asked.
-        large: how many times as large x is to be given, too; 0 for not.
+        make: returns the module in evaluation mode with fixed weights, in float64 or in the dtype
+            that is its argument.
+        x: an ordinary input.
+        other: an input of another length for the call before x.
+        weights: the names of the parameters for the questions about gradients.
+        large: the factor of the question about large numbers; 0 omits it.
     """
     given = {"x": x}
 
@@ -268,7 +271,7 @@ def of_module(
         return first(module(_others(x)))
 
     def remembers(before: Tensor) -> bool:
-        """Whether a call answers otherwise than it would as the first one."""
+        """Return whether an earlier call changes the output."""
         used = make()
         used(before.clone())
         return not _alike(first(used(x.clone())), first(make()(x.clone())))
@@ -307,7 +310,7 @@ def of_module(
 
 
 def _others(tensor: Tensor) -> Tensor:
-    """Return other numbers of the same form."""
+    """Return other numbers of the same shape."""
     return 1.5 * tensor + 0.5
 
 

@@ -82,7 +82,7 @@ class Fingerprints:
             return cls._of(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise CourseError(
-                f"{path} is damaged ({error}). Take it from git again, or write it anew: "
+                f"{path} is damaged ({error}). Restore it from git, or write it again: "
                 f"grader author audit {path.parent.name[:2]} --write-fingerprints"
             ) from error
 

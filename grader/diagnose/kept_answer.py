@@ -1,7 +1,7 @@
-"""What code answered to a question, as it is kept and compared, by graders and by reports.
+"""An answer of student code to a question of a probe, and the comparison of two answers.
 
-How an answer is taken from code stands in `grader.diagnose.answers`. Here is no torch,
-which reports do not load.
+This module does not import torch, since reports do not load it. `grader.diagnose.answers` makes
+answers from return values.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ import math
 from dataclasses import dataclass
 
 _RELATIVE, _ABSOLUTE = 2e-4, 2e-5
-"""How near two answers must be to be the same. Known faults differ from what is right by more."""
+"""Tolerances for equal answers. Known mistakes differ from the reference by more."""
 
 DIGITS = 6
-"""Of each number that is kept."""
+"""The significant digits of each stored number."""
 
 EDGE = "edge: "
-"""How questions begin that are about what is extreme or beside the numbers."""
+"""The prefix of edge questions, see `grader.diagnose.probe.Part`."""
 
 RETURNED = "returned-"
-"""How the name begins of what came back and is no tensor of a size to keep."""
+"""The prefix of `Answer.instead` for a return value that is not a small tensor."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: a tensor by its shape and a few sums of its entries, or what came instead.
+    """A tensor, described by its shape and a few sums of its entries, or something else.
 
     Attributes:
-        shape: the tensor's shape, as a text such as "2x3"; empty for what is no tensor.
-        dtype: the tensor's dtype, or "" for what is no tensor.
-        instead: the exception's or the other type's name; empty for a tensor.
-        lost: how many entries are NaN or infinite.
+        shape: the tensor's shape as a text such as "2x3"; empty without a tensor.
+        dtype: the tensor's dtype; empty without a tensor.
+        instead: the name of the exception or of the other type; empty for a tensor.
+        lost: the number of entries that are NaN or infinite.
         numbers: the root mean square of the finite entries, and sums of them with fixed weights.
     """
 
@@ -42,21 +42,21 @@ class Answer:
 
     @property
     def is_value(self) -> bool:
-        """Whether it is a tensor or a number."""
+        """Whether the answer is a tensor or a number."""
         return not self.instead
 
     @property
     def stops(self) -> bool:
-        """Whether an exception came instead."""
+        """Whether the call raised an exception."""
         return bool(self.instead) and not self.instead.startswith(RETURNED)
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is a tensor without a finite number but 0, which tells nothing but that."""
+        """Whether a tensor has lost entries and no other number but 0."""
         return bool(self.lost) and not any(self.numbers)
 
     def write(self) -> str:
-        """Return it as one short text."""
+        """Return the answer as a short text."""
         if self.instead:
             return f"!{self.instead}"
         numbers = " ".join(f"{number:.{DIGITS}g}" for number in self.numbers)
@@ -72,12 +72,12 @@ class Answer:
 
 
 def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
-    """Return whether two answers are the same but for rounding.
+    """Return whether two answers are equal except for rounding.
 
     Args:
-        a: one answer.
-        b: the other.
-        dtype: whether the same numbers in another dtype are another answer.
+        a: an answer.
+        b: another answer.
+        dtype: whether equal numbers in another dtype count as different.
     """
     if (a.shape, a.instead, a.lost) != (b.shape, b.instead, b.lost):
         return False
@@ -93,11 +93,11 @@ def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
 
 
 def alike(a: Answer, b: Answer) -> bool:
-    """Return whether two answers fail in the same manner, or are the same.
+    """Return whether two answers are equal or fail in the same way.
 
-    It is for questions about what is extreme, where ways of writing one mistake differ in the very
-    numbers: two exceptions are alike, and so are two tensors that both have lost entries. But to
-    stop is not to return a thing of another type, such as None for a gradient that isn't there.
+    This comparison is for edge questions, in which versions of one mistake give different numbers.
+    Two exceptions are alike, and so are two tensors with lost entries. An exception is not like a
+    return value of another type, such as None for a missing gradient.
     """
     if a.instead or b.instead:
         return a.stops == b.stops and bool(a.instead and b.instead)

@@ -1,4 +1,4 @@
-"""The numbers that probes ask with: the same everywhere and each time, and made only once."""
+"""Provide the inputs of probes: fixed numbers, equal on every machine and in every run."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 _MOST_ENTRIES = 4096
-"""Larger tensors are made anew each time: their size may be a student's own."""
+"""The largest tensor to cache. The size of a larger one may come from a student."""
 
 
 def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:
-    """Return numbers in float64 that look random and need no chance.
+    """Return fixed numbers in float64 that look random.
 
     Args:
-        shape: of the tensor.
-        start: another one gives other numbers.
-        size: they lie between this and its opposite.
+        shape: the shape of the tensor.
+        start: a phase; each value gives other numbers.
+        size: the largest absolute value.
     """
     made = _made if math.prod(shape) > _MOST_ENTRIES else _kept
-    return made(shape, start, size).clone()  # code may change what it is given
+    return made(shape, start, size).clone()  # student code may change its arguments
 
 
 def _made(shape: tuple[int, ...], start: float, size: float) -> Tensor:

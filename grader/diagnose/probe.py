@@ -1,4 +1,4 @@
-"""Asks a problem's questions: its `probe.py` says which, for each function and class by itself."""
+"""Put the questions of a problem's `probe.py` to a student's code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.course import Entry, Problem
 from grader.diagnose.answers import Answer, attempt
 
 PROBE_SECONDS = 10.0
-"""How long all questions of a problem may take together. They take less than half a second."""
+"""The time limit for all questions of a problem together, which need less than half a second."""
 
 _SEED = 8191
 
@@ -28,12 +28,12 @@ class Part:
     """The questions about one function or class.
 
     Attributes:
-        main: those whose numbers tell one mistake from another, on inputs of ordinary size. Some
-            should have all sizes alike: then nearly every mistake gives numbers, however it is
-            written, and none an exception.
-        edges: those about what is extreme or beside the numbers: large scores, other dtypes,
-            gradients, changed arguments, the random state, a second call. They tell mistakes that
-            main questions don't show, and the manner in which they fail counts, not the numbers.
+        main: questions on inputs of ordinary size. Their numbers distinguish mistakes. A few
+            questions should use one size for all dimensions, so that nearly every version of a
+            mistake returns numbers instead of an exception.
+        edges: questions about large scores, other dtypes, gradients, changed arguments, the random
+            state, a second call. They find mistakes that main questions don't show. Their answers
+            are compared by the way they fail, not by their numbers.
     """
 
     main: Mapping[str, Question]
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a part answered, by question."""
+    """The answers of one part, by question."""
 
     main: Mapping[str, Answer]
     edges: Mapping[str, Answer]
@@ -52,16 +52,16 @@ Probe = Callable[[Any], Mapping[str, Part]]
 
 
 def owner(part: str) -> str:
-    """Return which function or class a part is about.
+    """Return the function or class that a part belongs to.
 
-    A class with several sides may have a part for each, so that a mistake on one side doesn't hide
-    another: `"Model: dropout"` is a part of `Model`.
+    A class may have several parts, so that a mistake in one doesn't hide another:
+    `"Model: dropout"` is a part of `Model`.
     """
     return part.partition(":")[0]
 
 
 def load_probe(problem: Problem) -> Probe | None:
-    """Return the questions of a problem; None when it has no `probe.py`."""
+    """Return the probe of a problem; None if it has no `probe.py`."""
     if not problem.probe_file.is_file():
         return None
     with modules_of_course(problem.folder.parents[1]):
@@ -70,13 +70,13 @@ def load_probe(problem: Problem) -> Probe | None:
 
 
 def ask(probe: Probe, code: Any) -> dict[str, Answers]:
-    """Return the answers of a problem's code, part by part, where nothing is forbidden.
+    """Return the answers of a student's code, by part, without a guard against forbidden functions.
 
-    There are none when the probe itself fails, or when the code takes too long over it.
+    The result is empty if the probe fails or the time limit is reached.
 
     Args:
         probe: the questions.
-        code: the student's module, or what stands for it.
+        code: the student's module.
     """
     try:
         with time_limit(PROBE_SECONDS):
@@ -88,10 +88,10 @@ def ask(probe: Probe, code: Any) -> dict[str, Answers]:
 def answers_of(
     probe: Probe, code: Any, wanted: Callable[[str], bool] = lambda part: True
 ) -> dict[str, Answers]:
-    """Return the answers of a problem's code to the wanted parts, without a time limit.
+    """Return the answers of a student's code to the wanted parts, without a time limit.
 
     Raises:
-        Exception: the probe itself fails.
+        Exception: the probe fails.
     """
     return {name: _asked(part) for name, part in probe(code).items() if wanted(name)}
 
@@ -99,13 +99,13 @@ def answers_of(
 def ask_where(
     probe: Probe, entry: Entry, open_code: Callable[[tuple[str, ...]], Any], *, watch: bool
 ) -> dict[str, Answers]:
-    """Return the answers of a problem's code, each part's where some functions are forbidden.
+    """Return the answers of a student's code, by part, with the forbidden functions of each part.
 
     Args:
         probe: the questions.
-        entry: which functions are forbidden.
-        open_code: returns the code that may not call some functions; may raise CannotLoad.
-        watch: whether to look out for forbidden calls here, which end an answer.
+        entry: the problem's list of forbidden functions.
+        open_code: returns the student's module without some functions; may raise CannotLoad.
+        watch: whether a forbidden call ends an answer with an exception.
     """
     codes = {forbidden: open_code(forbidden) for forbidden in entry.all_forbidden()}
     found = {}
@@ -127,7 +127,7 @@ def _asked(part: Part) -> Answers:
 
 
 def _attempt(question: Question) -> Answer:
-    """Ask in a state that does not depend on earlier questions, the file or the process."""
+    """Return an answer that does not depend on earlier questions, the file or the process."""
     torch.default_generator.manual_seed(_SEED)
     torch.set_default_dtype(torch.float32)
     return attempt(question)
