@@ -69,7 +69,8 @@ figures: $(OWN_UV) ## draw the pictures of the problems anew
 	$(RUN) python problems/shared/pictures.py
 
 .PHONY: lint
-lint: $(OWN_UV) ## look at style and types
+lint: $(OWN_UV) ## check style, types and spelling
+	$(RUN) codespell
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
