@@ -21,8 +21,7 @@ from grader.run.checks import (
     require,
     set_weights,
 )
-from shared.oracles import dropout as judges
-from shared.oracles import modules
+from shared.oracles import judges, modules
 from shared.oracles import multi_head as oracles
 from shared.oracles.attention import CAUSAL_OUTPUT
 from shared.telltale import plain_weights, telltale

@@ -19,9 +19,8 @@ from grader.run.checks import (
     gradients,
     require,
 )
-from shared.oracles import dropout as judges
 from shared.oracles import gpt as oracles
-from shared.oracles import modules
+from shared.oracles import judges, modules
 from shared.small_gpt import block_weights, mlp_weights, norm_weights, part
 from shared.worked_example import (
     check_gradient_with_dropout,

@@ -53,7 +53,7 @@ from shared import (
     trained,
     training_text,
 )
-from shared.oracles import torch_gpt, torch_training
+from shared.oracles import torch_gpt
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
 options.add_argument("--mine", action="store_true", help="use your own parts throughout")
@@ -161,11 +161,11 @@ is_yours = all(
 )
 code = pictures.students_module(problem) if is_yours else torch_gpt
 parts = own_parts.gather() if asked.mine else None
-step_code = parts.step if parts else torch_training  # AdamW, train_step, evaluate, ...
+step_code = parts.step if parts else torch_gpt  # AdamW, train_step, evaluate, ...
 if parts:
     print(parts.told())
     own_step = own_parts.time_of_a_step(step_code, parts.model(config), config)
-    step = own_parts.time_of_a_step(torch_training, torch_gpt.TinyGPT(config), config)
+    step = own_parts.time_of_a_step(torch_gpt, torch_gpt.TinyGPT(config), config)
     times = f"{own_step / step:.1f} times the course's {1000 * step:.0f}"
     print(f"A step takes {1000 * own_step:.0f} ms, {times}.")
 else:

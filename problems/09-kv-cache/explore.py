@@ -21,7 +21,7 @@ import torch
 from grader.code.cost import counting
 from grader.errors import UsageError
 from shared import pictures, trained
-from shared.oracles import cached_gpt
+from shared.oracles import torch_gpt
 
 plt.style.use(pictures.STYLE)
 torch.manual_seed(9)
@@ -40,7 +40,7 @@ if kept:
 else:
     print(f"{missing}\nUntil then, a model that has learned nothing writes tokens.")
 small = {"dropout": 0.0, "bias": True} | small
-weights = weights or cached_gpt.fresh_weights(SimpleNamespace(**small))
+weights = weights or torch_gpt.fresh_weights(SimpleNamespace(**small))
 
 
 def encode(text):
@@ -61,8 +61,8 @@ def decode(tokens):
 typed = " ".join(pictures.words("def "))
 prompt = encode(f"{typed} ")[:, : small["n_positions"] // 2]
 n_new = small["n_positions"] - prompt.shape[1]
-reader = cached_gpt.Reader(weights, SimpleNamespace(**small))
-without = cached_gpt.greedy(reader, prompt, n_new, cached=False)
+reader = torch_gpt.Reader(weights, SimpleNamespace(**small))
+without = torch_gpt.greedy(reader, prompt, n_new, cached=False)
 
 
 def model_of(module, sizes, weights):
@@ -81,7 +81,7 @@ found = pictures.yours(problem, "CachedGPT", text_of, without)
 is_yours = found is not None and torch.equal(found, without)
 code = pictures.students_module(problem) if is_yours else None
 print("The rest uses your code." if is_yours else "The rest uses the course's model.")
-with_cache = found if is_yours else cached_gpt.greedy(reader, prompt, n_new, cached=True)
+with_cache = found if is_yours else torch_gpt.greedy(reader, prompt, n_new, cached=True)
 for how, text in [("without a cache", without), ("with the cache", with_cache)]:
     lines = "\n".join(f"  | {line}" for line in decode(text[0]).splitlines())
     print(f"{how}:\n{lines}")
@@ -100,7 +100,7 @@ def both_ways(sizes, weights, length):
         model = model_of(code, sizes, weights)
         _, past = model(idx[:, :-1])
         return (lambda: model(idx[:, -1:], past)), (lambda: model(idx))
-    reader = cached_gpt.Reader(weights, SimpleNamespace(**sizes))
+    reader = torch_gpt.Reader(weights, SimpleNamespace(**sizes))
     reader.read(idx[:, :-1])
 
     def step():
@@ -139,7 +139,7 @@ print(
 
 # %% The time, for a larger model.
 large = small | {"n_positions": 1024, "n_embd": 128, "n_layer": 4}
-large_weights = cached_gpt.fresh_weights(SimpleNamespace(**large))
+large_weights = torch_gpt.fresh_weights(SimpleNamespace(**large))
 large_lengths = [64, 128, 256, 512, 768, 1024]
 print(f"\nMilliseconds for one more token, {large['n_embd']} wide, {large['n_layer']} layers:")
 print("  length   with the cache   without")

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from shared import pictures
-from shared.oracles import torch_gpt, torch_training
+from shared.oracles import torch_gpt
 
 plt.style.use(pictures.STYLE)
 steps = max(1, int(pictures.numbers([400])[0]))
@@ -46,7 +46,7 @@ def shares(module):
     return torch.stack(found).view(len(lengths), 2).T
 
 
-right = shares(torch_training)
+right = shares(torch_gpt)
 yours = pictures.yours(problem, "softmax_backward", shares, right)
 scaled, plain = (right if yours is None else yours).tolist()
 print("What is left of the gradient, in percent:\n  d_k    scaled   not scaled")
@@ -138,10 +138,10 @@ def some_steps(module):
     return torch.tensor(found)
 
 
-right = some_steps(torch_training)
+right = some_steps(torch_gpt)
 yours = pictures.yours(problem, "AdamW, train_step, evaluate", some_steps, right, 1e-3)
 is_yours = yours is not None and not pictures.differs(yours, right, 1e-3).any()
-code = pictures.students_module(problem) if is_yours else torch_training
+code = pictures.students_module(problem) if is_yours else torch_gpt
 print("Training with your step." if is_yours else "Training with the course's step.")
 
 OPTIMIZERS = {

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from shared import pictures
-from shared.oracles import torch_training
+from shared.oracles import torch_gpt
 from shared.oracles.torch_gpt import TinyGPT, gpt2_name
 
 CONFIG = Namespace(
@@ -88,7 +88,7 @@ class Parts:
     @property
     def step(self) -> Any:
         """AdamW, learning_rate, train_step and evaluate, the student's or the course's."""
-        return self["training step"] or torch_training
+        return self["training step"] or torch_gpt
 
     def model(self, config: Namespace, called: set[str] | None = None) -> Any:
         """Return a new GPT of these parts.
@@ -347,7 +347,7 @@ def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]
         "attention": (attention, lambda: _with_gradient(attend, x)),
         "block": (block, lambda: _with_gradient(lambda x: layer(x, src_mask=mask), x)),
         "model": (model, lambda: _answers(right)),
-        "training step": (_steps, lambda: _steps(torch_training)),
+        "training step": (_steps, lambda: _steps(torch_gpt)),
         "sampling": (_drawn, lambda: _RIGHT_DRAWS),
         "cache": (cache, lambda: right(TOKENS)[0].detach()),
     }

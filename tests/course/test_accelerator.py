@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from shared import accelerator
-from shared.oracles import torch_training
+from shared.oracles import torch_gpt
 from shared.oracles.torch_gpt import TinyGPT
 
 SIZES = {"vocab_size": 3, "n_positions": 4, "n_embd": 4, "n_layer": 1, "n_head": 2}
@@ -17,7 +17,7 @@ CONFIG = Namespace(**SIZES, dropout=0.0, bias=True)
 
 def chosen(monkeypatch: pytest.MonkeyPatch, device: str) -> tuple[torch.device, str]:
     monkeypatch.setattr(accelerator, "find", lambda: torch.device(device))
-    return accelerator.choose(torch_training, lambda: TinyGPT(CONFIG), CONFIG)
+    return accelerator.choose(torch_gpt, lambda: TinyGPT(CONFIG), CONFIG)
 
 
 def test_without_a_gpu_it_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import torch
 
 from grader.course import Course, own_course
 from shared import accelerator, pictures, trained, training_text
-from shared.oracles import torch_training
+from shared.oracles import torch_gpt
 
 ROOT = own_course().root
 PROBLEMS = sorted(path.parent.name for path in (ROOT / "problems").glob("*/explore.py"))
@@ -118,14 +118,14 @@ def stopped_after(monkeypatch):
     """Return what lets Ctrl-C come after some steps of training."""
 
     def stop(steps):
-        step, done = torch_training.train_step, itertools.count()
+        step, done = torch_gpt.train_step, itertools.count()
 
         def step_or_stop(*arguments):
             if next(done) == steps:
                 raise KeyboardInterrupt
             return step(*arguments)
 
-        monkeypatch.setattr(torch_training, "train_step", step_or_stop)
+        monkeypatch.setattr(torch_gpt, "train_step", step_or_stop)
 
     return stop
 
@@ -208,8 +208,8 @@ def test_own_parts_train_on_an_own_text(explore, tmp_path):
 @pytest.mark.usefixtures("undrawn")
 def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
-    monkeypatch.setattr(torch_training, "evaluate", lambda *_: next(losses))
-    monkeypatch.setattr(torch_training, "train_step", lambda *_: 1.0)  # what takes long
+    monkeypatch.setattr(torch_gpt, "evaluate", lambda *_: next(losses))
+    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # what takes long
     monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words

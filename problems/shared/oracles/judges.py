@@ -1,6 +1,11 @@
-"""Judges of values that have no single right answer."""
+"""Judges of values that have no single right answer: refused calls, and dropout."""
 
-from grader.run.compare import require
+import math
+
+import torch
+
+from grader.run.compare import check, require
+from shared.telltale import COPIES
 
 
 def refused(raised, call, reason=""):
@@ -8,3 +13,235 @@ def refused(raised, call, reason=""):
     found = f"It raised {raised}" if raised else "It was accepted"
     why = f", as {reason}" if reason else ""
     require(raised == "ValueError", f"{call}\n{found}; it should raise ValueError{why}.")
+
+
+# Dropout, and the output of a telltale
+
+
+def shown_weights(scores, causal=False):
+    """The weights before dropout, in the order in which the output shows them: (T, n_head, T)."""
+    future = torch.ones(scores.shape, dtype=torch.bool).triu(1)
+    hidden = future if causal else torch.zeros_like(future)
+    powers = torch.where(hidden, 0, torch.exp(scores))
+    return (powers / powers.sum(-1, keepdim=True)).transpose(0, 1)
+
+
+def telltale_output(scores, causal=False):
+    """Return a telltale's output for its sequence in evaluation, (1, T, C)."""
+    weights = shown_weights(scores, causal)
+    return weights.flatten(1).repeat_interleave(COPIES, dim=1)[None] + 1
+
+
+def read_dropped(output, scores, dropout, causal=False):
+    """Which weights and which entries of a telltale's output were dropped.
+
+    Args:
+        output: a telltale's output, (B, T, C).
+        scores: the scores of its heads.
+        dropout: the rate.
+        causal: whether it is.
+
+    Returns:
+        A bool tensor (B, T, n_head, T) for the weights, one (B, T, n_head, T, COPIES) for the
+        entries, and the entries themselves.
+    """
+    n_head, seq_len, _ = scores.shape
+    entries = output.reshape(len(output), seq_len, n_head, seq_len, COPIES)
+    # An entry is 0 where it was dropped itself. Otherwise it is 1 / (1 - dropout) if its weight was
+    # dropped, and more if not. That all COPIES entries of a weight are 0 is very rare.
+    halfway = (1 + shown_weights(scores, causal) / 2) / (1 - dropout)
+    return entries.amax(-1) < halfway, entries == 0, entries
+
+
+def drops_weights_and_entries(output, call, scores, dropout, causal):
+    """A telltale's weights and the entries of its output are dropped, as nn.Dropout does it."""
+    check_finite(output, call)
+    weights = shown_weights(scores, causal)
+    weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
+    # Entries first: only where they are dropped one by one can the weights be read off.
+    question = "Which layer should drop them, and where does it stand?"
+    check_rate(entry_dropped, dropout, "the entries of the output", question)
+    axes = ("batch", "position", "channel")
+    check_independent(entry_dropped.flatten(2), dropout, axes, "the entries of the output")
+    check_growth(entries, dropout, weights.max().item())
+    visible = weight_dropped[:, weights > 0]
+    check_rate(visible, dropout, "the attention weights", question)
+    kept = torch.where(weight_dropped, 0, weights / (1 - dropout))[..., None]
+    expected = torch.where(entry_dropped, 0, (kept + 1) / (1 - dropout))
+    check(
+        entries,
+        expected,
+        f"{call}, seen as (batch, query, head, key, {COPIES} copies of the weight, plus 1), where "
+        "kept entries should grow as much as is lost, and nothing else change",
+    )
+    if not causal:
+        axes = ("batch", "query", "head", "key")
+        check_independent(weight_dropped, dropout, axes, "the attention weights")
+
+
+def drawn_anew(outputs, call, scores, dropout):
+    """Each call of a telltale drops others, but for `again`, which has the seed of `first`.
+
+    Args:
+        outputs: the outputs by name: first and again, with torch.manual_seed(1); other, with
+            torch.manual_seed(2); next, which followed another call; and some more.
+        call: the call, as text.
+        scores: the scores of its heads.
+        dropout: the rate.
+    """
+    dropped = {n: read_dropped(each, scores, dropout)[:2] for n, each in outputs.items()}
+    for one, two, what in [
+        ("other", "next", "Two calls"),
+        ("first", "other", "A call after torch.manual_seed(1) and one after torch.manual_seed(2)"),
+    ]:
+        (weights_1, entries_1), (weights_2, entries_2) = dropped[one], dropped[two]
+        shown = ~(entries_1.all(-1) | entries_2.all(-1))
+        # Where none is dropped at all, nothing is known of how; their number below tells that.
+        none = not (weights_1 | weights_2)[shown].any()
+        different = none or not torch.equal(weights_1[shown], weights_2[shown])
+        require(different, f"{call}\n{what} dropped the same weights; each should draw anew.")
+        different = not torch.equal(entries_1, entries_2)
+        require(different, f"{call}\n{what} dropped the same of the output; each should draw anew.")
+    for i, what in enumerate(["weights", "entries of the output"]):
+        numbers = {int(both[i].sum()) for both in dropped.values()}
+        message = f"{call}\n{len(dropped)} calls dropped {min(numbers)} {what} each. When each is "
+        require(len(numbers) > 1, f"{message}dropped by itself, their number varies.")
+    pairs = zip(dropped["again"], dropped["first"], strict=True)
+    require(
+        all(torch.equal(*pair) for pair in pairs),
+        f"{call}\nAfter torch.manual_seed(1) it dropped others the second time than the first. Do "
+        "all its random numbers come from torch's global generator?",
+    )
+    again = f"{call}, a second time after torch.manual_seed(1)"
+    check(outputs["again"], outputs["first"], again)
+    some = all(entries.any() for _, entries in dropped.values())
+    require(some, f"{call}\nOne of {len(dropped)} calls dropped no entry of the output.")
+
+
+def keeps_the_mean(outputs, call, expected):
+    """The mean of many outputs, (N, T, C), is about the output without dropout, (1, T, C)."""
+    # How much of the output without dropout is in each draw: 1, on average.
+    shares = (outputs * expected).sum((1, 2)) / (expected * expected).sum()
+    mean, error = shares.mean().item(), shares.std().item() / math.sqrt(len(outputs))
+    require(
+        abs(mean - 1) < 7 * error + 1e-5,
+        f"{call}\nOn average the outputs are {mean:.2f} times the output without dropout; "
+        "dropout should not change the average.",
+    )
+    far = (outputs.mean(0) - expected[0]).abs() - 7 * outputs.std(0) / math.sqrt(len(outputs))
+    require(
+        far.max() < 1e-5,
+        f"{call}\nOn average an entry is not what it is without dropout, and dropout should leave "
+        "the average unchanged.",
+    )
+
+
+def drops_entries(output, call, whole, rate, what, near):
+    """Each entry was dropped by itself, and the others grew.
+
+    Args:
+        output: in training, the entries that may be dropped.
+        call: the call, as text.
+        whole: the same without dropout; no entry is 0.
+        rate: the share to be dropped.
+        what: the name of the entries, in the plural.
+        near: how near is right, for `check`.
+    """
+    check_finite(output, call)
+    dropped = output.abs() < 1e-9
+    check_rate(
+        dropped, rate, what, f"Which layer drops them, and where does it stand? That was {call}."
+    )
+    expected = torch.where(dropped, 0, whole / (1 - rate))
+    grown = f"where the kept part of {what} should grow as much as is lost"
+    check(output, expected, f"{call}, {grown}, and nothing else change", **near)
+    check_independent(dropped, rate, ("batch", "position", "channel"), what)
+
+
+def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
+    """A Block drops entries of what one half adds to x, and nothing of x.
+
+    Args:
+        output: in training, for x repeated.
+        call: the call, as text.
+        x: a single sequence, (1, T, C).
+        whole: the addition to it without dropout.
+        rate: the share to be dropped.
+        half: the half that adds something.
+        silent: the other half.
+        near: how near is right, for `check`.
+    """
+    require(
+        (output == 0).double().mean() < rate / 10,
+        f"{call}\nSome entries of the output are 0, so x was dropped, too. What is dropped is "
+        f"what {half} adds, before it is added to x.",
+    )
+    what = f"the entries that {half} adds to x"
+    added = output - x.expand_as(output)
+    call = f"{call} where {silent} adds nothing"
+    drops_entries(added, call, whole.expand_as(output), rate, what, near)
+
+
+def adds_all_or_nothing(output, call, x, whole, near):
+    """Each entry that a Block's attention adds to a single token is whole, or 0."""
+    added = output - x.expand_as(output)
+    check(
+        added,
+        torch.where(added.abs() < 1e-6, 0, whole),
+        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and where not, "
+        "whole, but for what both dropouts make of it. Is something dropped before the attention?",
+        **near,
+    )
+
+
+def check_finite(output, call):
+    """Require numbers: of NaN and infinity nothing can be said by chance."""
+    lost = (~output.isfinite()).double().mean().item()
+    require(lost == 0, f"{call}\n{lost:.0%} of its entries are NaN or infinite.")
+
+
+def check_growth(entries, dropout, largest_weight):
+    """Require that the kept entries of a telltale's output grow as much as is lost."""
+    smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
+    # Without dropout an entry is 1 and its weight; where only the weight is dropped it is 1.
+    require(
+        grown * (1 - 1e-5) < smallest < grown * (1 + largest_weight) * (1 + 1e-5),
+        f"In training with dropout={dropout}, what is kept of the output is {smallest:.4g} or "
+        f"more, and without dropout 1 to {1 + largest_weight:.4g}. What is kept has to make up "
+        "for what is dropped: on average, which factor does that?",
+    )
+
+
+def check_rate(dropped, dropout, what, where):
+    """Require that `dropped` has about the rate `dropout`, for every weight or entry alike."""
+    rate = dropped.double().mean().item()
+    error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
+    if abs(rate - (1 - dropout)) < 7 * error:
+        where = "Of what is the rate the share?"
+    require(
+        abs(rate - dropout) < 7 * error,
+        f"In training with dropout={dropout}, {rate:.0%} of {what} were dropped. {where}",
+    )
+    rates = dropped.double().mean(0)
+    require(
+        rates.min() > 0.25 * dropout and rates.max() < 2 * dropout,
+        f"In training with dropout={dropout}, some of {what} were dropped in {rates.min():.0%} of "
+        f"the sequences and some in {rates.max():.0%}. Each should have the same chance.",
+    )
+
+
+def check_independent(dropped, dropout, axes, what):
+    """Require that neighbours along each axis agree no more often than chance has it."""
+    expected = dropout**2 + (1 - dropout) ** 2
+    for dim, axis in enumerate(axes):
+        pairs = dropped.int().diff(dim=dim) == 0
+        if not pairs.numel():
+            continue  # without neighbours
+        agree = pairs.double().mean().item()
+        error = math.sqrt(expected * (1 - expected) / pairs.numel())
+        require(
+            abs(agree - expected) < 8 * error,
+            f"In training with dropout={dropout}, neighbours along the {axis} axis shared their "
+            f"fate for {agree:.0%} of {what}; by chance it would be {expected:.0%}. Each should be "
+            "dropped by itself.",
+        )

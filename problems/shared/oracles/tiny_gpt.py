@@ -7,8 +7,8 @@ from functools import partial
 import torch
 
 from grader.run.compare import check, check_form, check_number, missing_part, require
-from shared.oracles.dropout import check_independent, check_rate
 from shared.oracles.gpt import batched, cross_entropy_by_hand, gpt_by_hand, greedy_by_hand
+from shared.oracles.judges import check_independent, check_rate
 
 CLEAR = 1e-3
 """By how much the best logit leads where the next token is compared."""

@@ -1,15 +1,23 @@
-"""Right answers of a GPT from PyTorch's built-in transformer, for problem 07's `explore.py`.
+"""Right answers from PyTorch's built-in parts, for `explore.py` in problems 07, 09 and 10.
 
-`explore.py` trains this model until the student's own is right.
+`explore.py` uses these models and this training until the student's own are right. The model that
+reads in steps keeps its memory to itself and takes one token at a time, so it is no answer to
+problem 09.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""What queries gather from keys and values, in the layer of this number."""
 
 _NAMES = {
     "norm1": "ln_1",
@@ -121,3 +129,178 @@ def bigram_loss(data: Tensor, vocab_size: int) -> float:
         return float(torch.special.entr(counts / counts.sum()).sum())
 
     return entropy(data[:-1] * vocab_size + data[1:]) - entropy(data[:-1])
+
+
+# Training, for problem 10
+
+
+def softmax_backward(weights: Tensor, grad: Tensor) -> Tensor:
+    """Return what autograd says of a softmax that has given these weights."""
+    scores = weights.log().requires_grad_()  # softmax undoes the logarithm
+    (found,) = torch.autograd.grad(scores.softmax(-1), scores, grad)
+    return found
+
+
+class AdamW(torch.optim.AdamW):
+    """PyTorch's, one parameter after another."""
+
+    def __init__(self, parameters: Any, **options: Any) -> None:
+        super().__init__(parameters, foreach=False, **options)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of all parameters; it may be set between steps."""
+        return float(self.param_groups[0]["lr"])
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        for group in self.param_groups:
+            group["lr"] = lr
+
+
+def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float) -> float:
+    """Return the learning rate of a step, read off NumPy's table of half a wave."""
+    if step < warmup:
+        return float(np.linspace(0, peak, warmup + 1)[step + 1])
+    length = total - warmup
+    wave = np.hanning(2 * length + 1)[length:]  # from 1 down to 0
+    return float(floor + (peak - floor) * wave[min(step - warmup, length)])
+
+
+def train_step(
+    model: nn.Module, idx: Tensor, targets: Tensor, optimizer: Any, max_norm: float = 1.0
+) -> float:
+    """Return the loss before a step of training."""
+    model.zero_grad()
+    loss = _loss(model, idx, targets)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+
+
+def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
+    """Return the mean loss over all tokens, in evaluation mode."""
+    mode = model.training
+    model.eval()
+    with torch.no_grad():
+        losses = [_loss(model, *batch).item() * batch[0].numel() for batch in batches]
+    model.train(mode)
+    return sum(losses) / sum(idx.numel() for idx, _ in batches)
+
+
+def _loss(model: nn.Module, idx: Tensor, targets: Tensor) -> Tensor:
+    return F.cross_entropy(model(idx).mT, targets)
+
+
+# Reading in steps, for problem 09
+
+
+@dataclass
+class Reader:
+    """A GPT with the weights of a `state_dict` under GPT-2's names, and its memory of one text.
+
+    Args:
+        weights: the weights.
+        config: an object with the fields of problem 09's GPTConfig.
+    """
+
+    weights: Mapping[str, Tensor]
+    config: Any
+    length: int = 0
+    memory: dict[int, Tensor] = field(default_factory=dict)
+
+    def whole(self, idx: Tensor) -> Tensor:
+        """Return the logits of a whole text (B, T), and remember nothing."""
+        return self._logits(idx, 0, lambda _, *qkv: _causal(*qkv))
+
+    def read(self, idx: Tensor) -> Tensor:
+        """Return the logits of a text (B, T), and keep keys and values of all its tokens."""
+        self.length = idx.shape[1]
+        return self._logits(idx, 0, self._remember)
+
+    def step(self, token: Tensor) -> Tensor:
+        """Return the logits of one more token (B, 1), and keep its keys and values."""
+        self.length += 1
+        return self._logits(token, self.length - 1, self._recall)
+
+    def _remember(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        room = (2, *k.shape[:2], self.config.n_positions, k.shape[3])
+        self.memory[layer] = k.new_zeros(room)
+        self.memory[layer][:, :, :, : self.length] = torch.stack([k, v])
+        return _causal(q, k, v)
+
+    def _recall(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        held = self.memory[layer]
+        held[:, :, :, self.length - 1 : self.length] = torch.stack([k, v])
+        return F.scaled_dot_product_attention(q, *held[:, :, :, : self.length])
+
+    def _logits(self, idx: Tensor, first: int, attend: Attend) -> Tensor:
+        kinds = self.weights["transformer.wte.weight"]
+        places = self.weights["transformer.wpe.weight"]
+        x = F.embedding(idx, kinds) + places[first : first + idx.shape[1]]
+        for layer in range(self.config.n_layer):
+            x = x + self._attention(layer, self._norm(f"h.{layer}.ln_1", x), attend)
+            hidden = self._linear(f"h.{layer}.mlp.c_fc", self._norm(f"h.{layer}.ln_2", x))
+            hidden = F.gelu(hidden, approximate="tanh")
+            x = x + self._linear(f"h.{layer}.mlp.c_proj", hidden)
+        return self._norm("ln_f", x) @ kinds.T
+
+    def _attention(self, layer: int, x: Tensor, attend: Attend) -> Tensor:
+        thirds = self._linear(f"h.{layer}.attn.c_attn", x).chunk(3, dim=-1)
+        q, k, v = (t.unflatten(-1, (self.config.n_head, -1)).transpose(1, 2) for t in thirds)
+        y = attend(layer, q, k, v).transpose(1, 2).flatten(2)
+        return self._linear(f"h.{layer}.attn.c_proj", y)
+
+    def _linear(self, name: str, x: Tensor) -> Tensor:
+        name = f"transformer.{name}"
+        return F.linear(x, self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias"))
+
+    def _norm(self, name: str, x: Tensor) -> Tensor:
+        name = f"transformer.{name}"
+        weight, bias = self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
+        return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+
+def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def fresh_weights(config: Any) -> dict[str, Tensor]:
+    """Return weights of a model that has learned nothing, large enough for its text to vary."""
+    width = config.n_embd
+    shapes = {"wte": (config.vocab_size, width), "wpe": (config.n_positions, width)}
+    for layer in range(config.n_layer):
+        shapes |= {
+            f"h.{layer}.attn.c_attn": (3 * width, width),
+            f"h.{layer}.attn.c_proj": (width, width),
+            f"h.{layer}.mlp.c_fc": (4 * width, width),
+            f"h.{layer}.mlp.c_proj": (width, 4 * width),
+        }
+    weights = {
+        f"{name}.weight": torch.randn(shape) * (0.5 if name == "wte" else _size(name, shape))
+        for name, shape in shapes.items()
+    }
+    for name in [f"h.{layer}.{ln}" for layer in range(config.n_layer) for ln in ("ln_1", "ln_2")]:
+        weights[f"{name}.weight"], weights[f"{name}.bias"] = torch.ones(width), torch.zeros(width)
+    weights["ln_f.weight"], weights["ln_f.bias"] = torch.ones(width), torch.zeros(width)
+    weights |= {f"{n}.bias": torch.zeros(s[0]) for n, s in shapes.items() if n.startswith("h.")}
+    named = {f"transformer.{name}": weight for name, weight in weights.items()}
+    return named | {"lm_head.weight": named["transformer.wte.weight"]}
+
+
+def _size(name: str, shape: tuple[int, ...]) -> float:
+    return 1.0 if name == "wpe" else float(shape[1] ** -0.5)
+
+
+@torch.no_grad()
+def greedy(reader: Reader, prompt: Tensor, n_new: int, *, cached: bool) -> Tensor:
+    """Return a prompt (B, T) with so many tokens more, with or without the reader's memory."""
+    text = prompt
+    for number in range(n_new):
+        if not cached:
+            logits = reader.whole(text)
+        else:
+            logits = reader.step(text[:, -1:]) if number else reader.read(text)
+        text = torch.cat([text, logits[:, -1:].argmax(-1)], dim=1)
+    return text
