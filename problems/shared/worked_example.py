@@ -136,6 +136,22 @@ def holding(module, weights, dtype=None):
 # Requirements of all code of students.
 
 
+def unpacked(found, number, what, call):
+    """Return the parts of a result, which must be a tuple or list of this length.
+
+    Args:
+        found: the result.
+        number: how many parts it should have.
+        what: a description of the parts, such as "the output and the present".
+        call: the call, as text.
+    """
+    many = isinstance(found, tuple | list)
+    kind = f"a {type(found).__name__}{f' of {len(found)}' if many else ''}"
+    message = f"It should return {number} things, {what}; it returned {kind}."
+    require(many and len(found) == number, f"{call}\n{message}")
+    return tuple(found)
+
+
 def check_same_gradients(actual, expected, inputs, upstream, call, **near):
     """Compare the gradients of an output with those of the right one, for the same inputs."""
     right = modules.gradients(expected, inputs, upstream)

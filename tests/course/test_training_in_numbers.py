@@ -170,9 +170,9 @@ def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -
 def test_the_definition_of_the_small_model_is_the_given_one(
     tests: ModuleType, oracles: ModuleType, right: ModuleType
 ) -> None:
-    weights = tests.random_weights(Rng(0))
-    idx, targets = tests.random_batch(Rng(1), 2, 5)
-    loss = right.evaluate(tests.model_of(weights), [(idx, targets)])
+    weights = tests.small.random_weights(Rng(0))
+    idx, targets = tests.small.random_batch(Rng(1), 2, 5)
+    loss = right.evaluate(tests.small.model_of(weights), [(idx, targets)])
     assert loss == pytest.approx(oracles.loss(weights, idx, targets), rel=1e-5)
 
 

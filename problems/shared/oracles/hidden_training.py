@@ -9,12 +9,19 @@ def limit(gradients, part, rng):
     return float(f"{part * training.norm(gradients):.4g}")
 
 
-def draws_anew(alike, call):
-    """Losses of two calls were the same after the same seed, and others after another seed."""
-    same, differ = alike
-    require(same, f"{call}\nAfter the same seed it gave different losses.")
-    told = "With another seed the loss is the same: nothing is dropped, or your code sets a seed."
-    require(differ, f"{call}\n{told}")
+def drop_activations(losses, call, whole):
+    """Losses after two seeds, each set twice, are those of models that drop activations.
+
+    Args:
+        losses: after the first seed, the second one, and both again.
+        call: the call, as text.
+        whole: the loss without dropout.
+    """
+    first, other, *again = (float(loss) for loss in losses)
+    message = f"The loss is {first:.4g}, as without dropout. Is the model in training mode?"
+    require(abs(first - whole) > 1e-4 * whole, f"{call}\n{message}")
+    require([first, other] == again, f"{call}\nAfter the same seed it gave different losses.")
+    require(first != other, f"{call}\nAfter another seed the loss is the same. Is a seed set?")
 
 
 def is_mean_loss(found, call, batches):

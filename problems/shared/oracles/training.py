@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 
 from grader.run.compare import check_number, require
-from shared.oracles.attention import attention_by_hand
 from shared.oracles.gpt import cross_entropy_by_hand
 from shared.small_model import random_batch
 from shared.worked_example import derivative
@@ -74,12 +73,6 @@ def softmax_backward(weights, grad):
     rows = [t.double().reshape(-1, t.shape[-1]).tolist() for t in (weights, grad)]
     found = [softmax_backward_by_hand(*row) for row in zip(*rows, strict=True)]
     return torch.tensor(found, dtype=DOUBLE).reshape(weights.shape).to(weights.dtype)
-
-
-def attention(q, k, v, *, causal=False):
-    """The output of attention for q, k and v of two dimensions, in float64."""
-    queries, keys, values = (each.tolist() for each in (q, k, v))
-    return torch.tensor(attention_by_hand(queries, keys, values, causal=causal), dtype=DOUBLE)
 
 
 def attention_backward(q, k, v, grad, mask=None):

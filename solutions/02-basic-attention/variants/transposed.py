@@ -1,4 +1,4 @@
-"""Everything transposed: keys times queries, a softmax over the keys, and no bias of `key`, which adds
+"""All on its side: keys times queries, a softmax over the keys, and no bias of `key`, which adds
 the same to all scores of a query.
 """
 

@@ -1,4 +1,4 @@
-"""Helpers, further parameters with defaults, a buffer, and the last weights kept for inspection."""
+"""Helpers, further parameters with defaults, a buffer, and the last weights kept to look at."""
 
 import torch
 from torch import nn

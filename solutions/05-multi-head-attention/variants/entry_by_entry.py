@@ -1,4 +1,4 @@
-"""Every score by itself, of all sequences at once, in Python loops; slow but correct."""
+"""Every score by itself, of all sequences at once, in Python loops; slow, and right."""
 
 import math
 

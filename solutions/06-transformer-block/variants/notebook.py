@@ -1,4 +1,4 @@
-"""Copied from a notebook: cells, names used twice, and leftover trials."""
+"""As it comes out of a notebook: cells, names used twice, and trials left in."""
 
 # %%
 import math

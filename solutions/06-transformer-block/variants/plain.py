@@ -1,4 +1,4 @@
-"""The usual way: the formulas of the README, line by line."""
+"""As most would write it: the formulas of the README, line by line."""
 
 import math
 

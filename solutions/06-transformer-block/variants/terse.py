@@ -1,4 +1,4 @@
-"""As short as possible."""
+"""As short as it gets."""
 
 import math
 

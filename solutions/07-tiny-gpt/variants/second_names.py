@@ -1,4 +1,4 @@
-"""Layers have a second name, too."""
+"""Layers stand under a second name, too."""
 
 import math
 from dataclasses import dataclass

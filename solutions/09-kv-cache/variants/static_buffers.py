@@ -1,4 +1,4 @@
-"""generate writes into buffers for all positions and masks the unused ones."""
+"""generate has buffers for all positions, which its own steps write into and mask."""
 
 from dataclasses import dataclass
 
