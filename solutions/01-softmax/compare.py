@@ -1,4 +1,4 @@
-"""What `grader compare 01` shows beside a right solution."""
+"""The content of `grader compare 01`, which a correct file unlocks."""
 
 import torch
 
@@ -15,13 +15,13 @@ CALLS = "softmax(dot_product_similarity(q, k)) with 64 queries and 64 keys of di
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     q, k = numbers(64, 32), numbers(64, 32, start=0.5)
     return lambda: problem.softmax(problem.dot_product_similarity(q, k))
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "The softmax of the scores [4, 5] is [0.2689, 0.7311]. What do the weights become when "

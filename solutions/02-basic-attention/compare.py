@@ -1,4 +1,4 @@
-"""What `grader compare 02` shows beside a right solution."""
+"""The content of `grader compare 02`, which a correct file unlocks."""
 
 import torch
 
@@ -16,13 +16,13 @@ CALLS = "SimpleAttention(32) on x of shape (2, 64, 32)"
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     module, x = problem.SimpleAttention(32), torch.ones(2, 64, 32)
     return lambda: module(x)
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "The tokens of a sequence change places: the last one comes first, and so on. What "

@@ -1,4 +1,4 @@
-"""What `grader compare 03` shows beside a right solution."""
+"""The content of `grader compare 03`, which a correct file unlocks."""
 
 import math
 
@@ -18,13 +18,13 @@ CALLS = "scaled_dot_product_attention(q, k, v) with 32 queries, 128 keys and d_k
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     q, k, v = numbers(32, 16), numbers(128, 16, start=0.5), numbers(128, 16, start=0.9)
     return lambda: problem.scaled_dot_product_attention(q, k, v)
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "In the worked example, row 1 of the weights is [0.131, 0.160, 0.556, 0.152]. What "

@@ -1,4 +1,4 @@
-"""What `grader compare 04` shows beside a right solution."""
+"""The content of `grader compare 04`, which a correct file unlocks."""
 
 import torch
 
@@ -18,13 +18,13 @@ CALLS = "CausalAttention(32, n_positions=64) on x of shape (2, 64, 32)"
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     module, x = problem.CausalAttention(32, 64), torch.ones(2, 64, 32)
     return lambda: module(x)
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "In the worked example, row 0 of the causal output is row 0 of V, "

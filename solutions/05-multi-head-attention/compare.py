@@ -1,4 +1,4 @@
-"""What `grader compare 05` shows beside a right solution."""
+"""The content of `grader compare 05`, which a correct file unlocks."""
 
 import torch
 
@@ -16,13 +16,13 @@ CALLS = "MultiHeadAttention(24, 4, causal=True) on x of shape (2, 96, 24)"
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     module, x = problem.MultiHeadAttention(24, 4, causal=True).eval(), torch.ones(2, 96, 24)
     return lambda: module(x)
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "The mask goes: the same weights, and causal=False instead of True. What becomes of "

@@ -1,4 +1,4 @@
-"""What `grader compare 06` shows beside a right solution."""
+"""The content of `grader compare 06`, which a correct file unlocks."""
 
 import torch
 
@@ -15,13 +15,13 @@ CALLS = "Block(32, 4) on x of shape (2, 16, 32), forward and backward"
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     module, x = problem.Block(32, 4), torch.ones(2, 16, 32)
     return lambda: module(x).sum().backward()
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "All entries of a token become ten times as large. What does LayerNorm make of that?",

@@ -1,4 +1,4 @@
-"""What `grader compare 07` shows beside a right solution."""
+"""The content of `grader compare 07`, which a correct file unlocks."""
 
 import torch
 
@@ -17,7 +17,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     sizes = {"vocab_size": 65, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.GPT(problem.GPTConfig(**sizes))
     text = torch.arange(500) * 37 % 65
@@ -30,7 +30,7 @@ def cost(problem):
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "A new model with 65 tokens has learnt nothing. How large is its loss, about, and why?",

@@ -1,4 +1,4 @@
-"""What `grader compare 08` shows beside a right solution."""
+"""The content of `grader compare 08`, which a correct file unlocks."""
 
 import torch
 
@@ -15,13 +15,13 @@ CALLS = "sample(logits, 0.8, top_k=50, top_p=0.9) with 8 rows of 1,000 tokens"
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     logits = numbers(8, 1000, size=4.0)
     return lambda: problem.sample(logits, 0.8, 50, 0.9)
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "The logits are [2, 1, 0, -1]. How many tokens does top-p with p = 0.9 keep at the "

@@ -1,4 +1,4 @@
-"""What `grader compare 09` shows beside a right solution."""
+"""The content of `grader compare 09`, which a correct file unlocks."""
 
 import torch
 
@@ -15,14 +15,14 @@ CALLS = "generate: 40 tokens after 8, by CachedGPT(65 tokens, 64 positions, 2 la
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     sizes = {"vocab_size": 65, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.CachedGPT(problem.GPTConfig(**sizes)).eval()
     return lambda: model.generate(torch.arange(8)[None], 40)
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "GPT-2 has 12 layers of width 768. Its 124 million parameters take 249 MB in half "

@@ -1,4 +1,4 @@
-"""What `grader compare 10` shows beside a right solution."""
+"""The content of `grader compare 10`, which a correct file unlocks."""
 
 import torch
 from torch import nn
@@ -18,7 +18,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return the calls to measure the cost of."""
+    """Return the calls to measure."""
     tensors = [numbers(4, 32, 16, start=start) for start in (0.1, 0.2, 0.3, 0.4)]
     parameters = [nn.Parameter(numbers(1000, start=i)) for i in range(20)]
     for parameter in parameters:
@@ -33,7 +33,7 @@ def cost(problem):
 
 
 def questions(problem):
-    """Return the questions, each with what works out its answer."""
+    """Return the questions, each with the function that computes its answer."""
     return [
         (
             "The gradient with respect to all weights of a softmax is 1. What is the gradient with "

@@ -1,4 +1,4 @@
-"""A copy of x is changed in place, under autograd's eyes; -inf is set to 0 by hand."""
+"""Change a copy of x in place, which autograd records; give entries of -inf the weight 0."""
 
 import torch
 

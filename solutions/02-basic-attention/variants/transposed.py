@@ -1,4 +1,4 @@
-"""All on its side: keys times queries, a softmax over the keys, and no bias of `key`, which adds
+"""Everything transposed: keys times queries, a softmax over the keys, and no bias of `key`, which adds
 the same to all scores of a query.
 """
 

@@ -1,4 +1,4 @@
-"""Attention of one sequence, carried over to the batch by vmap."""
+"""Attention of one sequence, applied to the batch by vmap."""
 
 import torch
 from torch import nn

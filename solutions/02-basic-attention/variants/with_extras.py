@@ -1,4 +1,4 @@
-"""Helpers, further parameters with defaults, a buffer, and the last weights kept to look at."""
+"""Helpers, further parameters with defaults, a buffer, and the last weights kept for inspection."""
 
 import torch
 from torch import nn

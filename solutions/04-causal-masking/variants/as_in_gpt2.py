@@ -1,4 +1,4 @@
-"""As in GPT-2's code, with helper class and a head dimension that is put in and taken out."""
+"""As in GPT-2's code, with a helper class and a dimension for one head, added and removed."""
 
 import math
 

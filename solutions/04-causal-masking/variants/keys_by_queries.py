@@ -1,4 +1,4 @@
-"""Everything stands on its side: tokens are columns, and softmax runs down the keys."""
+"""Everything transposed: tokens are columns, and softmax runs down the keys."""
 
 import torch
 from torch import nn

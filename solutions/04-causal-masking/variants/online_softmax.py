@@ -1,4 +1,4 @@
-"""One key after the other, with a running maximum and sum; logsumexp where all scores are there.
+"""One key after the other, with a running maximum and sum; logsumexp where all scores are known.
 
 Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
 """

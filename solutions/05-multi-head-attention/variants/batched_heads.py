@@ -1,4 +1,4 @@
-"""Heads folded into the batch for bmm, weights through logsumexp, a mask that grows when it has to.
+"""Heads folded into the batch for bmm, weights through logsumexp, a mask that grows with the sequences.
 
 Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
 """

@@ -1,4 +1,4 @@
-"""Every score by itself, of all sequences at once, in Python loops; slow, and right."""
+"""Every score by itself, of all sequences at once, in Python loops; slow but correct."""
 
 import math
 

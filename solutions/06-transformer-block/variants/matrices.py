@@ -1,4 +1,4 @@
-"""The mean is taken away by a matrix, and variance comes from torch's unbiased one."""
+"""A matrix subtracts the mean, and the variance comes from torch's unbiased variance."""
 
 import math
 

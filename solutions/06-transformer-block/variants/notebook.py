@@ -1,4 +1,4 @@
-"""As it comes out of a notebook: cells, names used twice, and trials left in."""
+"""Copied from a notebook: cells, names used twice, and leftover trials."""
 
 # %%
 import math

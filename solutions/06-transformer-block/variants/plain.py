@@ -1,4 +1,4 @@
-"""As most would write it: the formulas of the README, line by line."""
+"""The usual way: the formulas of the README, line by line."""
 
 import math
 

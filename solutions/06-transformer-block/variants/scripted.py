@@ -1,4 +1,4 @@
-"""gelu compiled by TorchScript, as Megatron has it; vmap over rows in LayerNorm."""
+"""gelu compiled by TorchScript, as in Megatron; vmap over rows in LayerNorm."""
 
 import torch
 import torch.nn.functional as F

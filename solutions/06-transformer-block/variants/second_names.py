@@ -1,4 +1,4 @@
-"""Layers stand under a second name, too; forward names its argument otherwise."""
+"""Layers have a second name, too; the argument of forward has another name."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""As short as it gets."""
+"""As short as possible."""
 
 import math
 

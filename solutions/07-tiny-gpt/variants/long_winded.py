@@ -1,4 +1,4 @@
-"""Every step by itself, long names, the loss from log_softmax and gather, pairs in a dict."""
+"""One step per line, long names, the loss from log_softmax and gather, pairs in a dict."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Layers stand under a second name, too."""
+"""Layers have a second name, too."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A class for the transformer, one for what generates, by recursion; starts from rand."""
+"""A class for the transformer and one for generation, by recursion; weights start from rand."""
 
 import math
 from dataclasses import dataclass

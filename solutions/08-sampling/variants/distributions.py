@@ -1,4 +1,4 @@
-"""torch.distributions draws; for a generator, the global state is lent to it and given back."""
+"""torch.distributions draws; the generator's state replaces the global one for the draw."""
 
 import torch
 from torch.distributions import Categorical

@@ -1,4 +1,4 @@
-"""As written in a notebook: many small steps, copies that are changed, prints taken out again."""
+"""As written in a notebook: many small steps and changed copies, without the prints."""
 
 import numpy as np
 import torch

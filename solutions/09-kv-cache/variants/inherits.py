@@ -13,7 +13,7 @@ def kv_cache_bytes(n_layer, n_embd, seq_len, batch_size=1, bytes_per_number=2):
 
 
 class Heads(nn.Module):
-    """What any attention of this kind is made of."""
+    """The layers of an attention with several heads."""
 
     def __init__(self, n_embd: int, n_head: int, bias: bool) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class CachedGPT(nn.Module):
 
 
 class Text:
-    """A text that is being made, with its cache."""
+    """A text under construction, with its cache."""
 
     def __init__(self, model: CachedGPT, prompt: torch.Tensor) -> None:
         self.model, self.tokens = model, prompt

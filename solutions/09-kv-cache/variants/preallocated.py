@@ -1,4 +1,4 @@
-"""New keys and values are written into empty tensors that hold the past's copy."""
+"""New keys and values are written behind a copy of the past in preallocated tensors."""
 
 import math
 from dataclasses import dataclass

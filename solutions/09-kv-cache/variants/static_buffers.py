@@ -1,4 +1,4 @@
-"""generate has buffers for all positions, which its own steps write into and mask."""
+"""generate writes into buffers for all positions and masks the unused ones."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""By logarithms: weights as exp of scores less their logsumexp; Adam as in the paper's remark."""
+"""Logarithms: weights as exp(score - logsumexp); Adam with the faster formula of its paper."""
 
 import math
 
@@ -56,7 +56,7 @@ def learning_rate(step, warmup, total, peak, floor):
 
 
 class AdamW:
-    """Multiplies the learning rate by what corrects both means."""
+    """AdamW that puts both bias corrections into the learning rate."""
 
     def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
         bad = [value for value in (lr, eps, weight_decay) if value < 0]

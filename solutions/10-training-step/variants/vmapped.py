@@ -1,4 +1,4 @@
-"""Written for one sequence, and vmap for the rest; generators and small functions."""
+"""Functions for one sequence, applied to batches by vmap; generators and small functions."""
 
 import functools
 import math

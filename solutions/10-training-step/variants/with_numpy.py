@@ -1,4 +1,4 @@
-"""The first three in NumPy, where nothing differentiates by itself."""
+"""The first three functions in NumPy, without automatic gradients."""
 
 import numpy as np
 import torch
