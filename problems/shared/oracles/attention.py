@@ -9,7 +9,6 @@ import operator
 
 import torch
 
-from grader.run.memoize import memoized
 from shared.worked_example import LAYERS, table
 
 # Q Kᵀ: a row per query, a column per key.
@@ -98,7 +97,6 @@ def linear_by_hand(rows, weights, name):
     return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
 
 
-@memoized
 def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
     """Apply attention with these weights to x (B, T, C), one sequence at a time."""
     output = []
@@ -118,7 +116,6 @@ def self_attention_slopes(x, weights, upstream, **how):
     return {name: slope for name, slope in slopes.items() if name != "key.bias"}
 
 
-@memoized
 def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
     """Apply attention with GPT-2's layers c_attn and c_proj to x (B, T, C), without dropout.
 

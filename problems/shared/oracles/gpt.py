@@ -10,7 +10,6 @@ from functools import partial
 import torch
 
 from grader.run.compare import require
-from grader.run.memoize import memoized
 from shared.oracles.attention import dot, linear_by_hand, merged_heads_by_hand
 from shared.small_gpt import blocks, part
 
@@ -77,7 +76,6 @@ def gpt_by_hand(tokens, weights, n_head):
     return [[dot(row, kind) for kind in kinds] for row in rows]  # lm_head has the weights of wte
 
 
-@memoized
 def batched(by_hand, x, *arguments, dtype=None):
     """Apply a definition that takes one sequence to a batch of them; return a tensor.
 
@@ -107,7 +105,6 @@ def log_sum_by_hand(row):
     return largest + math.log(math.fsum(math.exp(number - largest) for number in row))
 
 
-@memoized
 def greedy_by_hand(tokens, weights, n_head, n_positions):
     """The most probable token after these, and by how much its logit leads the next best.
 
