@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import io
 import os
@@ -40,8 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
         import torch
+        from typer import testing
 
         torch.set_num_threads(1)
+        # CliRunner builds all commands at each call, which takes longer than most of them.
+        testing._get_command = functools.cache(testing._get_command)
     config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
 
 

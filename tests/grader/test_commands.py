@@ -10,6 +10,7 @@ blocks that begin with ```console or ```text, which are not run.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,13 +81,6 @@ class Command(NamedTuple):
         return {0, 1} if unsolved else {0}
 
 
-class Result(NamedTuple):
-    """How a command ended; the status is None when it took too long."""
-
-    status: int | None
-    output: str
-
-
 def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
     """Return a document's blocks of code: line number, text behind the ```, lines."""
     for match in re.finditer(r"^( *)```([^\n`]*)\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL):
@@ -123,20 +117,17 @@ def made_by(make: str) -> list[str]:
     return [line.strip() for line in done.stdout.splitlines()]
 
 
-IN_CI = {
-    Command(".", command)
-    for line in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-    if line.startswith("make ")
-    for command in made_by(line)
-}
-"""What CI runs itself, among it the command that runs this file."""
+@functools.cache
+def ci_commands() -> list[str]:
+    """Return what CI runs itself, among it the command that runs this file."""
+    lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    return [made for line in lines if line.startswith("make ") for made in made_by(line)]
 
 
 def runs_in_ci(command: Command) -> bool:
     """Return whether CI runs a command itself, perhaps with more options."""
-    return any(
-        command.folder == own.folder and f"{own.text} ".startswith(f"{command.text} ")
-        for own in IN_CI
+    return command.folder == "." and any(
+        f"{own} ".startswith(f"{command.text} ") for own in ci_commands()
     )
 
 
@@ -154,9 +145,6 @@ def commands_to_run() -> dict[Command, str]:
     return places
 
 
-COMMANDS = commands_to_run()
-
-
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project as git sees it, with files that are not committed yet."""
@@ -170,64 +158,59 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def runs(
-    copy: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[dict[Command, Future[Result]]]:
-    """All commands of this session, two at a time: most of each is the wait for torch."""
-    tools = tmp_path_factory.mktemp("tools")
-    (tools / "uv").write_text(UV, encoding="utf-8")
-    (tools / "uv").chmod(0o755)
+@pytest.mark.slow
+def test_commands_work(copy: Path, tmp_path: Path) -> None:
+    """Each command ends with the right status. Two run at a time, as each waits for torch."""
+    (tmp_path / "uv").write_text(UV, encoding="utf-8")
+    (tmp_path / "uv").chmod(0o755)
     environment = {
         **os.environ,
-        "PATH": os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": os.pathsep.join(
+            [str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]]
+        ),
         # An editable install refers to the original; this tests the copy.
         "PYTHONPATH": str(copy),
     }
 
-    def run(command: Command) -> Result:
-        process = subprocess.Popen(
-            ["bash", "-c", command.text],
-            cwd=copy / command.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with all that the command started
-            return Result(None, process.communicate()[0])
-        return Result(process.returncode, output)
+    def failure(place: str, command: Command) -> str:
+        """Return why a command fails, or an empty string."""
+        where = f"{place}: '{command.text}' in {command.folder}"
+        if command.chooses:
+            return "" if is_any(command) else f"{where} chooses no test"
+        if not command.runnable():
+            return f"{where} isn't run here: write ```console instead of ```bash"
+        status, output = run(command, copy, environment)
+        if status is None:
+            return f"{where} took more than {SECONDS} s:\n{output}"
+        right = status in command.may_return()
+        return "" if right else f"{where} returned {status}:\n{output}"
 
-    wanted: list[Command] = [
-        item.callspec.params["command"]  # type: ignore[misc]
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.function is test_command_works
-    ]
+    commands = commands_to_run()
+    assert commands
     with ThreadPoolExecutor(2) as pool:
-        yield {c: pool.submit(run, c) for c in wanted if c.runnable() and not c.chooses}
+        failures = [*filter(None, pool.map(failure, commands.values(), commands))]
+    if failures:
+        pytest.fail("\n\n".join(failures), pytrace=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", COMMANDS, ids=[f"{place} {command.text}" for command, place in COMMANDS.items()]
-)
-def test_command_works(command: Command, runs: dict[Command, Future[Result]]) -> None:
-    """The command ends as it should."""
-    what = f"'{command.text}' in {command.folder}"
-    if command.chooses:
-        assert is_any(command), f"{what} chooses no test"
-        return
-    if command not in runs:
-        pytest.fail(f"{what} isn't run here: write ```console instead of ```bash", pytrace=False)
-    status, output = runs[command].result()
-    if status not in command.may_return():
-        how = f"took more than {SECONDS} s" if status is None else f"returned {status}"
-        pytest.fail(f"{what} {how}:\n{output}", pytrace=False)
+def run(command: Command, copy: Path, environment: dict[str, str]) -> tuple[int | None, str]:
+    """Run a command; return its exit status, None if it took too long, and its output."""
+    process = subprocess.Popen(
+        ["bash", "-c", command.text],
+        cwd=copy / command.folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # with all that the command started
+        return None, process.communicate()[0]
+    return process.returncode, output
 
 
 def is_any(command: Command) -> bool:

@@ -20,6 +20,7 @@ from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, SubmissionResult
 from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.spawn import may_want_compiler
 from grader.sandbox.starting import TemplateProcess
 from tests.lent import lent_sandbox
 from tests.processes import below
@@ -133,6 +134,7 @@ class Attacked:
         self.course = course
         self.problem = problem
         self.sandbox = sandbox
+        self.started = set[bytes]()
         settings = Settings(call_seconds=call_seconds)
         self._grader = Grader(course, settings, sandbox)
 
@@ -158,11 +160,16 @@ class Attacked:
         return below(os.getpid())
 
 
-def start_prefork_servers(attacked: Attacked) -> None:
-    """Grade right and wrong files, so that a server is there of each kind that later ones need."""
-    for kind in (b"", b"# may want torch.compile\n"):
+def start_prefork_servers(attacked: Attacked, source: bytes = b"") -> None:
+    """Grade right and wrong files, so that each server is there that a source needs.
+
+    The one with torch's compiler takes as long to start as several attacks take.
+    """
+    kind = b"# may want torch.compile\n" if may_want_compiler(source) else b""
+    if kind not in attacked.started:
         assert attacked(kind + RIGHT).points == 4
         assert attacked(kind + WRONG).points == 0
+        attacked.started.add(kind)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from grader.run.encoding import Decoder
 from grader.sandbox.failures import WorkerFailure
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import SandboxError
-from tests.grader.attacks.conftest import RIGHT
+from tests.grader.attacks.conftest import RIGHT, start_prefork_servers
 from tests.grader.sandbox.asking import Asked
 from tests.processes import lives, parent_of, wait_until, wait_until_gone
 
@@ -217,8 +217,8 @@ QUICK_ONES = (
     "06_segfault",
     "12_patched_comparison",
     "17_lying_worker",
-    "31_read_the_solution",
-    "45_guard_suspended",
+    "35_other_processes",
+    "45_forbidden_and_caught",
     "60_network",
 )
 
@@ -227,12 +227,9 @@ QUICK_ONES = (
     "name",
     [n if n in QUICK_ONES else pytest.param(n, marks=pytest.mark.slow) for n in TABLE],
 )
-def test_attack(grade, impatient, target, name):
-    withstands(impatient if name in HANGING else grade, target, name)
-
-
-def withstands(grade, target, name):
-    """Check that an attack ends as it should, and that nothing of it is left."""
+def test_attack(request, target, name):
+    grade = request.getfixturevalue("impatient" if name in HANGING else "grade")
+    start_prefork_servers(grade, target.source(name).encode())
     statuses, points = TABLE[name]
     processes, files, elsewhere = grade.processes(), target.tree(), left_behind()
     course = grade.tree()
@@ -380,6 +377,7 @@ def recorders(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, recorders):
     """Endless code at import costs one limit, not one for each test."""
     result = impatient(target.source("47_sleep_at_import").encode())

@@ -51,9 +51,7 @@ def permitted(
     said = manifest.read_text(encoding="utf-8")
     manifest.write_text(said.replace('forbidden = ["softmax"]', "forbidden = []"), "utf-8")
     with lent_sandbox(origin, call_seconds=10, memory_mb=256) as sandbox:
-        attacked = Attacked(course, sandbox, 10)
-        start_prefork_servers(attacked)
-        yield attacked
+        yield Attacked(course, sandbox, 10)
 
 
 @pytest.mark.slow
@@ -61,6 +59,7 @@ def permitted(
 def test_the_sandbox_alone_refuses_it(
     permitted: Attacked, target: Target, listener: socket.socket, name: str
 ) -> None:
+    start_prefork_servers(permitted, source(target, name))
     processes, files = permitted.processes(), target.tree()
     result = permitted(source(target, name))
     assert permitted.processes() == processes, "a process is left, or one of ours is gone"

@@ -61,7 +61,7 @@ def results(
     write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})
     (folder / "nothing").mkdir()
     with lent_template(origin):
-        return grade(course, folder, jobs=2)
+        return grade(course, folder)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ Grade = Callable[[str], ProblemResult]
 
 @pytest.fixture(scope="module")
 def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
-    with lent_sandbox(origin, call_seconds=1.5, memory_mb=256) as sandbox:
+    with lent_sandbox(origin, call_seconds=0.5, memory_mb=256) as sandbox:
         yield sandbox
 
 
@@ -257,7 +257,7 @@ def test_a_mistake_is_named_by_answers_from_a_worker(grade: Grade) -> None:
 def test_forged_answers_name_nothing(
     grade: Grade, forged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded, "PROBE_SECONDS", 1.0)
+    monkeypatch.setattr(recorded, "PROBE_SECONDS", 0.3)
     result = grade(FORGER + IN_THE_PROBE.replace("FORGED", forged))
     assert statuses(result) == [FAILED] * 3
     assert (result.mistakes, result.diagnoses, result.unknown) == ([], [], {})
@@ -266,7 +266,7 @@ def test_forged_answers_name_nothing(
 def test_code_that_hangs_in_the_probe_is_not_named(
     grade: Grade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded, "PROBE_SECONDS", 1.0)
+    monkeypatch.setattr(recorded, "PROBE_SECONDS", 0.3)
     result = grade("""
         def double(x):
             while x.tolist() == [3.0]: pass
