@@ -283,20 +283,11 @@ def export(
         str, typer.Option(help="fill in the marks of this problem, for example 03")
     ] = "",
     total: Annotated[
-        bool, typer.Option("--total", help="fill in the sum of all graded problems")
+        bool, typer.Option("--total", help="fill in the sum of all required problems")
     ] = False,
-    part: Annotated[
-        str, typer.Option(help="with --total: add up only this part of the course")
-    ] = "",
     column: Annotated[str, typer.Option(help="fill in this column, by name or id")] = "",
     new_column: Annotated[str, typer.Option(help="add a column with this name")] = "",
     id_column: Annotated[str, typer.Option(help="for csv: match students by this column")] = "",
-    by_name: Annotated[
-        bool, typer.Option("--by-name", help="for moodle: match students by their full names")
-    ] = False,
-    scale: Annotated[
-        bool, typer.Option("--scale", help="convert marks to the points of the platform's file")
-    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="write to this file; default: beside FILE, named -filled")
     ] = None,
@@ -313,8 +304,7 @@ def export(
     with faults():
         from grader.grade.previous import RESULTS, load_previous
         from grader.grade.same_person import same_people
-        from grader.gradebook.export.exporting import export_from
-        from grader.gradebook.export.sheet import Order
+        from grader.gradebook.export.exporting import Order, export_from
         from grader.gradebook.folder import open_gradebook_folder
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.text import line
@@ -335,11 +325,8 @@ def export(
             column=column,
             new_column=new_column,
             id_column=id_column,
-            by_name=by_name,
             also=same.also,
             out=out or file.with_name(f"{file.stem}-filled{file.suffix}"),
-            part=part,
-            scale=scale,
             feedback=feedback,
             download=download,
         )

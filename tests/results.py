@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.gradebook.export.page_text import page_text
+from grader.gradebook.export.feedback_archive import page_text
 from grader.reports.feedback import feedback_page
 from grader.result import Isolation, Policy, ProblemResult, Status, SubmissionResult, TestResult
 

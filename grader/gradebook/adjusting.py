@@ -18,8 +18,8 @@ from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_crite
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import NO_POLICY, Extensions, read_late_policy
 from grader.gradebook.lines import EVERYBODY, BookLine
+from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.gradebook.roster import Known, Matched
-from grader.gradebook.who_is_meant import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, shown, total
 from grader.text import counted, quoted, some
 

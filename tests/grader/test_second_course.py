@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course, own_course
-from grader.gradebook.export.page_text import page_text
+from grader.gradebook.export.feedback_archive import page_text
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.errors import UsageError
 from grader.files import write_together
 from grader.gradebook.adjusting import adjusted, match_roster, require_followed
-from grader.gradebook.export import canvas_gradebook, moodle_worksheet, others
-from grader.gradebook.export.feedback_archive import Pack, for_canvas, for_moodle
-from grader.gradebook.export.filling import Filled, fill
+from grader.gradebook.export.feedback_archive import feedback_archive
+from grader.gradebook.export.filling import fill
 from grader.gradebook.export.marks import marks_of
-from grader.gradebook.export.sheet import Order
+from grader.gradebook.export.sheet import PLATFORMS, any_csv, read_sheet
 from grader.gradebook.export.table import read_table
-from grader.gradebook.who_is_meant import People
+from grader.gradebook.folder import GradebookFolder
+from grader.gradebook.people import People
 from grader.result import SubmissionResult
-from grader.text import counted, quoted
+from grader.text import quoted
 
-PLATFORMS = {
-    "canvas": canvas_gradebook.PLATFORM,
-    "moodle": moodle_worksheet.PLATFORM,
-    "gradescope": others.GRADESCOPE,
-    "csv": others.PLAIN,
-}
-"""By the names that one gives them on the command line."""
+_WITH_FEEDBACK = ("canvas", "moodle")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A request to export marks.
+
+    Attributes:
+        platform: the platform.
+        file: the downloaded file; unchanged unless `out` is the same.
+        folder: of the reports.
+        book: the instructor's own files.
+        out: the file to write.
+        problem: the id of the problem; empty for the sum of all required problems.
+        column: the name or the id of the column; may be empty.
+        new_column: the name of a column to add.
+        id_column: the column that identifies students, for any CSV file.
+        feedback: the archive for feedback; None for no archive.
+        download: Canvas's download of submissions, for the names in the archive.
+        also: by the name of a submission, other identities of the student.
+    """
+
+    platform: str
+    file: Path
+    folder: Path
+    book: GradebookFolder
+    out: Path
+    problem: str = ""
+    column: str = ""
+    new_column: str = ""
+    id_column: str = ""
+    feedback: Path | None = None
+    download: Path | None = None
+    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def export_from(
@@ -43,20 +72,27 @@ def export_from(
     _require_sense(order, results)
     require_followed(results, order.book, order.also)
     now, remarks = adjusted(results, order.book, order.also)
-    filled = _filled(order, now)
-    pack = _packed(order, filled)
+    try:
+        table = read_table(order.file.read_bytes(), order.file.name)
+    except OSError as error:
+        raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
+    platform = PLATFORMS.get(order.platform) or any_csv(order.id_column)
+    people = People(now, match_roster(now, order.book), order.also)
+    sheet = read_sheet(platform, table, order.column, order.new_column)
+    filled = fill(sheet, marks_of(now, order.problem), people)
     contents = {order.out: filled.content}
-    if pack and order.feedback:
-        contents[order.feedback] = pack.zipped()
-    write_together(contents)
-    told = [*filled.told, *remarks, *_newer(results, now)]
+    messages = [*filled.messages, *remarks, *_newer(results, now)]
     if unreadable:
-        told.append(f"Their results can't be read, so grade them again: {', '.join(unreadable)}.")
-    told.append(f"Written: {order.out}.")
-    if pack and order.feedback:
-        files = counted(len(pack.files), "file")
-        told += [*pack.told, f"Feedback, {files}: {order.feedback}."]
-    return told
+        names = ", ".join(unreadable)
+        messages.append(f"Their results can't be read, so grade them again: {names}.")
+    messages.append(f"Written: {order.out}.")
+    if order.feedback:
+        pages, download = order.folder / "feedback", order.download
+        download = download if order.platform == "canvas" else None
+        contents[order.feedback], about = feedback_archive(filled.rows, pages, download)
+        messages += [*about, f"Feedback: {order.feedback}."]
+    write_together(contents)
+    return messages
 
 
 def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
@@ -65,12 +101,13 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
     Raises:
         UsageError: always with the reason.
     """
-    if order.platform not in PLATFORMS:
-        names = ", ".join(PLATFORMS)
+    platforms = [*PLATFORMS, "csv"]
+    if order.platform not in platforms:
+        names = ", ".join(platforms)
         raise UsageError(f"{quoted(order.platform)} is no platform known here; there are: {names}.")
     if not results:
         raise UsageError(f"There are no results in {order.folder}. Grade first, or say --reports.")
-    if order.feedback and order.platform not in ("canvas", "moodle"):
+    if order.feedback and order.platform not in _WITH_FEEDBACK:
         raise UsageError(f"Feedback can be packed for canvas and moodle, not {order.platform}.")
     if order.feedback and order.feedback.resolve() == order.out.resolve():
         raise UsageError(f"Marks and feedback can't both be {order.out}. Say another --out.")
@@ -78,27 +115,8 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
         raise UsageError(
             "Canvas knows feedback by the names in its download of submissions: say --download."
         )
-
-
-def _filled(order: Order, results: Sequence[SubmissionResult]) -> Filled:
-    platform = PLATFORMS[order.platform]
-    try:
-        data = order.file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
-    sheet = platform.sheet(read_table(data, order.file.name), order)
-    marks = marks_of(results, order.problem, order.part)
-    people = People(results, match_roster(results, order.book), order.also)
-    return fill(platform, sheet, marks, order, people)
-
-
-def _packed(order: Order, filled: Filled) -> Pack | None:
-    pages = order.folder / "feedback"
-    if order.feedback is None:
-        return None
-    if order.download is not None and order.platform == "canvas":
-        return for_canvas(filled.rows, pages, order.download)
-    return for_moodle(filled.rows, pages)
+    if order.platform == "csv" and not order.id_column:
+        raise UsageError("By which column are people known? Say it with --id-column.")
 
 
 def _newer(before: Sequence[SubmissionResult], now: Sequence[SubmissionResult]) -> list[str]:

@@ -7,96 +7,84 @@ named as in its download: it finds the student by the numbers of user and attach
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from html import unescape
 from pathlib import Path, PurePosixPath
+from textwrap import indent
 
 from grader.errors import UsageError
-from grader.gradebook.export.filling import whose
-from grader.gradebook.export.page_text import page_text
 from grader.gradebook.export.sheet import SheetPerson
 
-PAGE = "feedback.html"
-
-Rows = Iterable[tuple[SheetPerson, str]]
-"""People of a platform's file, each with the name of the submission."""
+_PAGE = "feedback.html"
+_TEXT = {".py", ".txt", ".md"}
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same feedback is the same file, whenever it is packed
 _NOT_IN_A_NAME = set("\\/:*?\"'<>|&`")
 
 
-@dataclass
-class Pack:
-    """The files of an archive.
-
-    Attributes:
-        files: by the name in the archive.
-        told: messages about students without feedback.
-    """
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
-
-    def zipped(self) -> bytes:
-        """Return the archive."""
-        return _zipped(self.files)
+_UNSEEN = re.compile(r"<(style|script|title|nav)\b.*?</\1>", re.DOTALL)
+_TAGS = "h1|h2|p|li|pre|summary"
+_BLOCK = re.compile(rf"<({_TAGS})\b[^>]*>(.*?)(?=</?(?:{_TAGS})\b)", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 
 
-def for_moodle(rows: Rows, folder: Path) -> Pack:
-    """Return the pages of the students in Moodle's worksheet.
+def feedback_archive(
+    rows: Iterable[tuple[SheetPerson, str]], folder: Path, download: Path | None
+) -> tuple[bytes, list[str]]:
+    """Return a zip with the feedback of students, and messages about it.
 
     Args:
-        rows: of the worksheet.
-        folder: of the feedback.
-    """
-    pack = Pack()
-    for person, submission in rows:
-        page = _read(folder / f"{submission}.html", person, pack)
-        if page is not None:
-            name = f"{_folder_name(person.name)}_{person.id}_assignsubmission_file_"
-            pack.files[f"{name}/{PAGE}"] = page
-    return pack
-
-
-def for_canvas(rows: Rows, folder: Path, download: Path) -> Pack:
-    """Return feedback under the names of the download: as text, or as a zip for a zip.
-
-    Args:
-        rows: of the gradebook.
-        folder: of the feedback.
-        download: Canvas's download of the submissions, a zip or a folder.
+        rows: people of a platform's file, each with the name of the submission.
+        folder: of the feedback pages.
+        download: Canvas's download of the submissions, a zip or a folder; None for Moodle.
 
     Raises:
         UsageError: the download can't be read.
     """
-    names = _names_by_user(download)
-    pack = Pack()
+    in_canvas = _names_by_user(download) if download else None
+    files: dict[str, bytes] = {}
+    messages = []
     for person, submission in rows:
-        usable = [name for name in names.get(person.id, []) if _kind(name)]
-        if not usable:
-            pack.told.append(
-                f"No feedback for {whose(person)}: {download.name} has no .py, .txt, .md or .zip "
-                "of theirs."
-            )
-            continue
-        name = max(usable, key=lambda name: (_kind(name) == "text", _numbers(name)[1]))
-        page = _read(folder / f"{submission}.html", person, pack)
-        if page is not None:
-            text = page_text(page.decode()).encode()
-            pack.files[name] = text if _kind(name) == "text" else _zipped({PAGE: page})
-    return pack
+        page = folder / f"{submission}.html"
+        name = _name_for_moodle(person) if in_canvas is None else in_canvas.get(person.id)
+        if download and name is None:
+            has = f"{download.name} has no .py, .txt, .md or .zip of theirs"
+            messages.append(f"No feedback for {person}: {has}.")
+        elif not page.is_file():
+            messages.append(f"No feedback for {person}: there is no {page.name}.")
+        elif name:
+            files[name] = _content(name, page)
+    return _zipped(files), messages
 
 
-def _read(path: Path, person: SheetPerson, pack: Pack) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        pack.told.append(f"No feedback for {whose(person)}: there is no {path.name}.")
-        return None
+def _content(name: str, page: Path) -> bytes:
+    """Return the feedback in the form for a file name: a page, a zip with the page, or text."""
+    content = page.read_bytes()
+    match PurePosixPath(name).suffix.lower():
+        case ".html":
+            return content
+        case ".zip":
+            return _zipped({_PAGE: content})
+        case _:
+            return page_text(content.decode()).encode()
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def page_text(page: str) -> str:
+    """Return a feedback page as text: a paragraph for each block, with indented messages."""
+    blocks = []
+    for tag, content in _BLOCK.findall(_UNSEEN.sub("", page)):
+        text = unescape(_TAG.sub("", content))
+        if tag == "pre":
+            blocks.append(indent(text.rstrip("\n"), "    ", lambda line: True))
+        else:
+            blocks.append(f"{'- ' if tag == 'li' else ''}{' '.join(text.split())}")
+    return "\n\n".join(filter(str.strip, blocks)) + "\n"
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted(files.items()):
@@ -104,38 +92,31 @@ def _zipped(files: dict[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def _folder_name(name: str) -> str:
-    """Return a name for Moodle's folders, without `_`, which separates name and number."""
-    kept = (c for c in name.replace("_", " ") if c.isprintable() and c not in _NOT_IN_A_NAME)
-    return "".join(kept).strip(" .~") or "Participant"
+def _name_for_moodle(person: SheetPerson) -> str:
+    """Return a page's name in Moodle's archive. `_` separates the person's name and number."""
+    kept = (c for c in person.name.replace("_", " ") if c.isprintable() and c not in _NOT_IN_A_NAME)
+    name = "".join(kept).strip(" .~") or "Participant"
+    return f"{name}_{person.id}_assignsubmission_file_/{_PAGE}"
 
 
-def _names_by_user(download: Path) -> dict[str, list[str]]:
-    """Return the file names in Canvas's download by the number of the user."""
-    found: dict[str, list[str]] = {}
+def _names_by_user(download: Path) -> dict[str, str]:
+    """Return the file to replace by the number of the user: the last text, else the last zip."""
+    by_user: defaultdict[str, list[tuple[bool, int, str]]] = defaultdict(list)
     for name in _names(download):
-        if numbers := _numbers(name):
-            found.setdefault(str(numbers[0]), []).append(name)
-    return found
+        numbers = [part for part in name.split("_") if part.isascii() and part.isdecimal()]
+        suffix = PurePosixPath(name).suffix.lower()
+        if len(numbers) > 1 and not name.startswith("._") and suffix in {".zip", *_TEXT}:
+            user, attachment = numbers[:2]
+            by_user[user].append((suffix in _TEXT, int(attachment), name))
+    return {user: max(files)[-1] for user, files in by_user.items()}
 
 
 def _names(download: Path) -> list[str]:
     try:
         if download.is_dir():
             paths = [*download.glob("*"), *download.glob("*/*")]
-            return sorted(path.name for path in paths if path.is_file())
+            return [path.name for path in paths if path.is_file()]
         with zipfile.ZipFile(download) as archive:
-            return sorted(PurePosixPath(name).name for name in archive.namelist())
+            return [PurePosixPath(name).name for name in archive.namelist()]
     except (OSError, zipfile.BadZipFile):
         raise UsageError(f"{download} is no download of submissions, zip or folder.") from None
-
-
-def _numbers(name: str) -> list[int]:
-    """Return the numbers of user and attachment, the first two in a file name."""
-    found = [int(part) for part in name.split("_") if part.isascii() and part.isdecimal()]
-    return found[:2] if len(found) > 1 and not name.startswith("._") else []
-
-
-def _kind(name: str) -> str:
-    ending = PurePosixPath(name).suffix.lower()
-    return {".zip": "zip", ".py": "text", ".txt": "text", ".md": "text"}.get(ending, "")

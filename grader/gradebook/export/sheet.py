@@ -1,55 +1,92 @@
-"""Common parts of all platforms' files: rows of students, and a column for marks."""
+"""The files of platforms: the columns that identify students and hold marks.
+
+Canvas: the file of *Export entire gradebook*. A row with `Points Possible` has the maxima, and
+`(read only)` in columns that can't be imported.
+
+Moodle: the file of *Download grading worksheet*. `Identifier`, such as `Participant 123`, has
+another number in each assignment. Moodle compares `Last modified (grade)` to detect other changes,
+so that column is kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from grader.errors import UsageError
 from grader.gradebook.export.table import Row, Table
-from grader.gradebook.folder import GradebookFolder
-from grader.result import SubmissionResult
-from grader.text import parse_number, quoted
+from grader.text import cell, from_cell, parse_number, quoted
+
+_POINTS_POSSIBLE = "points possible"
+_READ_ONLY = "read only"
+_TEST_STUDENTS = {"Student, Test", "Test Student"}
+_LAST_NUMBER = re.compile(r"[0-9]+\Z")
+_TITLE_AND_ID = re.compile(r"(.*) \(([0-9]+)\)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """A request to export marks.
+class Platform:
+    """The columns of a platform's file. The names of columns ignore upper and lower case.
 
     Attributes:
-        platform: the platform.
-        file: the downloaded file; unchanged unless `out` is the same.
-        folder: of the reports.
-        book: the instructor's own files.
-        out: the file to write.
-        problem: the id of the problem; empty for a sum.
-        part: the part to sum; empty for all required parts.
-        column: the name or the id of the column; may be empty.
-        new_column: the name of a column to add.
-        id_column: the column that identifies students, for any CSV file.
-        by_name: whether to match full names instead of ids.
-        scale: whether to convert marks to the scale of the file.
-        feedback: the archive for feedback; None for no archive.
-        download: Canvas's download of submissions, for the names in the archive.
-        also: by the name of a submission, other identities of the student.
+        ids: the names of each column that identifies a student, and the keys that a cell gives:
+            `{cell}`, or with the number at its end, `{number}`. The first column is required.
+        names: the columns of the name.
+        mark: the column for marks; empty if the user chooses it.
+        has_assignments: whether columns for marks have an id, as in `Week 3 (123456)`, and one of
+            the first rows has their maxima.
+        most: the column with the maximum of each mark; may be empty.
+        lock: the column that can lock a mark; empty for that of the marks.
+        locked: the values that lock a mark, in capitals, and the reasons.
+        has_new_numbers: whether each assignment has other numbers, which can also be a group's.
+        missing: advice if a required column is missing.
     """
 
-    platform: str
-    file: Path
-    folder: Path
-    book: GradebookFolder
-    out: Path
-    problem: str = ""
-    part: str = ""
-    column: str = ""
-    new_column: str = ""
-    id_column: str = ""
-    by_name: bool = False
-    scale: bool = False
-    feedback: Path | None = None
-    download: Path | None = None
-    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ids: Mapping[tuple[str, ...], Sequence[str]]
+    names: Sequence[str] = ()
+    mark: str = ""
+    has_assignments: bool = False
+    most: str = ""
+    lock: str = ""
+    locked: Mapping[str, str] = field(default_factory=dict)
+    has_new_numbers: bool = False
+    missing: str = ""
+
+
+PLATFORMS = {
+    "canvas": Platform(
+        ids={("ID",): ["canvas:{cell}"]},
+        names=["Student", "FirstName", "LastName"],
+        has_assignments=True,
+        locked={"EX": "excused there", "N/A": "not assigned to this student there"},
+    ),
+    "moodle": Platform(
+        ids={
+            ("Identifier",): ["moodle:{number}", "participant {number}"],
+            ("Email address",): ["{cell}"],
+        },
+        names=["Full name"],
+        mark="Grade",
+        most="Maximum grade",
+        lock="Grade can be changed",
+        locked={"NO": "the grade can't be changed there"},
+        has_new_numbers=True,
+        missing="Moodle names columns in your own language, and a scale of words has no maximum. "
+        "Set the language to English for download and upload, and grade by points, or use "
+        "`grader export csv`.",
+    ),
+    "gradescope": Platform(
+        ids={("Email", "Email Address"): ["{cell}"], ("SID", "Student ID"): ["{cell}"]},
+        names=["Name", "First Name", "Last Name"],
+    ),
+}
+"""By the names on the command line."""
+
+
+def any_csv(id_column: str) -> Platform:
+    """Return the platform of any CSV file with a column that identifies students."""
+    return Platform(ids={(id_column,): ["{cell}"]})
 
 
 @dataclass(frozen=True)
@@ -60,19 +97,24 @@ class SheetPerson:
         row: the row.
         keys: any of these identifies the student.
         name: the name in the file.
-        id: the platform's id, if it is not a key.
         most: the maximum of the mark; None if the file does not contain it.
         locked: why the mark can't be changed; may be empty.
-        may_lack: whether a missing mark is normal, as for a test student.
     """
 
     row: Row
-    keys: tuple[str, ...]
-    name: str = ""
-    id: str = ""
-    most: float | None = None
-    locked: str = ""
-    may_lack: bool = False
+    keys: Sequence[str]
+    name: str
+    most: float | None
+    locked: str
+
+    @property
+    def id(self) -> str:
+        """The platform's number, or the first key."""
+        return self.keys[0].partition(":")[2] or self.keys[0]
+
+    def __str__(self) -> str:
+        """Return the name and the id."""
+        return f"{self.name} ({self.id})" if self.name else self.id
 
 
 @dataclass
@@ -80,90 +122,138 @@ class Sheet:
     """A platform's file.
 
     Attributes:
+        platform: its platform.
         table: the table.
         column: the column of the marks.
-        people: the rows of students.
-        told: messages about skipped rows.
         worth: the row with the maximum of a new column, if there is one.
-        numbers: columns that show whether numbers have a decimal point or comma.
+        people: the rows of students.
+        messages: about skipped rows.
     """
 
+    platform: Platform
     table: Table
     column: int
-    people: list[SheetPerson]
-    told: list[str] = field(default_factory=list)
-    worth: Row | None = None
-    numbers: list[int] = field(default_factory=list)
+    worth: Row | None
+    people: list[SheetPerson] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
-    def writes_comma(self) -> bool:
+    def has_comma(self) -> bool:
         """Return whether numbers in the file have a decimal comma."""
-        columns = [self.column, *self.numbers]
+        columns = [self.column, *self.table.present(self.platform.most)]
         cells = [row.value(column) for row in self.table.rows for column in columns]
-        said = [cell for cell in cells if parse_number(cell) is not None]
-        return any("," in cell for cell in said) and not any("." in cell for cell in said)
+        numbers = [text for text in cells if parse_number(text) is not None]
+        return any("," in text for text in numbers) and not any("." in text for text in numbers)
 
 
-@dataclass(frozen=True)
-class SheetFormat:
-    """The format of a platform's file.
-
-    Attributes:
-        sheet: reads a file.
-        platform: the only platform with submissions that can have a row; empty for all.
-        fits: checks whether a row and a result with a common key belong together.
-        namesakes: the message for a student with another id, with `name`, `number` and `identity`.
-        misfits: the message for rows that do not fit.
-    """
-
-    sheet: Callable[[Table, Order], Sheet]
-    platform: str = ""
-    fits: Callable[[SheetPerson, SubmissionResult], bool] = lambda person, result: True
-    namesakes: str = ""
-    misfits: str = ""
-
-
-def chosen_column(table: Table, order: Order, candidates: Sequence[int]) -> int:
-    """Return the column to fill in: the chosen one, a new one, or the only candidate.
+def read_sheet(platform: Platform, table: Table, column: str, new_column: str) -> Sheet:
+    """Read the file of a platform.
 
     Args:
-        table: the table.
-        order: the request.
-        candidates: the columns for marks.
+        platform: the platform.
+        table: the file.
+        column: the name or the id of the column to fill in; may be empty.
+        new_column: the name of a column to add; may be empty.
 
     Raises:
-        UsageError: the column is ambiguous or missing.
+        UsageError: a column is ambiguous or missing, or a maximum is no number.
     """
-    columns = table.columns
-    if order.new_column:
-        return _new_column(table, order)
-    wanted = order.column
-    found = [n for n in candidates if not wanted or columns[n] == wanted]
-    if wanted and not found:
-        found = [n for n in candidates if wanted in title_and_id(columns[n])]
+    _require_columns(platform, table)
+    rows = table.rows if platform.has_assignments else []
+    possible = next((row for row in rows if _POINTS_POSSIBLE in row.value(0).lower()), None)
+    if new_column and not platform.mark:
+        sheet, most = Sheet(platform, table, _new_column(table, new_column), possible), None
+    else:
+        index = _chosen_column(platform, table, column or new_column, possible)
+        sheet = Sheet(platform, table, index, None)
+        most = table.points(possible, index) if possible else None
+        if platform.has_assignments and most is None:
+            sheet.messages.append(f"{table.name} does not contain the maximum of the marks.")
+    for row in table.rows:
+        if row is not possible:
+            _read_person(sheet, row, most)
+    return sheet
+
+
+def _require_columns(platform: Platform, table: Table) -> None:
+    needed = [[*next(iter(platform.ids))], [platform.mark], [platform.most]]
+    try:
+        for names in needed:
+            table.needed(*names) if names != [""] else None
+    except UsageError as error:
+        raise UsageError(f"{error} {platform.missing}".strip()) from None
+
+
+def _read_person(sheet: Sheet, row: Row, most: float | None) -> None:
+    """Add the student of a row, or a message about a row without an id."""
+    table, platform = sheet.table, sheet.platform
+    name = " ".join(filter(None, (row.value(n) for n in table.present(*platform.names))))
+    keys = [*dict.fromkeys(_keys(platform, table, row))]
+    if keys and not (platform.has_assignments and name in _TEST_STUDENTS):
+        for column in table.present(platform.most):
+            most = table.points(row, column)
+        lock = table.present(platform.lock) or [sheet.column]
+        locked = platform.locked.get(row.value(lock[0]).upper(), "")
+        sheet.people.append(SheetPerson(row, keys, name, most, locked))
+    elif name and not keys:
+        sheet.messages.append(f"Line {row.line} has no id, so it was left alone: {name}.")
+
+
+def _keys(platform: Platform, table: Table, row: Row) -> Iterator[str]:
+    for names, forms in platform.ids.items():
+        for column in table.present(*names):
+            text = from_cell(row.value(column))
+            number = _LAST_NUMBER.search(text)
+            for form in forms if text else ():
+                if number or "{number}" not in form:
+                    yield form.format(cell=text, number=number and number[0])
+
+
+def _chosen_column(platform: Platform, table: Table, chosen: str, possible: Row | None) -> int:
+    """Return the column to fill in: the chosen one, or the only one for marks.
+
+    Raises:
+        UsageError: it is ambiguous or missing.
+    """
+    if platform.mark:
+        if chosen:
+            raise UsageError(f"Such a file has one column for marks, {quoted(platform.mark)}.")
+        return table.needed(platform.mark)
+    names = table.columns
+    ids = {column for each in platform.ids for column in table.present(*each)}
+    candidates = [
+        n
+        for n, name in enumerate(names)
+        if n not in ids and (not platform.has_assignments or _is_assignment(name, n, possible))
+    ]
+    found = [n for n in candidates if names[n] == chosen]
+    found = found or [n for n in candidates if chosen in _title_and_id(names[n])]
+    if not chosen and platform.has_assignments:
+        found = candidates
     if len(found) == 1:
         return found[0]
-    names = ", ".join(quoted(columns[n]) for n in found or candidates)
-    if not names:
-        raise UsageError(
-            f"{table.name} has no column for a mark. Say what to call a new one: --new-column."
-        )
-    asked = f"{table.name} has no such column." if wanted and not found else "Which column?"
-    raise UsageError(f"{asked} There are: {names}. Say which with --column.")
+    asked = f"{table.name} has no such column." if chosen and not found else "Which column?"
+    there = ", ".join(quoted(names[n]) for n in found or candidates) or "none for marks"
+    raise UsageError(
+        f"{asked} There are: {there}. Say which with --column, or add one with --new-column."
+    )
 
 
-def _new_column(table: Table, order: Order) -> int:
-    name = order.new_column.strip()
+def _is_assignment(name: str, column: int, possible: Row | None) -> bool:
+    is_read_only = possible is not None and _READ_ONLY in possible.value(column).lower()
+    return bool(_TITLE_AND_ID.fullmatch(name)) and not is_read_only
+
+
+def _title_and_id(column: str) -> Sequence[str]:
+    match = _TITLE_AND_ID.fullmatch(column)
+    return match.groups() if match else [column]
+
+
+def _new_column(table: Table, new: str) -> int:
+    name = new.strip()
     if not name or name in table.columns:
         raise UsageError(f"{table.name} has a column {quoted(name)} already; use --column.")
-    if name.startswith(("=", "+", "-", "@")) or not name.isprintable():
+    if cell(name) != name:
         raise UsageError(
             f"A spreadsheet would run a column called {quoted(name)}; choose another name."
         )
     return table.add_column(name)
-
-
-def title_and_id(column: str) -> tuple[str, str]:
-    """Split `Name (123)` into name and id; the id may be empty."""
-    title, bracket, id = column.rpartition(" (")
-    is_id = bracket and id.endswith(")") and id[:-1].isascii() and id[:-1].isdecimal()
-    return (title, id[:-1]) if is_id else (column, "")

@@ -31,11 +31,6 @@ class Row:
         """Return a cell without surrounding blanks."""
         return self.cells[column].strip() if column < len(self.cells) else ""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether all cells are empty."""
-        return not any(map(str.strip, self.cells))
-
 
 @dataclass
 class Table:
@@ -62,10 +57,10 @@ class Table:
         """The names of the columns."""
         return [self.header.value(index) for index in range(len(self.header.cells))]
 
-    def column(self, *names: str) -> int | None:
-        """Return the first column with one of these names, in any case."""
-        wanted = {name.lower() for name in names}
-        return next((n for n, name in enumerate(self.columns) if name.lower() in wanted), None)
+    def present(self, *names: str) -> list[int]:
+        """Return the existing columns with these names, in any case and in this order."""
+        columns = [name.lower() for name in self.columns]
+        return [columns.index(name.lower()) for name in names if name and name.lower() in columns]
 
     def needed(self, *names: str) -> int:
         """Return the first column with one of these names.
@@ -73,21 +68,22 @@ class Table:
         Raises:
             UsageError: there is none.
         """
-        found = self.column(*names)
-        if found is None:
+        present = self.present(*names)
+        if not present:
             there = ", ".join(quoted(name) for name in self.columns if name)
             has = f"It has: {there}." if there else "Its first line is empty."
             raise UsageError(f"{self.name} has no column {names[0]!r}. {has}")
-        return found
+        return present[0]
 
-    def points(self, row: Row, what: str, cell: str) -> float | None:
-        """Return the maximum in a cell of a row, which is called `what`; None if it is empty.
+    def points(self, row: Row, column: int) -> float | None:
+        """Return the number of points in a cell; None if it is empty.
 
         Raises:
             UsageError: the cell is no number.
         """
+        text = row.value(column)
         try:
-            return read_points(what, cell) if cell else None
+            return read_points(self.columns[column], text) if text else None
         except ValueError as error:
             raise UsageError(f"{self.name}, line {row.line}: {error}.") from None
 
@@ -99,8 +95,9 @@ class Table:
     def add_column(self, name: str) -> int:
         """Add a column at the end and return its index."""
         column = len(self.header.cells)
-        for row in [self.header, *(row for row in self.rows if not row.is_empty)]:
-            row.cells += [""] * (column + 1 - len(row.cells))
+        for row in self.rows:
+            if any(map(str.strip, row.cells)):
+                self.fill(row, column, "")
         self.fill(self.header, column, name)
         return column
 

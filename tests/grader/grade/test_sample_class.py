@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import COURSE_VARIABLE, MANIFEST, Course, own_course
-from grader.gradebook.export.page_text import page_text
+from grader.gradebook.export.feedback_archive import page_text
 
 pytestmark = pytest.mark.slow
 

@@ -62,14 +62,12 @@ class People:
                 self._others[name].append(entry)
         results = list(results)
         readable = readable_names(results)
-        self._identities: dict[str, list[str]] = {}
         self._by_letters: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
         """For platforms that leave signs out of the names of files."""
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
             more = also.get(result.submission, ())
-            self._identities[result.submission] = [result.identity, *more]
             if letters := squeezed(result.full_name):
                 self._by_letters[letters].append(result)
             self._by_identity |= {name: result for name in more if ":" in name}
@@ -93,21 +91,16 @@ class People:
             found[one.submission] = one
         return list(found.values())
 
-    def owners(self, name: str, platform: str = "") -> list[str]:
+    def owners(self, name: str) -> list[str]:
         """Return the names of the submissions that a name in a platform's file identifies.
 
         Args:
             name: the name, which no other student on the roster may have.
-            platform: the only platform with submissions that count; empty for all.
         """
         if name not in self._by_identity and self._others_called(name):
             return []
-        return [
-            result.submission
-            for result in self.meant(name) or self._by_letters[squeezed(name)]
-            if not platform
-            or any(id.startswith(f"{platform}:") for id in self._identities[result.submission])
-        ]
+        owners = self.meant(name) or self._by_letters[squeezed(name)]
+        return [result.submission for result in owners]
 
     def known_names(self) -> list[str]:
         """Return all names in lower case."""
