@@ -11,13 +11,14 @@ import itertools
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.errors import CannotWrite, InUse, UsageError
-from grader.text import quoted
+from grader.text import cell, quoted
 
 _LOCK = ".lock"
 
@@ -216,11 +217,6 @@ def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str
         raise ValueError("a number in it has thousands of digits") from None
 
 
-def column_names(rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    """Return the column names from the first line, in lower case."""
-    return [name.strip().lower() for name in rows[0][1]] if rows else []
-
-
 SEPARATORS = ",;\t"
 """The separators that spreadsheets write in CSV files."""
 
@@ -271,19 +267,40 @@ def csv_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
         line = reader.line_num + 1
 
 
-def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]]]:
-    """Return the non-empty rows of a CSV file from any spreadsheet, with their line numbers.
+@dataclass(frozen=True)
+class CsvFile:
+    """The rows of a CSV file that are not empty.
+
+    Attributes:
+        separator: between cells.
+        header: the first row.
+        rows: all other rows, each with its line number.
+    """
+
+    separator: str
+    header: list[str]
+    rows: list[tuple[int, list[str]]]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns in lower case."""
+        return [name.strip().lower() for name in self.header]
+
+
+def read_csv(path: Path, *, comments: bool = True) -> CsvFile:
+    """Read a CSV file from any spreadsheet.
 
     Args:
         path: the file.
-        comments: whether to skip lines that begin with `#`, too.
+        comments: whether to skip lines that begin with `#`.
 
     Raises:
-        UsageError: the file is not CSV, or can't be read.
+        UsageError: the file is empty, is not CSV, or can't be read.
     """
     try:
         text, _ = decoded_csv(path.read_bytes())
-        rows = [*csv_rows(text, separator_in(text))]
+        separator = separator_in(text)
+        rows = [*csv_rows(text, separator)]
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
     except UnicodeError:
@@ -292,8 +309,18 @@ def read_rows(path: Path, *, comments: bool = True) -> list[tuple[int, list[str]
         ) from None
     except (ValueError, csv.Error) as error:
         raise UsageError(f"{path} is not a CSV file: {error}.") from None
-    left_out = "#" if comments else None
-    return [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != left_out]
+    skipped = "#" if comments else None
+    rows = [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != skipped]
+    if not rows:
+        raise UsageError(f"{path} is empty.")
+    return CsvFile(separator, rows[0][1], rows[1:])
+
+
+def csv_line(cells: Iterable[str], separator: str = ",") -> str:
+    """Return a line of a CSV file, with formulas escaped."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="").writerow(map(cell, cells))
+    return text.getvalue()
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:

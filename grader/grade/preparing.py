@@ -25,8 +25,9 @@ from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.gradebook import corrections
 from grader.gradebook.adjusting import require_followed
-from grader.gradebook.corrections import read_corrections
+from grader.gradebook.corrections import Correction
 from grader.gradebook.folder import GradebookFolder
+from grader.gradebook.lines import read_lines
 from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
 from grader.intake.submissions import without_skipped
@@ -203,11 +204,11 @@ def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
 
     Without corrections of single tests, one test represents them all.
     """
-    lines = [line for line in read_corrections(book.path(corrections.FILE)) if line.test]
+    lines = [line for line in read_lines(book.path(corrections.FILE), Correction) if line.test]
     found = {}
     for problem in problems:
         found[problem.id] = result = problem.result()
-        named = {line.test for line in lines if line.concerns(result)}
+        named = {line.test for line in lines if line.concerns(problem.id)}
         points = _points_of_tests(problem) if named else {"all": problem.entry.points}
         # The cases of a test are known when it runs.
         cases = {name: points[test] for name in named if (test := name.split("[")[0]) in points}

@@ -6,8 +6,6 @@ can be removed again.
 
 from __future__ import annotations
 
-import csv
-import io
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from grader.errors import UsageError
+from grader.files import csv_line
 from grader.gradebook.roster import Known, Roster
 from grader.intake.handed_in import Submission
 from grader.intake.identity import named, result_name
@@ -255,9 +254,7 @@ def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: R
 
 
 def _line(row: SubmissionResult, of: SubmissionResult) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([row.who, of.who, cell(row.full_name)])
-    return text.getvalue()
+    return csv_line([row.who, of.who, row.full_name])
 
 
 def _by_name(rows: Iterable[SubmissionResult]) -> list[list[SubmissionResult]]:

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from grader.errors import UsageError
 from grader.gradebook import corrections, criteria, late_policy
-from grader.gradebook.corrections import (
-    correction_line,
-    follow,
-    read_corrections,
-)
-from grader.gradebook.criteria import ByHand, given_by_hand, lacking, read_criteria
+from grader.gradebook.corrections import Correction, corrected, correction_line
+from grader.gradebook.criteria import ByHand, lacking, read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import NO_POLICY, Extensions, read_late_policy
-from grader.gradebook.lines import EVERYBODY, BookLine
+from grader.gradebook.lines import EVERYBODY, BookLine, Line, read_lines, undisputed
 from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.gradebook.roster import Known, Matched
-from grader.result import ProblemResult, Status, SubmissionResult, shown, total
+from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown, total
 from grader.text import counted, quoted, some
-
-LineOfBook = TypeVar("LineOfBook", bound=BookLine)
 
 _TESTS_ALIKE = 0.5
 """The similarity of a renamed test, which keeps some of its words."""
@@ -64,35 +57,38 @@ class ClassBook:
         self.results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
         self.wrong: dict[str, None] = {}
         self.open: dict[str, None] = {}
-        self._path = book.path(corrections.FILE)
         self._people = People(self.results, matched, also)
         self._problems = problems
         self._is_whole = is_whole
         self._policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
-        self._lines = read_corrections(self._path)
+        self._lines = read_lines(book.path(corrections.FILE), Correction)
         self._corrections = self._by_person(self._lines)
         self._by_hand = self._by_person(read_criteria(book.path(criteria.FILE)))
-        self._own_extensions = self._extended()
+        self._own_extensions = self._extensions_by_person()
 
     def adjusted(self) -> list[SubmissionResult]:
         """Return the results with new adjustments.
 
         Old adjustments are dropped, so that a second call changes nothing.
         """
-        found = []
+        adjusted = []
         unclear: list[str] = []
         for result in self.results:
             problems = [self._adjusted(result, problem) for problem in result.problems]
-            found.append(replace(result, problems=problems))
+            adjusted.append(replace(result, problems=problems))
             unclear += [
                 f"{result.shown_name} ({problem.id[:2]})"
                 for problem in problems
                 if self._is_unclear(result, problem)
             ]
         if unclear:
-            self.open[_unclear(unclear)] = None
-        self.open |= dict.fromkeys(_lacking(found, self._by_hand))
-        return found
+            self.open[
+                f"{counted(len(unclear), 'file')} came late, and nothing is taken for it: it isn't "
+                f"known how late, and {late_policy.FILE} says no share ('flagged') that is right "
+                f"for this: {', '.join(unclear)}."
+            ] = None
+        self.open |= dict.fromkeys(self._lacking() if self._by_hand else ())
+        return adjusted
 
     def is_late(self, result: SubmissionResult, problem: ProblemResult) -> bool:
         """Return whether a problem was late, by the late policy or the platform's flag."""
@@ -105,103 +101,120 @@ class ClassBook:
             before: the results of the last run, by submission.
         """
         return [
-            f"{corrections.FILE}, line {line.line}: {result.shown_name} has handed in a new file "
+            f"{corrections.FILE}, line {line.number}: {result.shown_name} has handed in a new file "
             f"for {problem.id} since the last run. Does the line still hold?"
             for line in self._lines
             if len(meant := self._people.meant(line.submission)) == 1
             for result in meant
             for problem in _handed_in_anew(result, before.get(result.submission))
-            if line.concerns(problem)
+            if line.concerns(problem.id)
         ]
 
     def _adjusted(self, result: SubmissionResult, problem: ProblemResult) -> ProblemResult:
         if any(test.status is Status.INTERNAL for test in problem.tests):
             return replace(problem, adjustments=[])
-        lines = [line for line in self._of(self._corrections, result) if line.concerns(problem)]
-        lines = [line for line in lines if line.tests(problem)]
-        changes, is_final = follow(problem, lines, self.wrong)
-        by_hand = (line for line in self._of(self._by_hand, result) if line.concerns(problem))
-        if not is_final:
+        lines = self._corrections_of(result, problem)
+        changes = corrected(problem, lines, self.wrong)
+        if all(line.test for line in lines):  # a mark for the whole problem is final
             points = max(0.0, total([problem.earned, *(a.points for a in changes)]))
             late = self._policy.deduction(problem, points, self._extensions(result))
             changes += [late] if late else []
-        return replace(problem, adjustments=[*changes, *given_by_hand(by_hand, self.wrong)])
+        by_hand = undisputed(_of(self._by_hand, result, problem), problem, self.wrong)
+        return replace(problem, adjustments=[*changes, *(line.value for line in by_hand)])
+
+    def _corrections_of(self, result: SubmissionResult, problem: ProblemResult) -> list[Correction]:
+        lines = _of(self._corrections, result, problem)
+        return [line for line in lines if line.tests(problem)]
 
     def _is_unclear(self, result: SubmissionResult, problem: ProblemResult) -> bool:
         """Return whether lateness would cost points, but its length is unknown."""
-        lines = [line for line in self._of(self._corrections, result) if line.concerns(problem)]
-        is_final = any(not line.test for line in lines)
         by_hand = total(each.points for each in problem.adjustments if each.max > 0)
+        is_final = not all(line.test for line in self._corrections_of(result, problem))
+        extensions = self._extensions(result)
         return (
             problem.points > by_hand
             and not is_final
-            and self._policy.is_unclear(problem, self._extensions(result))
+            and self._policy.is_unclear(problem, extensions)
         )
 
     def _extensions(self, result: SubmissionResult) -> Extensions:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
-    def _of(
-        self, lines: Mapping[str, Sequence[LineOfBook]], result: SubmissionResult
-    ) -> list[LineOfBook]:
-        """Return the lines for a submission, then the lines for the whole class."""
-        return [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
-
-    def _by_person(self, lines: Iterable[LineOfBook]) -> dict[str, list[LineOfBook]]:
+    def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
         """Return lines by the name of the submission; lines for the class under `*`."""
-        found: dict[str, list[LineOfBook]] = defaultdict(list)
+        by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:
                 meant = [] if line.for_everybody else [self._people.one(line.submission)]
             except NotOne as error:
                 is_known = self._is_whole or self._people.meant(line.submission)
                 if error.is_awaited or not is_known:
-                    self.open[line.not_followed(str(error))] = None
+                    self.open[line.without_effect(str(error), advise=False)] = None
                 else:
-                    text = line.corrected(str(error), line.submission, error.instead)
-                    self.wrong[text] = None
+                    advice = line.without_effect(str(error), "submission", error.instead)
+                    self.wrong[advice] = None
             else:
-                if self._is_of_something(line, meant or self.results):
-                    found[meant[0].submission if meant else EVERYBODY].append(line)
-        return found
+                if self._has_part(line, meant or self.results):
+                    by_person[meant[0].submission if meant else EVERYBODY].append(line)
+        return by_person
 
-    def _is_of_something(self, line: BookLine, meant: Iterable[SubmissionResult]) -> bool:
+    def _has_part(self, line: BookLine, results: Iterable[SubmissionResult]) -> bool:
         """Return whether a line applies to a graded problem or test; else add a message."""
-        problems = [p for result in meant for p in result.problems if line.concerns(p)]
-        if any(line.tests(problem) for problem in problems):
+        problems = [p for result in results for p in result.problems if line.concerns(p.id)]
+        if any(line.parts(problem) for problem in problems):
             return True
         if problems:
+            test = line.cells["test"]
             names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
-            near = nearly(line.test, names, _TESTS_ALIKE)
+            near = nearly(test, names, _TESTS_ALIKE)
             there = "" if near else f"; there are {some([*names], _NAMED)}"
-            why = f"{problems[0].id} has no test {quoted(line.test)}{there}"
-            self.wrong[line.corrected(why, line.test, near)] = None
-        elif self._problems and not any(line.concerns(ProblemResult(p)) for p in self._problems):
+            why = f"{problems[0].id} has no test {quoted(test)}{there}"
+            self.wrong[line.without_effect(why, "test", near)] = None
+        elif self._problems and not any(map(line.concerns, self._problems)):
             why = f"there is no problem {quoted(line.problem)}"
             near = nearly(line.problem, self._problems)
-            self.wrong[line.corrected(why, line.problem, near)] = None
+            self.wrong[line.without_effect(why, "problem", near)] = None
         else:
-            whose = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
-            why = f"{whose} been graded in {quoted(line.problem)}"
-            self.open[line.not_followed(why)] = None
+            who = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
+            why = f"{who} been graded in {quoted(line.problem)}"
+            self.open[line.without_effect(why, advise=False)] = None
         return False
 
-    def _extended(self) -> dict[str, Extensions]:
+    def _extensions_by_person(self) -> dict[str, Extensions]:
         """Return the extensions by the name of the submission."""
-        found: dict[str, Extensions] = {}
+        by_person: dict[str, Extensions] = {}
         for name, extensions in self._policy.extensions.items():
-            if name == late_policy.ALL:
+            if name == EVERYBODY:
                 continue
             try:
-                found[self._people.one(name).submission] = extensions
+                by_person[self._people.one(name).submission] = extensions
             except NotOne as error:
                 if error.is_awaited:  # the submission may come later
                     continue
                 near = " or ".join(map(quoted, error.instead))
                 why = f"{error}{f', did you mean {near}' if near else ''}"
-                told = self.wrong if self._people.meant(name) else self.open
-                told[f"{late_policy.FILE}: this extension does not count: {why}."] = None
-        return found
+                messages = self.wrong if self._people.meant(name) else self.open
+                messages[f"{late_policy.FILE}: this extension does not count: {why}."] = None
+        return by_person
+
+    def _lacking(self) -> list[str]:
+        """Return a message for each criterion with points for some students only."""
+        names = readable_names(self.results)
+        of_problem: defaultdict[str, dict[str, list[ByHand]]] = defaultdict(dict)
+        for result in self.results:
+            for problem in result.problems:
+                lines = _of(self._by_hand, result, problem)
+                if lines or not problem.untouched:
+                    of_problem[problem.id][names[result.submission]] = lines
+        return [text for id, people in of_problem.items() for text in lacking(people, id)]
+
+
+def _of(
+    lines: Mapping[str, Sequence[Line]], result: SubmissionResult, problem: ProblemResult
+) -> list[Line]:
+    """Return the lines about a problem of a submission, then those for the whole class."""
+    both = [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
+    return [line for line in both if line.concerns(problem.id)]
 
 
 def adjusted(
@@ -286,25 +299,3 @@ def _handed_in_anew(
     """Return the problems with a new readable file."""
     old = {problem.id: problem.sha256 for problem in before.problems} if before else {}
     return [p for p in result.problems if p.sha256 and old.get(p.id, p.sha256) != p.sha256]
-
-
-def _lacking(
-    results: Iterable[SubmissionResult], by_hand: Mapping[str, Sequence[ByHand]]
-) -> list[str]:
-    """Return a message for each criterion with points for some students only."""
-    of_problem: dict[str, list[tuple[str, Sequence[ByHand]]]] = {}
-    for result in results if by_hand else ():
-        own = by_hand.get(result.submission, ())
-        for problem in result.problems:
-            about = [line for line in own if line.concerns(problem)]
-            if about or not problem.untouched:
-                of_problem.setdefault(problem.id, []).append((result.shown_name, about))
-    return [text for id, people in of_problem.items() for text in lacking(people, id)]
-
-
-def _unclear(names: Sequence[str]) -> str:
-    number = counted(len(names), "file")
-    return (
-        f"{number} came late, and nothing is taken for it: it isn't known how late, and "
-        f"{late_policy.FILE} says no share ('flagged') that is right for this: {', '.join(names)}."
-    )

@@ -9,37 +9,49 @@ A line that matches nothing stops the run before grading.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.files import column_names, decoded_csv, read_rows, separator_in
-from grader.gradebook.lines import BookLine, read_lines, read_points
-from grader.result import Adjustment, ProblemResult, shown, total
-from grader.text import cell
+from grader.files import csv_line, read_csv
+from grader.gradebook.lines import BookLine, read_points, undisputed
+from grader.result import Adjustment, ProblemResult, TestResult, shown, total
 
 FILE = "corrections.csv"
 LEAVE_OUT = "leave out"
 
-_NEEDED = ("submission", "problem", "mark", "reason")
 _COLUMNS = ("submission", "problem", "test", "mark", "reason")
 
 
 @dataclass(frozen=True)
 class Correction(BookLine):
-    """One line of the file.
-
-    Attributes:
-        mark: the new mark; None for a test that is left out.
-        reason: the sentence that student and instructor read.
-    """
+    """One line of the file."""
 
     file = FILE
+    needed = ("submission", "problem", "mark", "reason")
 
-    mark: float | None
-    reason: str
+    @property
+    def test(self) -> str:
+        """A test of the problem, with all its cases or one; empty for the whole problem."""
+        return self.cells.get("test", "")
+
+    @property
+    def value(self) -> float | None:
+        """The new mark; None for tests that are left out."""
+        text = self.cells["mark"]
+        return None if text.lower() == LEAVE_OUT else read_points("mark", text, LEAVE_OUT)
+
+    def check(self) -> None:
+        """Check the mark."""
+        _ = self.value
+
+    def tests(self, problem: ProblemResult) -> list[TestResult]:
+        """Return the tests of a problem that the line applies to."""
+        return [test for test in problem.tests if self.test in ("", test.id, test.name)]
+
+    def parts(self, problem: ProblemResult) -> frozenset[str]:
+        """Return the ids of the tests, or an empty text for the whole problem."""
+        return frozenset(test.id for test in self.tests(problem)) if self.test else frozenset([""])
 
     def change(self, earned: float, most: float) -> Adjustment:
         """Return the adjustment that the line makes.
@@ -48,21 +60,34 @@ class Correction(BookLine):
             earned: the points of its tests, or of the whole problem, so far.
             most: the maximum of these points.
         """
-        if self.mark is None:
-            return Adjustment(total([-earned]), f"Left out: {self.reason}", total([-most]))
-        return Adjustment(total([self.mark, -earned]), f"Corrected: {self.reason}")
+        reason = self.cells["reason"]
+        if self.value is None:
+            return Adjustment(total([-earned]), f"Left out: {reason}", total([-most]))
+        return Adjustment(total([self.value, -earned]), f"Corrected: {reason}")
 
 
-# Reading
+def corrected(
+    problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
+) -> list[Adjustment]:
+    """Return the adjustments of a problem. Those of single tests come first.
 
-
-def read_corrections(path: Path) -> list[Correction]:
-    """Return the corrections in a file.
-
-    Raises:
-        UsageError: the file can't be read, or some lines are invalid.
+    Args:
+        problem: the result of the tests.
+        lines: the corrections for this problem of one student.
+        wrong: collects messages about lines without effect.
     """
-    return read_lines(path, _NEEDED, _correction)
+    changes: list[Adjustment] = []
+    for line in sorted(undisputed(lines, problem, wrong), key=lambda line: not line.test):
+        tests = line.tests(problem)
+        before = () if line.test else changes
+        earned = total([*(t.points for t in tests), *(a.points for a in before)])
+        most = total([*(t.max for t in tests), *(a.max for a in before)])
+        if line.value is not None and line.value > most:
+            why = f"{shown(line.value)} is more than the {shown(most)} that there are"
+            wrong[line.without_effect(why)] = None
+        else:
+            changes.append(line.change(earned, most))
+    return [each for each in changes if each.points or each.max]
 
 
 def correction_line(path: Path, submission: str, problem: str, mark: float, reason: str) -> str:
@@ -75,90 +100,7 @@ def correction_line(path: Path, submission: str, problem: str, mark: float, reas
         mark: the mark.
         reason: the sentence that student and instructor read.
     """
-    text = decoded_csv(path.read_bytes())[0] if path.exists() else ""
-    columns = column_names(read_rows(path)) if text else _COLUMNS
-    said = {"submission": cell(submission), "problem": problem, "reason": reason}
-    row = said | {"mark": shown(mark)}
-    written = io.StringIO()
-    writer = csv.writer(written, delimiter=separator_in(text), lineterminator="")
-    writer.writerow([row.get(name, "") for name in columns])
-    return written.getvalue()
-
-
-def _correction(line: int, row: dict[str, str]) -> Correction:
-    who, problem, test = row["submission"], row["problem"], row.get("test", "")
-    return Correction(line, who, problem, _mark(row["mark"]), row["reason"], test=test)
-
-
-def _mark(text: str) -> float | None:
-    return None if text.lower() == LEAVE_OUT else read_points("mark", text, LEAVE_OUT)
-
-
-# Following
-
-
-def follow(
-    problem: ProblemResult, lines: Iterable[Correction], wrong: dict[str, None]
-) -> tuple[list[Adjustment], bool]:
-    """Return the adjustments of a problem, and whether they set its final mark.
-
-    A line for one student takes precedence over a line for the whole class. Two different lines of
-    one kind for the same tests contradict each other and have no effect.
-
-    Args:
-        problem: the result of the tests.
-        lines: the corrections for this problem of this submission.
-        wrong: collects messages about lines without effect.
-    """
-    lines = list(lines)
-    own = [line for line in lines if not line.for_everybody]
-    common = [line for line in lines if line.for_everybody]
-    counting = [
-        *_agreeing(problem, own, wrong),
-        *(
-            line
-            for line in _agreeing(problem, common, wrong)
-            if not any(_alike(problem, line, other) for other in own)
-        ),
-    ]
-    changes: list[Adjustment] = []
-    final = False
-    for line in sorted(counting, key=lambda line: not line.test):  # single tests come first
-        tests = line.tests(problem)
-        before = () if line.test else changes
-        earned = total([*(t.points for t in tests), *(a.points for a in before)])
-        most = total([*(t.max for t in tests), *(a.max for a in before)])
-        if line.mark is not None and line.mark > most:
-            wrong[_too_much(line, most)] = None
-            continue
-        changes.append(line.change(earned, most))
-        final = final or not line.test
-    return [a for a in changes if a.points or a.max], final
-
-
-def _agreeing(
-    problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
-) -> list[Correction]:
-    """Return the lines that no other line contradicts, each once."""
-    found: list[Correction] = []
-    for line in lines:
-        alike = [other for other in lines if other != line and _alike(problem, line, other)]
-        against = [o.line for o in alike if (o.mark, o.test) != (line.mark, line.test)]
-        if against:
-            which = " and ".join(map(str, against))
-            wrong[line.corrected(f"line {which} says something else about the same")] = None
-        elif not any(other in found for other in alike):
-            found.append(line)
-    return found
-
-
-def _alike(problem: ProblemResult, one: Correction, other: Correction) -> bool:
-    """Return whether two lines apply to the whole problem, or to a common test."""
-    if not (one.test and other.test):
-        return one.test == other.test
-    return any(test in other.tests(problem) for test in one.tests(problem))
-
-
-def _too_much(line: Correction, most: float) -> str:
-    given = shown(line.mark or 0)
-    return line.corrected(f"{given} is more than the {shown(most)} that there are")
+    row = {"submission": submission, "problem": problem, "mark": shown(mark), "reason": reason}
+    file = read_csv(path) if path.exists() and path.read_bytes().strip() else None
+    columns, separator = (file.columns, file.separator) if file else (_COLUMNS, ",")
+    return csv_line([row.get(name, "") for name in columns], separator)

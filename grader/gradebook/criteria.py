@@ -10,119 +10,80 @@ change these points.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.errors import UsageError
 from grader.gradebook.lines import BookLine, number_of, read_lines, read_points
-from grader.result import Adjustment, shown
+from grader.result import Adjustment, ProblemResult, shown
 from grader.text import quoted
 
 FILE = "criteria.csv"
 
-_NEEDED = ("submission", "problem", "criterion", "points", "max")
-
 
 @dataclass(frozen=True)
 class ByHand(BookLine):
-    """One line of the file.
-
-    Attributes:
-        criterion: the name of the criterion.
-        points: the points.
-        max: the maximum of the criterion.
-        comment: text for the student; may be empty.
-    """
+    """One line of the file."""
 
     file = FILE
+    needed = ("submission", "problem", "criterion", "points", "max")
 
-    criterion: str
-    points: float
-    max: float
-    comment: str = ""
+    @property
+    def value(self) -> Adjustment:
+        """The adjustment that the line makes."""
+        texts = self.cells["criterion"], self.cells.get("comment", "")
+        points, most = (read_points(name, self.cells[name]) for name in ("points", "max"))
+        return Adjustment(points, ". ".join(filter(None, texts)), most)
 
-    def change(self) -> Adjustment:
-        """Return the adjustment that the line makes."""
-        reason = f"{self.criterion}. {self.comment}" if self.comment else self.criterion
-        return Adjustment(self.points, reason, self.max)
+    @property
+    def key(self) -> str:
+        """The criterion, in small letters."""
+        return self.cells["criterion"].casefold()
+
+    def check(self) -> None:
+        """Check that the points are at most the maximum."""
+        points, most = self.value.points, self.value.max
+        if points > most:
+            raise ValueError(f"{shown(points)} is more than the {shown(most)} that there are")
+
+    def parts(self, problem: ProblemResult) -> frozenset[str]:
+        """Return the criterion."""
+        return frozenset([self.key])
 
 
 def read_criteria(path: Path) -> list[ByHand]:
     """Return the points given by hand.
 
     Raises:
-        UsageError: the file can't be read, or some lines are invalid: for example, two lines give
-            different maxima for one criterion.
+        UsageError: the file can't be read, some lines are invalid, or two lines give different
+            maxima for one criterion.
     """
-    worth: dict[tuple[str, str], ByHand] = {}
-
-    def by_hand(line: int, row: dict[str, str]) -> ByHand:
-        found = _by_hand(line, row)
-        key = number_of(found.problem), found.criterion.casefold()
-        first = worth.setdefault(key, found)
-        if first.max != found.max:
-            criterion = quoted(found.criterion)
-            raise ValueError(f"{criterion} is out of {shown(first.max)} in line {first.line}")
-        return found
-
-    return read_lines(path, _NEEDED, by_hand)
+    lines = read_lines(path, ByHand)
+    firsts: dict[tuple[str, str], ByHand] = {}
+    for line in lines:
+        first = firsts.setdefault((number_of(line.problem), line.key), line)
+        if first.value.max != line.value.max:
+            out_of = f"out of {shown(first.value.max)} in line {first.number}"
+            criterion = quoted(line.cells["criterion"])
+            raise UsageError(f"{FILE}, line {line.number}: {criterion} is {out_of}.")
+    return lines
 
 
-def given_by_hand(found: Iterable[ByHand], wrong: dict[str, None]) -> list[Adjustment]:
-    """Return the adjustments of one problem of one submission.
-
-    Args:
-        found: the lines for it.
-        wrong: collects messages about lines without effect.
-    """
-    of: dict[str, list[ByHand]] = {}
-    for each in found:
-        of.setdefault(each.criterion.casefold(), []).append(each)
-    changes = []
-    for same in of.values():
-        if len({(each.points, each.comment) for each in same}) == 1:
-            changes.append(same[0].change())
-            continue
-        numbers = " and ".join(str(each.line) for each in same[1:])
-        why = f"line {numbers} gives something else for the same"
-        wrong[same[0].corrected(why)] = None
-    return changes
-
-
-def lacking(lines_by_person: Sequence[tuple[str, Sequence[ByHand]]], problem: str) -> list[str]:
+def lacking(lines_by_person: Mapping[str, Sequence[ByHand]], problem: str) -> list[str]:
     """Return a message for each criterion of a problem that is incomplete.
 
     Args:
-        lines_by_person: the graded students, each with the name and the lines.
+        lines_by_person: the lines of each graded student, by name.
         problem: its id.
     """
-    criteria = {
-        each.criterion.casefold(): each.criterion for _, own in lines_by_person for each in own
-    }
-    found = []
-    for key, criterion in criteria.items():
+    criteria = {line.key: line for own in lines_by_person.values() for line in own}
+    messages = []
+    for key, line in criteria.items():
         without = [
-            name
-            for name, own in lines_by_person
-            if key not in {each.criterion.casefold() for each in own}
+            name for name, own in lines_by_person.items() if key not in {each.key for each in own}
         ]
         if without:
-            found.append(
-                f"{FILE}: no points yet for {quoted(criterion)} in {problem}: {', '.join(without)}."
-            )
-    return found
-
-
-def _by_hand(line: int, row: dict[str, str]) -> ByHand:
-    points, most = read_points("points", row["points"]), read_points("max", row["max"])
-    if points > most:
-        raise ValueError(f"{shown(points)} is more than the {shown(most)} that there are")
-    return ByHand(
-        line,
-        row["submission"],
-        row["problem"],
-        row["criterion"],
-        points,
-        most,
-        row.get("comment", ""),
-    )
+            criterion = f"{quoted(line.cells['criterion'])} in {problem}"
+            messages.append(f"{FILE}: no points yet for {criterion}: {', '.join(without)}.")
+    return messages

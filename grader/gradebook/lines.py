@@ -1,4 +1,4 @@
-"""CSV files of the book: reading, and messages about single lines.
+"""Lines of the book's CSV files: reading, and messages about single lines.
 
 Cells are separated by commas, semicolons or tabs. Empty lines and lines that begin with `#` are
 skipped.
@@ -6,15 +6,14 @@ skipped.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from grader.errors import UsageError
-from grader.files import column_names, decoded_csv, read_rows
-from grader.result import ProblemResult, TestResult
+from grader.files import csv_line, read_csv
+from grader.result import ProblemResult
 from grader.text import MOST_POINTS, from_cell, parse_points, quoted
 
 EVERYBODY = "*"
@@ -28,49 +27,80 @@ class BookLine:
     """One line of a file about marks.
 
     Attributes:
-        line: its number.
-        submission: the name or identity of the student.
-        problem: an id, or its number.
-        test: a test of the problem; empty for the whole problem.
-        text: the line as written.
+        number: its number.
+        cells: by column.
+        separator: between cells.
     """
 
     file: ClassVar[str]
+    needed: ClassVar[Sequence[str]]
+    """The columns that must exist and must not be empty."""
 
-    line: int
-    submission: str
-    problem: str
-    test: str = field(default="", kw_only=True)
-    text: str = field(default="", kw_only=True, compare=False)
+    number: int
+    cells: Mapping[str, str]
+    separator: str
+
+    @property
+    def submission(self) -> str:
+        """The name or identity of the student, or `*`."""
+        return self.cells["submission"]
+
+    @property
+    def problem(self) -> str:
+        """An id, or its number."""
+        return self.cells["problem"]
+
+    @property
+    def test(self) -> str:
+        """A test of the problem; empty for the whole problem."""
+        return self.cells.get("test", "")
 
     @property
     def for_everybody(self) -> bool:
         """Whether it applies to the whole class."""
         return self.submission == EVERYBODY
 
-    def tests(self, problem: ProblemResult) -> list[TestResult]:
-        """Return the tests of a problem that the line applies to."""
-        return [test for test in problem.tests if self.test in ("", test.id, test.name)]
+    @property
+    def value(self) -> object:
+        """The content. Two lines about one part contradict each other if it differs."""
+        raise NotImplementedError
 
-    def concerns(self, problem: ProblemResult) -> bool:
-        """Return whether the line applies to a problem."""
-        return problem.id == self.problem or problem.id.startswith(f"{self.problem.zfill(2)}-")
+    def parts(self, problem: ProblemResult) -> frozenset[str]:
+        """Return the parts of a problem that the line is about."""
+        raise NotImplementedError
 
-    def not_followed(self, why: str) -> str:
-        """Return the message for a line that has no effect."""
-        return f"{_place(self.file, self.line)}, does not count: {why}."
+    def check(self) -> None:
+        """Check the cells.
 
-    def corrected(self, why: str, wrong: str = "", right: Sequence[str] = ()) -> str:
+        Raises:
+            ValueError: one is invalid.
+        """
+        raise NotImplementedError
+
+    def concerns(self, problem: str) -> bool:
+        """Return whether the line applies to the problem with this id."""
+        return problem == self.problem or number_of(problem) == self.problem.zfill(2)
+
+    def without_effect(
+        self, why: str, column: str = "", instead: Sequence[str] = (), *, advise: bool = True
+    ) -> str:
         """Return the message for a line that has no effect, with a line that would have one.
 
         Args:
             why: the reason, without a full stop.
-            wrong: the unknown text in the line.
-            right: candidates to replace it.
+            column: the column with the wrong text.
+            instead: candidates to replace it.
+            advise: whether to show a line to write instead.
         """
-        lines = [self.text.replace(wrong, each, 1) for each in right] or [f"# {self.text}"]
-        way = "Write instead" if right else "Change the line, or skip it"
-        return "\n".join([f"{self.not_followed(why)} {way}:", *lines])
+        message = f"{self.file}, line {self.number}, does not count: {why}."
+        if not advise:
+            return message
+        rows = [{**self.cells, column: each} for each in instead]
+        lines = [csv_line(row.values(), self.separator) for row in rows]
+        if not lines:
+            lines = [f"# {csv_line(self.cells.values(), self.separator)}"]
+        way = "Write instead" if instead else "Change the line, or skip it"
+        return "\n".join([f"{message} {way}:", *lines])
 
 
 def number_of(problem: str) -> str:
@@ -78,43 +108,68 @@ def number_of(problem: str) -> str:
     return problem.partition("-")[0].zfill(2)
 
 
-LineOfFile = TypeVar("LineOfFile", bound=BookLine)
+Line = TypeVar("Line", bound=BookLine)
 
 
-def read_lines(
-    path: Path, needed: Sequence[str], understood: Callable[[int, dict[str, str]], LineOfFile]
-) -> list[LineOfFile]:
+def read_lines(path: Path, kind: type[Line]) -> list[Line]:
     """Return the lines of a file; none if the file does not exist.
 
     Args:
         path: the file.
-        needed: columns that must exist and must not be empty.
-        understood: converts a line number and its cells by column. A ValueError rejects the line.
+        kind: their class.
 
     Raises:
         UsageError: the file can't be read, or some lines are invalid.
     """
     if not path.exists():
         return []
-    rows = read_rows(path)
-    columns = column_names(rows)
-    if missing := [name for name in needed if name not in columns]:
+    file = read_csv(path)
+    if missing := [name for name in kind.needed if name not in file.columns]:
         raise UsageError(f"{path} has no column {', '.join(missing)} in its first line.")
-    texts = [*io.StringIO(decoded_csv(path.read_bytes())[0], newline="")]
-    found, wrong = [], []
-    for line, cells in rows[1:]:
+    lines, invalid = [], []
+    for number, cells in file.rows:
         try:
-            said = understood(line, _by_column(columns, cells, needed))
-            found.append(replace(said, text=texts[line - 1].strip()))
+            if len(cells) != len(file.columns):
+                raise ValueError(f"it has {len(cells)} columns, not {len(file.columns)}")
+            texts = [from_cell(text.strip()) for text in cells]
+            line = kind(number, dict(zip(file.columns, texts, strict=True)), file.separator)
+            if empty := [name for name in kind.needed if not line.cells[name]]:
+                raise ValueError(f"its column {quoted(empty[0])} is empty")
+            line.check()
+            lines.append(line)
         except ValueError as error:
-            wrong.append(f"{_place(path.name, line)}: {error}.")
-    if wrong:
-        raise UsageError("\n".join(wrong))
-    return found
+            invalid.append(f"{path.name}, line {number}: {error}.")
+    if invalid:
+        raise UsageError("\n".join(invalid))
+    return lines
 
 
-def _place(file: str, line: int) -> str:
-    return f"{file}, line {line}"
+def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, None]) -> list[Line]:
+    """Return the lines that no other line contradicts, each once.
+
+    A line for one student takes precedence over a line for the whole class.
+
+    Args:
+        lines: the lines for a problem of one student.
+        problem: the result of the tests.
+        wrong: collects messages about lines without effect.
+    """
+    kept: dict[frozenset[str], Line] = {}
+    for line in sorted(lines, key=lambda line: line.for_everybody):
+        parts = line.parts(problem)
+        same = [other for other in lines if other.parts(problem) & parts]
+        rivals = [
+            str(other.number)
+            for other in same
+            if other.for_everybody == line.for_everybody
+            and (other.value, other.parts(problem)) != (line.value, parts)
+        ]
+        if rivals:
+            why = f"line {' and '.join(rivals)} says something else about the same"
+            wrong[line.without_effect(why)] = None
+        elif not line.for_everybody or all(other.for_everybody for other in same):
+            kept.setdefault(parts, line)
+    return [*kept.values()]
 
 
 def read_points(name: str, text: str, also: str = "") -> float:
@@ -128,22 +183,12 @@ def read_points(name: str, text: str, also: str = "") -> float:
     Raises:
         ValueError: the cell contains no valid number.
     """
-    found = parse_points(text)
-    if found is None:
+    points = parse_points(text)
+    if points is None:
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         more = f", or {also!r}" if also else ""
         raise ValueError(
             f"{name!r} is {quoted(short)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
             f"{more}"
         )
-    return found
-
-
-def _by_column(columns: list[str], cells: list[str], needed: Sequence[str]) -> dict[str, str]:
-    if len(cells) != len(columns):
-        raise ValueError(f"it has {len(cells)} columns, not {len(columns)}")
-    row = dict(zip(columns, (from_cell(cell.strip()) for cell in cells), strict=True))
-    for name in needed:
-        if not row[name]:
-            raise ValueError(f"its column {quoted(name)} is empty")
-    return row
+    return points

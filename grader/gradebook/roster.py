@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.errors import UsageError
-from grader.files import column_names, read_rows
+from grader.files import read_csv
 from grader.text import person_name, quoted
 
 FILE = "roster.csv"
@@ -256,24 +256,18 @@ def read_roster(path: Path) -> Roster:
     """
     if not path.exists():
         return Roster()
-    rows = read_rows(path)
-    columns = [name.replace("_", " ") for name in column_names(rows)]
-    if not rows:
-        raise UsageError(f"{path} is empty.")
+    file = read_csv(path)
+    columns = [name.replace("_", " ") for name in file.columns]
+    rows = [cells for _, cells in file.rows]
     if not _KNOWN & {*columns}:
-        columns, rows = _of_bare_names(path, rows), [(0, []), *rows]
-    found = [_entry(columns, cells) for _, cells in rows[1:]]
-    return Roster(list(dict.fromkeys(entry for entry in found if entry is not None)))
-
-
-def _of_bare_names(path: Path, rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    """Return the columns of a list of names without a header."""
-    if any(len([cell for cell in cells if cell.strip()]) > 1 for _, cells in rows):
-        raise UsageError(
-            f"{path} doesn't say in its first line what its columns are. Call them such as "
-            f"{quoted('name')}, {quoted('email')}, {quoted('id')} and {quoted('section')}."
-        )
-    return ["name"]
+        columns, rows = ["name"], [file.header, *rows]
+        if any(len([cell for cell in cells if cell.strip()]) > 1 for cells in rows):
+            raise UsageError(
+                f"{path} doesn't say in its first line what its columns are. Call them such as "
+                f"{quoted('name')}, {quoted('email')}, {quoted('id')} and {quoted('section')}."
+            )
+    entries = [_entry(columns, cells) for cells in rows]
+    return Roster(list(dict.fromkeys(entry for entry in entries if entry is not None)))
 
 
 def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.files import column_names, read_rows
+from grader.files import read_csv
 from grader.intake.problem_names import problem_from_name
 from grader.text import from_cell, quoted
 
@@ -74,13 +74,12 @@ def _is_in_vain(found: str, means: str, problem: str) -> str:
 def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
     if not path.is_file():
         return []
-    rows = read_rows(path, comments=False)
-    columns = column_names(rows)
-    if not {*_COLUMNS} <= {*columns}:
+    file = read_csv(path, comments=False)
+    if not {*_COLUMNS} <= {*file.columns}:
         raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
     lines = []
-    for line, cells in rows[1:]:
-        row = dict(zip(columns, cells, strict=False))
+    for line, cells in file.rows:
+        row = dict(zip(file.columns, cells, strict=False))
         found, means = (
             from_cell(unicodedata.normalize("NFC", row.get(name, ""))) for name in _COLUMNS
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.files import read_rows, write_whole
+from grader.files import read_csv, write_whole
 from grader.reports.display_names import by_name
 from grader.reports.wording import adjustment_line
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown
@@ -100,10 +100,10 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
     """Return the rows of a gradebook by identity; none if it can't be read."""
     try:
-        (_, columns), *rows = read_rows(path, comments=False)
-        found = [dict(zip(columns, cells, strict=False)) for _, cells in rows]
-        return {row["identity"]: row for row in found}
-    except (UsageError, ValueError, KeyError):
+        file = read_csv(path, comments=False)
+        rows = [dict(zip(file.columns, cells, strict=False)) for _, cells in file.rows]
+        return {row["identity"]: row for row in rows}
+    except (UsageError, KeyError):
         return {}
 
 

@@ -17,7 +17,7 @@ from grader.files import (
     is_of_a_place,
     locked,
     os_error_sentence,
-    read_rows,
+    read_csv,
     require_writable,
     set_aside,
     sha256_of,
@@ -184,11 +184,13 @@ def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, 
     text = mark.join(["name", "mark"]) + "\r\n" + mark.join(["Łukasz Żółć", '"1,5"']) + "\r\n"
     data = b"\xff\xfe" + text.encode("utf-16-le") if "bom" in encoding else text.encode(encoding)
     (tmp_path / "list.csv").write_bytes(data)
-    assert read_rows(tmp_path / "list.csv") == [(1, ["name", "mark"]), (2, ["Łukasz Żółć", "1,5"])]
+    file = read_csv(tmp_path / "list.csv")
+    assert (file.separator, file.columns) == (mark, ["name", "mark"])
+    assert file.rows == [(2, ["Łukasz Żółć", "1,5"])]
 
 
 def test_a_list_in_an_old_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
     """Its letters can't be known, and a guess would misname people."""
     (tmp_path / "list.csv").write_bytes("name\nJosé\n".encode("cp1252"))
     with pytest.raises(UsageError, match="In a spreadsheet, save it as 'CSV UTF-8'"):
-        read_rows(tmp_path / "list.csv")
+        read_csv(tmp_path / "list.csv")

@@ -220,7 +220,7 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
             "line 3, does not count: no student in these results is called 'eve'",
         ),
         ("ada,04,Style,1,5,", "line 3, does not count: 'ada' has not been graded in '04'"),
-        ("bob,03,Style,2,5,", "line 2, does not count: line 3 gives something else for the same"),
+        ("bob,03,Style,2,5,", "line 2, does not count: line 3 says something else about the same"),
     ],
 )
 def test_a_line_that_gives_nothing_is_told(line: str, why: str, folder: Path) -> None:

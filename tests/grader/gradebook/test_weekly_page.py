@@ -7,10 +7,11 @@ from pathlib import Path
 
 from grader.course import own_course
 from grader.gradebook.adjusting import adjusted
-from grader.gradebook.corrections import read_corrections
+from grader.gradebook.corrections import Correction
 from grader.gradebook.criteria import read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import read_late_policy
+from grader.gradebook.lines import read_lines
 from tests.grader.gradebook.built import problem, result
 
 
@@ -23,15 +24,15 @@ def shown_file(first_line: str) -> str:
 
 def test_its_corrections_are_read(folder: Path) -> None:
     (folder / "corrections.csv").write_text(shown_file("submission,problem,test"), encoding="utf-8")
-    found = read_corrections(folder / "corrections.csv")
-    assert [line.mark for line in found] == [20, 0.5, None]
+    found = read_lines(folder / "corrections.csv", Correction)
+    assert [line.value for line in found] == [20, 0.5, None]
 
 
 def test_its_points_by_hand_are_read(folder: Path) -> None:
     text = shown_file("submission,problem,criterion")
     (folder / "criteria.csv").write_text(text, encoding="utf-8")
     found = read_criteria(folder / "criteria.csv")
-    assert [line.points for line in found] == [4, 5]
+    assert [line.value.points for line in found] == [4, 5]
 
 
 def test_its_late_policy_is_read_and_takes_what_it_says(folder: Path) -> None:

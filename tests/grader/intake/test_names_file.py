@@ -50,7 +50,7 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
     ("content", "why"),
     [
         (b"name,means\n", "has to have the columns found and means"),
-        (b"", "has to have the columns found and means"),
+        (b"", "is empty"),
         (b"found,means\nx,01\nx,02\n", "line 3: 'x' can't mean '01-doubling' and '02-tripling'"),
         (b"found,means\nx,ada\nx,bea\n", "line 3: 'x' can't mean 'ada' and 'bea'"),
         (b"found,means\nx.py,01-dubling\n", "line 2: 'x.py' is a file: it can mean a problem, and"),
