@@ -11,7 +11,7 @@ from grader.gradebook import corrections, criteria, late_policy
 from grader.gradebook.corrections import Correction, corrected, correction_line
 from grader.gradebook.criteria import ByHand, lacking, read_criteria
 from grader.gradebook.folder import GradebookFolder
-from grader.gradebook.late_policy import NO_POLICY, Extensions, read_late_policy
+from grader.gradebook.late_policy import Extensions, read_late_policy
 from grader.gradebook.lines import EVERYBODY, BookLine, Line, read_lines, undisputed
 from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.gradebook.roster import Known, Matched
@@ -60,7 +60,7 @@ class ClassBook:
         self._people = People(self.results, matched, also)
         self._problems = problems
         self._is_whole = is_whole
-        self._policy = read_late_policy(book.path(late_policy.FILE)) or NO_POLICY
+        self._policy = read_late_policy(book.path(late_policy.FILE))
         self._lines = read_lines(book.path(corrections.FILE), Correction)
         self._corrections = self._by_person(self._lines)
         self._by_hand = self._by_person(read_criteria(book.path(criteria.FILE)))
@@ -183,11 +183,12 @@ class ClassBook:
     def _extensions_by_person(self) -> dict[str, Extensions]:
         """Return the extensions by the name of the submission."""
         by_person: dict[str, Extensions] = {}
-        for name, extensions in self._policy.extensions.items():
+        for name in self._policy.extensions:
             if name == EVERYBODY:
                 continue
             try:
-                by_person[self._people.one(name).submission] = extensions
+                person = self._people.one(name).submission
+                by_person[person] = self._policy.extensions_of(name)
             except NotOne as error:
                 if error.is_awaited:  # the submission may come later
                     continue

@@ -26,30 +26,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_DOWN, Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec import Meta, Struct
 
 from grader.errors import UsageError
 from grader.files import read_toml
-from grader.gradebook.lines import number_of
+from grader.gradebook.lines import EVERYBODY, number_of
 from grader.result import Adjustment, ProblemResult, total
-from grader.text import counted, is_between, quoted
+from grader.text import quoted
 
 FILE = "late.toml"
 
-_LENGTH = re.compile(r"([0-9]{1,4}) *(minute|hour|day|week)s?")
-_KEYS = {"per", "share", "grace", "floor", "flagged", "zone", "deadlines", "extensions"}
-_PROBLEM = re.compile(r"[0-9]{1,2}(-[a-z0-9-]+)?")
+ALL = "*"
+"""Every problem."""
 
+_LENGTH = r"([0-9]{1,4}) *(minute|hour|day|week)s?"
 _YEARS = range(1990, 2200)
 """The years in which something can be due or handed in."""
 
-ALL = "*"
-"""Every problem, or every person."""
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Length = Annotated[str, Meta(pattern=f"^{_LENGTH}$")]
+_Problem = Annotated[str, Meta(pattern=r"^([0-9]{1,2}(-[a-z0-9-]+)?|[*])$")]
+
+_FORMS = {
+    "per": '"day" or "hour"',
+    "share": "a share from 0 to 1, such as 0.1",
+    "floor": "a share from 0 to 1, such as 0.5",
+    "flagged": "a share from 0 to 1, such as 0.2, or one for each problem, such as { 03 = 0.2 }",
+    "grace": 'a length such as "15 minutes" or "2 days"',
+    "zone": 'the name of a zone, such as "Europe/Berlin"',
+    "deadlines": "a table, under [deadlines], of lines such as 03 = 2026-11-02T23:59:00",
+    "extensions": 'a table, under [extensions], of lines such as "Ada Lovelace" = "2 days"',
+}
+"""What each key may say."""
 
 Chosen = TypeVar("Chosen")
 
@@ -83,34 +99,78 @@ Extension = Length | datetime
 """How much later than the deadline, or another deadline."""
 
 Extensions = Mapping[str, Extension]
-"""The extensions of a person by the number of the problem, or `*` for all."""
+"""The extensions of a person by problem, or `*` for all."""
 
 
-@dataclass(frozen=True)
-class LatePolicy:
-    """How many points lateness costs.
+class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many points lateness costs: the content of the file.
 
     Attributes:
-        per: "day" or "hour".
-        share: of the points, for each day or hour that has begun.
+        per: the unit of time.
+        share: of the points, for each unit that has begun.
         grace: how much later costs nothing.
         floor: the share of the points that is kept in any case.
-        flagged: by problem, the share if it is only known that a file was late.
-        deadlines: by problem, each in the course's time zone.
+        flagged: the share if it is only known that a file was late, for all or by problem.
+        zone: the course's time zone.
+        deadlines: by problem.
         extensions: by person, or `*` for everyone.
     """
 
-    per: str = "day"
-    share: Decimal = Decimal(0)
-    grace: Length = Length()
-    floor: Decimal = Decimal(0)
-    flagged: Mapping[str, Decimal] = field(default_factory=dict)
-    deadlines: Mapping[str, datetime] = field(default_factory=dict)
-    extensions: Mapping[str, Extensions] = field(default_factory=dict)
+    per: Literal["day", "hour"] = "day"
+    share: _Share = 0.0
+    grace: _Length = "0 minutes"
+    floor: _Share = 0.0
+    flagged: _Share | dict[_Problem, _Share] | None = None
+    zone: tzinfo | None = None
+    deadlines: dict[_Problem, datetime] = {}
+    extensions: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Check what the types of single keys do not say."""
+        if not self.share and self.flagged is None:
+            raise ValueError(
+                "it says neither 'share' nor 'flagged', so lateness would cost nothing"
+            )
+        if self.share and not self.deadlines:
+            raise ValueError("'share' needs the problems' deadlines, under [deadlines]")
+        _ = [
+            *map(self._in_zone, self.deadlines.values()),
+            *map(self.extensions_of, self.extensions),
+        ]
+
+    def extensions_of(self, person: str) -> Extensions:
+        """Return the extensions of a person, as the file writes the name.
+
+        Raises:
+            ValueError: one is invalid.
+        """
+        of_person = self.extensions.get(person, {})
+        by_problem = of_person if isinstance(of_person, dict) else {ALL: of_person}
+        try:
+            return {
+                msgspec.convert(problem, _Problem): self._in_zone(value)
+                if isinstance(value, datetime)
+                else _length(msgspec.convert(value, _Length))
+                for problem, value in by_problem.items()
+            }
+        except msgspec.ValidationError:
+            raise ValueError(f"the extension of {person} is {_FORMS['grace']}, or a time") from None
+
+    def _in_zone(self, time: datetime) -> datetime:
+        """Return a time of the file in the course's time zone.
+
+        In favour of the students, an hour that the clocks show twice is the second one.
+        """
+        if time.year not in _YEARS:
+            raise ValueError(f"{quoted(str(time))} is no deadline; write 2026-11-02T23:59:00")
+        zone = self.zone or time.tzinfo
+        if zone is None:
+            raise ValueError(f"the deadline {time} has no zone; say which under 'zone'")
+        return (time if time.tzinfo else _last(time.replace(tzinfo=zone))).astimezone(zone)
 
     def extended(self, own: Extensions) -> Extensions:
         """Return a person's extensions, with those of everyone where the person has none."""
-        return own if ALL in own else {**self.extensions.get(ALL, {}), **own}
+        return own if ALL in own else {**self.extensions_of(EVERYBODY), **own}
 
     def deduction(
         self, problem: ProblemResult, points: float, extended: Extensions
@@ -124,13 +184,16 @@ class LatePolicy:
         """
         times = self._times(problem, extended)
         if times is None:
-            share = self._flagged_share(problem, extended)
+            share = problem.late and self._flagged_share(problem, extended) or Decimal(0)
             reason = f"Handed in late; {_percent(share)}"
         else:
-            share = self.share * self._units(*times)
-            late_by = _words(*_late_by(*times))
-            reason = f"Late by {late_by}; {_percent(self.share)} for each {self.per} begun"
-        taken = _taken(points, min(share, 1 - self.floor))
+            due, came = times
+            share = _exact(self.share) * self._units(due, came)
+            when = f"due {due:%Y-%m-%d %H:%M}, handed in {came:%Y-%m-%d %H:%M:%S}"
+            reason = (
+                f"Late: {when}; {_percent(_exact(self.share or 0.0))} for each {self.per} begun"
+            )
+        taken = _taken(points, min(share, 1 - _exact(self.floor)))
         return Adjustment(total([-taken]), reason) if taken else None
 
     def is_late(self, problem: ProblemResult, extended: Extensions) -> bool:
@@ -140,19 +203,20 @@ class LatePolicy:
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
         """Return whether a problem was late by an unknown time, and nothing is taken for it."""
-        has_share = _of(self.flagged, problem.id) is not None
-        settled = has_share and _of(extended, problem.id) is None
-        return problem.late and not settled and self._times(problem, extended) is None
+        is_open = problem.late and self._flagged_share(problem, extended) is None
+        return is_open and self._times(problem, extended) is None
 
-    def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal:
+    def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal | None:
+        """Return the share for a flag alone; None if it is not settled."""
+        by_problem = self.flagged if isinstance(self.flagged, dict) else {ALL: self.flagged}
+        share = _of(by_problem, problem.id)
         # A platform's flag ignores extensions that are given here.
-        if not problem.late or _of(extended, problem.id) is not None:
-            return Decimal(0)
-        return _of(self.flagged, problem.id) or Decimal(0)
+        is_extended = _of(extended, problem.id) is not None
+        return None if share is None or is_extended else _exact(share)
 
     def _units(self, due: datetime, came: datetime) -> int:
         """Return how many days or hours have begun between two moments, beyond the grace."""
-        if came <= self.grace.after(due):
+        if came <= _length(self.grace).after(due):
             return 0
         unit = _UNITS[self.per]
         number = max(0, (came - due) // timedelta(hours=unit.days * 24 or 1) - 1)
@@ -165,6 +229,7 @@ class LatePolicy:
     ) -> tuple[datetime, datetime] | None:
         """Return when a problem was due and when it came; None if one of them is unknown."""
         due, came = _of(self.deadlines, problem.id), moment(problem.handed_in)
+        due = self._in_zone(due) if due else None
         extension = _of(extended, problem.id)
         if isinstance(extension, datetime):
             due = extension
@@ -172,20 +237,58 @@ class LatePolicy:
             return None
         if isinstance(extension, Length):
             due = extension.after(due).astimezone(due.tzinfo)
-        return due, came.astimezone(UTC)
+        return due, came.astimezone(due.tzinfo)
 
 
-NO_POLICY = LatePolicy(flagged={ALL: Decimal(0)})
+NO_POLICY = LatePolicy(flagged=0.0)
 """Lateness costs nothing."""
+
+
+def read_late_policy(path: Path) -> LatePolicy:
+    """Return the policy in a file; one without a cost if there is no such file.
+
+    Raises:
+        UsageError: the file cannot be read or understood.
+    """
+    if not path.exists():
+        return NO_POLICY
+    try:
+        return msgspec.convert(read_toml(path), LatePolicy, dec_hook=_zone)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
+    except ValueError as error:  # msgspec's is one, too
+        raise UsageError(f"{path} is not understood: {_explained(str(error))}.") from None
+
+
+def _explained(message: str) -> str:
+    """Return a message of msgspec with the form of the key that is wrong."""
+    if unknown := re.search("unknown field `(.*)`", message):
+        return f"there is no {unknown[1]!r}; it may say {', '.join(sorted(_FORMS))}"
+    key = re.search(r"`\$\.(\w+)", message)
+    return f"{key[1]!r} is {_FORMS[key[1]]}" if key else message
 
 
 def moment(text: str) -> datetime | None:
     """Return the time in a result; None if it has none, none with a zone or a senseless one."""
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo and found.year in _YEARS else None
+    return time if time.tzinfo and time.year in _YEARS else None
+
+
+def _length(text: str) -> Length:
+    match = re.fullmatch(_LENGTH, text)
+    assert match
+    return _UNITS[match[2]].times(int(match[1]))
+
+
+def _zone(_: type, name: str) -> tzinfo:
+    """Return the time zone with this name, for msgspec."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, TypeError, ValueError, KeyError):
+        raise ValueError(f"there is no zone {name}") from None
 
 
 def _last(time: datetime) -> datetime:
@@ -195,134 +298,19 @@ def _last(time: datetime) -> datetime:
 
 def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
     """Return the entry of a problem, by its number, or the entry of all."""
-    return by_problem.get(number_of(id), by_problem.get(ALL))
+    own = [value for problem, value in by_problem.items() if number_of(problem) == number_of(id)]
+    return own[-1] if own else by_problem.get(ALL)
+
+
+def _exact(share: float) -> Decimal:
+    return Decimal(str(share))
 
 
 def _taken(points: float, share: Decimal) -> float:
     """Return a share of points in hundredths; half of one is rounded in the student's favour."""
-    exact = Decimal(str(points)) * max(share, Decimal(0))
+    exact = _exact(points) * max(share, Decimal(0))
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_DOWN))
-
-
-def _late_by(due: datetime, came: datetime) -> tuple[int, timedelta]:
-    """Return the calendar days between two moments, and the exact time in addition."""
-    days = max(0, (came - due) // timedelta(days=1) - 1)
-    while Length(days + 1).after(due) <= came:
-        days += 1
-    return days, came - Length(days).after(due)
-
-
-def _words(days: int, rest: timedelta) -> str:
-    """Return a length of time in words, with each minute that has begun."""
-    hours, minutes = divmod(-(-rest // timedelta(minutes=1)), 60)
-    parts = [(days, "day"), (hours, "hour"), (minutes, "minute")]
-    return " ".join(counted(number, unit) for number, unit in parts if number)
 
 
 def _percent(share: Decimal) -> str:
     return f"{share * 100:.2f}".rstrip("0").rstrip(".") + " %"
-
-
-# Reading
-
-
-def read_late_policy(path: Path) -> LatePolicy | None:
-    """Return the policy in a file; None if there is no such file.
-
-    Raises:
-        UsageError: the file cannot be read or understood.
-    """
-    if not path.exists():
-        return None
-    try:
-        return _policy(read_toml(path, Decimal))
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise UsageError(f"{path} is not understood: {error}.") from None
-
-
-def _policy(data: dict[str, Any]) -> LatePolicy:
-    if unknown := sorted(data.keys() - _KEYS):
-        raise ValueError(f"there is no {unknown[0]!r}; it may say {', '.join(sorted(_KEYS))}")
-    if data.get("per", "day") not in ("day", "hour"):
-        raise ValueError('\'per\' is "day" or "hour"')
-    if not {"share", "flagged"} & data.keys():
-        raise ValueError("it says neither 'share' nor 'flagged', so lateness would cost nothing")
-    share = _share(data.get("share", 0), "share")
-    if share and not _table(data, "deadlines"):
-        raise ValueError("'share' needs the problems' deadlines, under [deadlines]")
-    zone = _zone(data.get("zone"))
-    return LatePolicy(
-        data.get("per", "day"),
-        share,
-        _length(data.get("grace", "0 minutes"), "grace"),
-        _share(data.get("floor", 0), "floor"),
-        _flagged(data),
-        {_problem(name): _deadline(at, zone) for name, at in _table(data, "deadlines").items()},
-        {who: _extension(who, text, zone) for who, text in _table(data, "extensions").items()},
-    )
-
-
-def _flagged(data: dict[str, Any]) -> dict[str, Decimal]:
-    given = data.get("flagged", {})
-    by_problem = given if isinstance(given, dict) else {ALL: given}
-    return {_problem(name): _share(share, "flagged") for name, share in by_problem.items()}
-
-
-def _share(found: Any, name: str) -> Decimal:
-    if not is_between(found, 0, 1):
-        raise ValueError(f"{name!r} is a share from 0 to 1, such as 0.1")
-    return Decimal(found)
-
-
-def _length(text: Any, name: str) -> Length:
-    match = _LENGTH.fullmatch(text) if isinstance(text, str) else None
-    if not match:
-        raise ValueError(f'{name!r} is a length such as "15 minutes" or "2 days"')
-    return _UNITS[match[2]].times(int(match[1]))
-
-
-def _zone(name: Any) -> tzinfo | None:
-    try:
-        return None if name is None else ZoneInfo(name)
-    except (OSError, TypeError, ValueError, KeyError):
-        raise ValueError(
-            f"there is no zone {quoted(str(name))}; it is called such as Europe/Berlin"
-        ) from None
-
-
-def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
-    found = data.get(name, {})
-    if not isinstance(found, dict):
-        raise ValueError(f"{name!r} is a table, under [{name}]")
-    return found
-
-
-def _problem(name: str) -> str:
-    if name == ALL:
-        return name
-    if not _PROBLEM.fullmatch(name):
-        raise ValueError(f"{quoted(name)} is no problem; write its number, such as 03")
-    return number_of(name)
-
-
-def _deadline(at: Any, zone: tzinfo | None) -> datetime:
-    if not isinstance(at, datetime) or at.year not in _YEARS:
-        raise ValueError(f"{quoted(str(at))} is no deadline; write 2026-11-02T23:59:00")
-    if at.tzinfo is not None:
-        return at if zone is None else at.astimezone(zone)
-    if zone is None:
-        raise ValueError(f"the deadline {at} has no zone; say which under 'zone'")
-    # In favour of the students, an hour that the clocks show twice is the second one.
-    return _last(at.replace(tzinfo=zone)).astimezone(zone)
-
-
-def _extension(who: str, given: Any, zone: tzinfo | None) -> Extensions:
-    by_problem = given if isinstance(given, dict) else {ALL: given}
-    return {
-        _problem(name): _deadline(value, zone)
-        if isinstance(value, datetime)
-        else _length(value, f"the extension of {who}")
-        for name, value in by_problem.items()
-    }
