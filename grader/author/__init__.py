@@ -1,1 +1,1 @@
-"""What course authors run: the audit, and the release of the students' copy."""
+"""The commands of course authors, such as the audit and the release of the students' copy."""

@@ -161,15 +161,15 @@ def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
 def _run_rare_tests(
     course: Course, outcomes: list[CandidateOutcome], each: Callable[..., Iterator[Any]], jobs: int
 ) -> None:
-    """Run the tests that have caught nothing until they catch something.
+    """Run the tests that have caught nothing, until each has caught a mistake.
 
-    Mistakes that were caught before them never came to them.
+    A mistake stops at the test that catches it, so some tests may not have run.
 
     Args:
-        course: whose tests.
-        outcomes: of one problem; the results are added to them.
-        each: runs several at the same time.
-        jobs: how many.
+        course: the course with the tests.
+        outcomes: the outcomes of one problem; results are added to them.
+        each: a map function that runs several candidates at the same time.
+        jobs: the number of candidates to run at the same time.
     """
     (solution,) = (o for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
     rare = dict.fromkeys(test.name for test in solution.result.tests)
@@ -198,14 +198,14 @@ def _in_turns(
     asked: set[frozenset[str]],
     asked_by: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Return first one mistake for each set of names, then for each a second one, and so on.
+    """Return mistakes in the order to try: one for each set of names, then a second one, and so on.
 
     A test is more likely to catch a mistake in code that it uses.
 
     Args:
         mistakes: the outcomes of mistakes, with the tests that caught them.
-        asked: the sets of names that tests use which have caught nothing.
-        asked_by: by the id of a test, which names it asks for.
+        asked: the names in the student's module that each test without a catch uses.
+        asked_by: the names that a test uses, by its id.
     """
     turns: Counter[frozenset[str]] = Counter()
     turn_of = {}

@@ -67,7 +67,7 @@ class Candidate:
 
 
 def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidate]:
-    """Yield everything there is to run.
+    """Yield all candidates of some problems.
 
     Raises:
         CourseError: a mistake's edit can't be read, or doesn't fit.

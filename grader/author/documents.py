@@ -9,12 +9,12 @@ from collections.abc import Sequence
 def without_part(text: str, left_out: Sequence[str], parts: Sequence[str]) -> str:
     """Return a document for a copy without some parts of the course.
 
-    Its sections and list items on them are gone, and links to their problems are plain words.
+    Sections and list items about these parts are removed; links to their problems become text.
 
     Args:
-        text: in Markdown.
-        left_out: the ids of the problems that the copy is without.
-        parts: the ids of those that it is without.
+        text: the document in Markdown.
+        left_out: the ids of the problems that the copy does not have.
+        parts: the ids of the parts that the copy does not have.
     """
     for part in parts:
         text = re.sub(rf"^## Part {part}\n.*?(?=^## |\Z)", "", text, flags=re.M | re.S)
@@ -36,9 +36,9 @@ def beginning_with(text: str, left_out: str, first: str) -> str:
     """Change the examples of a document to the first problem of the copy.
 
     Args:
-        text: in Markdown.
-        left_out: the id of the first problem that the copy is without.
-        first: the id of the first that it has.
+        text: the document in Markdown.
+        left_out: the id of the first problem that the copy does not have.
+        first: the id of the first problem of the copy.
     """
     if left_out > first:
         return text

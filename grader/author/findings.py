@@ -65,7 +65,7 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
 
 
 def _unreadable(source: bytes) -> str:
-    """Return what Python says of a file that is none of its language; empty if it is."""
+    """Return Python's message about a file with a syntax error; empty for valid Python."""
     try:
         ast.parse(source)
     except SyntaxError as error:
@@ -94,7 +94,7 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
 
 
 def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
-    """Check that README and tests say what `course.toml` does, and that each rule has its test."""
+    """Check that README, tests and `course.toml` agree, and that each rule has its test."""
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
     entry = problem.entry
     promised, points = entry.points, sum(test.max for test in tests)
@@ -126,7 +126,7 @@ def _about_hints(problem: Problem) -> Iterator[str]:
 
 
 def _time(least: int, most: int) -> str:
-    """Return the time as a README's head says it."""
+    """Return the time in the words of a README's head."""
     if least == most:
         return f"{least} minutes" if least < 120 else f"{least // 60} hours"
     return f"{least} to {most} minutes" if most <= 120 else f"{least // 60} to {most // 60} hours"

@@ -40,7 +40,7 @@ class KeptAnswers:
     Args:
         problem: the problem.
         reference: the current answers of the reference.
-        anew: whether the file is rewritten at the end, so that a damaged one may be ignored.
+        anew: whether the file will be rewritten, so that a damaged one is ignored.
 
     Raises:
         CourseError: the file is damaged.
@@ -78,14 +78,14 @@ class KeptAnswers:
         return "" if fault is None else fault.caught_by
 
     def fault(self, outcome: CandidateOutcome) -> Fault:
-        """Return what to keep of a mistake's answers."""
+        """Return the fingerprint of a mistake."""
         found = deviations(outcome.answers, self._reference)
         rests_on = self._hash(outcome.candidate, found)
         before = self.caught_by(outcome.candidate)
         return Fault(outcome.candidate.name, found, rests_on, _caught_by(outcome, before))
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
-        """Return what to keep of the variants that answer as the reference does."""
+        """Return the hashes of the variants with the same answers as the reference, by name."""
         return {
             outcome.candidate.name: self._hash(outcome.candidate, {})
             for outcome in variants
@@ -97,13 +97,13 @@ class KeptAnswers:
 
 
 def _caught_by(outcome: CandidateOutcome, before: str) -> str:
-    """Return the id of a visible test that caught it: the one before, or else the fastest."""
+    """Return the id of a visible test that caught a mistake: the known one, or the fastest."""
     seconds = {test.id: test.seconds for test in outcome.caught_by if not test.hidden}
     return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
 
 
 def _questions_hash(problem: Problem) -> str:
-    """Return a hash over a problem's questions, what asks them, and torch's or NumPy's version.
+    """Return a hash over a problem's probe, the code that runs it, and torch's or NumPy's version.
 
     Modules of the grader outside of `diagnose` run the code but choose no answer, so they don't
     count. If one of them changes the answers of the reference, no kept answer is used.
@@ -131,7 +131,7 @@ def fingerprints_of(
     """Return the fingerprints of a problem: the answers of the reference and of all mistakes.
 
     Args:
-        problem: whose fingerprints.
+        problem: the problem.
         outcomes: the outcomes of the problem's solution, its variants and its mistakes.
         kept: their kept answers.
     """

@@ -40,7 +40,7 @@ def gate_findings(problem: Problem, root: Path) -> list[str]:
     """Run a problem's tests in their three places, and return findings about them.
 
     Args:
-        problem: whose tests.
+        problem: the problem with the tests.
         root: the course's folder.
     """
     course = Course(root)
@@ -105,10 +105,10 @@ def _session(path: Path) -> Session:
 def _differs(
     test: CollectedTest, in_worker: CollectedTest, path: Path, expected: Expectation
 ) -> Iterator[str]:
-    """Yield a finding if a test ends in grading in another way than at home.
+    """Yield a finding if a test ends differently in grading and at home.
 
-    One that applies an oracle to values of the student does so, or one that compares with a tensor
-    that the student's code has changed.
+    This happens if it applies an oracle to values of the student, or compares with a tensor that
+    the student's code has changed.
     """
     home = run_test(test, _session(path)).result
     found = verdict(test, expected, answer(in_worker, _session(path), expected.inputs))
@@ -120,7 +120,7 @@ def _differs(
 
 
 def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
-    """Yield a finding for each value of the reference that may be damaged without a mismatch."""
+    """Yield a finding for each value of the reference that can be damaged without a mismatch."""
     decoder = Decoder(message)
     _, record, *_ = decoder.content
     values = [decoder.decode(value) for _, value in record]
@@ -137,7 +137,7 @@ def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
 
 
 def _damaged(value: Any) -> Iterator[Any]:
-    """Yield copies of a value, each of which is wrong in one part."""
+    """Yield copies of a value with one damaged part each."""
     match value:
         case Tensor() | numpy.ndarray():
             yield _moved(value)

@@ -1,4 +1,4 @@
-"""Show a mistake of the catalogue as a whole file."""
+"""Show the complete file of a mistake in the catalogue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.errors import UsageError
 
 
 def mistaken_file(course: Course, problems: Sequence[Problem], name: str) -> str:
-    """Return the whole file that makes a mistake.
+    """Return the complete file of a mistake.
 
     Raises:
         UsageError: there is not exactly one problem, or it has no such mistake.

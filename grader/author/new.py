@@ -1,4 +1,4 @@
-"""Writes a tiny problem to go on from; once its fingerprints are written, it passes the audit."""
+"""Write a tiny problem to start from. It passes the audit once its fingerprints are written."""
 
 from __future__ import annotations
 
@@ -42,14 +42,13 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
     """Write a problem's two folders and its entry in `course.toml`.
 
     Args:
-        course: where to write.
-        id: what to call it, such as `12-name`.
-        part: the id of its part of the course; empty for the last one.
+        course: the course to change.
+        id: the id of the new problem, such as `12-name`.
+        part: the id of its part of the course; empty for the last part.
 
     Raises:
-        UsageError: the name is none of a problem, is taken, or its number is; or there is no such
-            part.
-        CannotWrite: something can't be written.
+        UsageError: the id is invalid, the name or number is taken, or the part does not exist.
+        CannotWrite: a file can't be written.
     """
     problem = Problem(course.root / "problems" / id)
     _require_free(course, problem)
@@ -94,7 +93,7 @@ def _function(id: str) -> str:
 
 
 def _files(course: Course, problem: Problem) -> Iterator[tuple[Path, str]]:
-    """Give the files of a new problem, and of which template each is made."""
+    """Return the files of a new problem, and the template of each."""
     solution, oracles = course.solution(problem), _oracles(problem)
     yield oracles, "oracles.py"
     for folder in (oracles.parent, oracles.parent.parent):

@@ -1,7 +1,6 @@
-"""Makes a notebook of each problem, and puts the copy's address on its front page.
+"""Make a notebook for each problem, and put the copy's address on its front page.
 
-A notebook is made of what goes out anyway: the README, the stub as a cell that is saved to
-`problem.py`, and `check()`.
+A notebook contains the README, the stub as a cell that is saved to `problem.py`, and `check()`.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def with_address(page: str, url: str, *, notebook: str = "") -> str:
 
 
 def _to_clone(url: str) -> list[str]:
-    """Return what git takes to clone an address; that of a branch is one for browsers only."""
+    """Return the address to clone; the address of a branch works in browsers only."""
     found = _GITHUB.fullmatch(url)
     if found is None or not found["branch"]:
         return [url]
@@ -128,9 +127,9 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
     """Return a problem's notebook.
 
     Args:
-        folder: the problem's, ending in a slash.
-        files: those of the copy.
-        url: its address.
+        folder: the problem's folder, ending in a slash.
+        files: the files of the copy.
+        url: the address of the copy.
     """
     number = folder.removeprefix("problems/")[:2]
     readme = _with_absolute_links(files[f"{folder}README.md"].decode(), folder, url)

@@ -1,4 +1,7 @@
-"""Find sizes that are related in all questions of a probe, so that formulas of both look alike."""
+"""Find sizes with the same relation in all questions of a probe.
+
+A wrong formula could then use one for the other without a difference.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
 
 
 def _recorded(function: Callable[..., Any], calls: list[SizesOfCall]) -> Callable[..., Any]:
-    """Return a function that notes its arguments that are whole numbers."""
+    """Return a function that records its integer arguments."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -57,7 +60,7 @@ def _recorded(function: Callable[..., Any], calls: list[SizesOfCall]) -> Callabl
 
 
 def _related(calls: list[SizesOfCall]) -> Iterator[str]:
-    """Yield the relations that hold in all calls; a size that never changes is in none."""
+    """Yield the relations that hold in all calls, except those of a constant size."""
     names = [n for n in (calls[0] if calls else ()) if len({c.get(n) for c in calls}) > 1]
     for one, other in permutations(names, 2):
         for text, holds in _RELATIONS.items():

@@ -1,8 +1,7 @@
 """Record how every test ends for every file, to show the effects of a change.
 
 `author audit --record FILE` writes it, `--against FILE` compares with it. The file is the same in
-every run, and each of its lines says one thing, so that a diff of two reads well too. A test that a
-candidate passes isn't written down.
+every run and has one fact per line, so that a diff of two is readable. Passed tests are left out.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ class RecordedTest:
     """How the tests of a problem end for one candidate.
 
     Attributes:
-        points: the points that they give.
-        named: the mistakes that a report names.
+        points: the earned points.
+        named: the named mistakes.
         not_passed: the status of each other test, by its id.
     """
 
@@ -43,7 +42,7 @@ class RecordedTest:
 
 @dataclass
 class Record:
-    """What there is to say of one problem.
+    """The record of one problem.
 
     Attributes:
         tests: the points of each test, by its id.
@@ -91,8 +90,8 @@ def graded_submissions(
     Args:
         paths: submissions, or folders of them.
         course: the course with the tests.
-        problems: which of its problems.
-        jobs: how many to grade at the same time.
+        problems: the problems to grade.
+        jobs: the number of submissions to grade at the same time.
 
     Raises:
         SubmissionError: there are none.
@@ -131,7 +130,7 @@ def read_records(path: Path) -> Records:
 
 
 def differences(before: Records, now: Records) -> Iterator[str]:
-    """Yield a line for each thing that is not as it was, of the problems that were run now.
+    """Yield a line for each difference in the problems that were run now.
 
     Submissions in `before` count only where some were run now.
     """

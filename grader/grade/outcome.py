@@ -1,4 +1,4 @@
-"""The result of a submission: of problems that were graded, or of the grader's own fault."""
+"""Combine the results of problems, or describe an error of the grader, as a result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult
 
 
 def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
-    """Return what grading found, which may be a sentence on how it failed, as a result."""
+    """Return a result; a sentence about an error of the grader becomes one."""
     if isinstance(found, SubmissionResult):
         return found
     failed = internal_result(submission.name, found)
@@ -52,6 +52,6 @@ def as_result(submission: Submission, found: SubmissionResult | str) -> Submissi
 
 
 def internal_result(name: str, reason: str) -> SubmissionResult:
-    """Return the result of a submission that could not be graded through the grader's own fault."""
+    """Return the result of a submission that was not graded, because the grader failed."""
     test = TestResult("grader", "The grader failed", True, 0.0, Status.INTERNAL, reason)
     return SubmissionResult(name, 0, None, "", [ProblemResult("", tests=[test])], [reason])

@@ -1,4 +1,4 @@
-"""Which files of the package go where: to students, into an autograder, into a mark's hash."""
+"""Choose the package's files for students, for an autograder and for the hash of a mark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ them, nor on reports and the commands of students and authors."""
 
 
 def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:
-    """Return the package's files at the top and all that is in some of its folders."""
+    """Return the package's files at the top and in some of its folders."""
     within = (path for folder in folders for path in (package / folder).rglob("*"))
     found = [*package.glob("*.py"), *within]
     return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts)

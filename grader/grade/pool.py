@@ -83,14 +83,14 @@ def grade_all(
 
 
 class _Gate:
-    """Holds results back until it is known that they can be trusted."""
+    """Hold results back until the reference solutions have full marks."""
 
     def __init__(self, on_result: Callable[[SubmissionResult], None]) -> None:
         self._on_result = on_result
         self._held: list[SubmissionResult] | None = []
 
     def let(self, result: SubmissionResult) -> None:
-        """Hand a result on, now or when the gate is opened."""
+        """Report a result now, or when the gate is opened."""
         if self._held is None:
             self._on_result(result)
         else:
@@ -108,8 +108,8 @@ class _Pool:
     """Processes that grade.
 
     Attributes:
-        jobs: one for each.
-        start: starts another one, which stays on a core.
+        jobs: the job of each process.
+        start: starts a process for a core.
     """
 
     jobs: list[_Grading]
@@ -167,7 +167,7 @@ def _ready(pool: list[_Grading]) -> list[_Grading]:
 
 
 def _finish(job: _Grading) -> tuple[Submission, SubmissionResult]:
-    """Return the job's submission and its result, or one that says that the grader failed."""
+    """Return the job's submission and its result, which may report an error of the grader."""
     assert job.submission is not None
     submission, job.submission = job.submission, None
     try:

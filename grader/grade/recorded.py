@@ -186,7 +186,7 @@ class Recording:
         messages: the workers' messages, by the test's id; kept only for an instructor.
         tried: sentences about forbidden actions of the file while it was loaded.
         cannot_load: the verdict on all tests if the file can't be used.
-        timeouts: how many tests did not come to an end.
+        timeouts: the number of tests that reached the time limit.
     """
 
     tests: RecordedTests

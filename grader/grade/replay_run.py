@@ -38,7 +38,7 @@ def run_again(
 
     Raises:
         CourseError: there is no such test.
-        InternalError: the sandbox can't be had.
+        InternalError: the sandbox can't be started.
     """
     torch.set_num_threads(1)
     with sandbox_for(settings, prefork_server, capture=True) as sandbox:
@@ -58,7 +58,7 @@ def run_again(
 
 
 def _checks(student: Recording, reference: Recording) -> dict[str, str]:
-    """Return for each test, by its id, what both files gave to its checks."""
+    """Return the values of both files in the checks of each test, by the test's id."""
     return {
         test.id: records_shown(
             student.tests.expected(test, student.session.seed),
@@ -71,7 +71,7 @@ def _checks(student: Recording, reference: Recording) -> dict[str, str]:
 
 
 def _tracebacks(problem: Problem, recording: Recording) -> dict[str, str]:
-    """Return for each test, by its id, through which lines it ended, if it did not pass."""
+    """Return the traceback of each test that did not pass, by its id."""
     files = {True: str(problem.test_file), False: SUBMISSION_FILE}
     lines = {
         True: problem.test_file.read_text(encoding="utf-8").splitlines(),

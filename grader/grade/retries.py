@@ -1,4 +1,4 @@
-"""Grade again, alone, before a failure counts that the code may not have caused.
+"""Grade a submission again, alone, after a failure that its code may not have caused.
 
 Such failures are a test that took too long while others were graded; a submission that used up its
 first time limit, which is short so that slow ones don't delay a class; and a process of student

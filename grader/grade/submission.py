@@ -1,4 +1,4 @@
-"""Grades one submission: runs the course's tests against its files."""
+"""Grade one submission: run the course's tests on its files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grader.sandbox.sandbox import Sandbox
 def sandbox_for(
     settings: Settings, prefork_server: socket.socket | None = None, *, capture: bool = False
 ) -> Sandbox:
-    """Return the sandbox that students' code is graded behind, to be entered.
+    """Return the sandbox for student code, which is not entered yet.
 
     Args:
         settings: limits and level of isolation.
@@ -43,19 +43,19 @@ def sandbox_for(
 
 
 class Grader:
-    """Grades submissions, one after the other: all tests, both halves, in the sandbox.
+    """Grade submissions, one after the other: all tests of both halves, in the sandbox.
 
     The tests are collected once. Later changes of their files have no effect, and the provenance of
     marks is that of the collected files.
 
     Args:
         course: the course with the tests.
-        settings: the seed is used here.
-        sandbox: behind which students' code runs.
-        needed: ids of the problems that submissions will come for; None for all.
+        settings: the settings, of which the seed is used.
+        sandbox: the sandbox for student code.
+        needed: ids of the problems in the submissions; None for all.
 
     Attributes:
-        sandbox: the same.
+        sandbox: the sandbox for student code.
 
     Raises:
         CourseError: a test file itself can't be run.
@@ -81,8 +81,8 @@ class Grader:
         """Return the result of the problems that a submission has an entry for.
 
         Args:
-            submission: what to grade.
-            seconds: how long its code may take in all, if that is less than usual.
+            submission: the submission.
+            seconds: the time limit of all its code, if that is less than usual.
         """
         session = Session(IN_WORKERS, hidden=True, seed=self._settings.seed)
         problems = [problem for problem in self._problems if problem.id in submission.files]

@@ -83,7 +83,7 @@ def _library_folders() -> set[str]:
 
 
 def _without(path: Path, hidden: list[Path]) -> list[Path]:
-    """Return `path`, or those of its entries that neither are nor hold anything hidden."""
+    """Return `path`, or those of its entries that neither are nor contain a secret path."""
     if any(path.is_relative_to(secret) for secret in hidden):
         return []
     if not any(secret.is_relative_to(path) for secret in hidden):
