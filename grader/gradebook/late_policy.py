@@ -52,8 +52,8 @@ _YEARS = range(1990, 2200)
 """The years in which something can be due or handed in."""
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
-_Length = Annotated[str, Meta(pattern=f"^{_LENGTH}$")]
-_Problem = Annotated[str, Meta(pattern=r"^([0-9]{1,2}(-[a-z0-9-]+)?|[*])$")]
+_LengthText = Annotated[str, Meta(pattern=f"^{_LENGTH}$")]
+_ProblemKey = Annotated[str, Meta(pattern=r"^([0-9]{1,2}(-[a-z0-9-]+)?|[*])$")]
 
 _FORMS = {
     "per": '"day" or "hour"',
@@ -118,11 +118,11 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
 
     per: Literal["day", "hour"] = "day"
     share: _Share = 0.0
-    grace: _Length = "0 minutes"
+    grace: _LengthText = "0 minutes"
     floor: _Share = 0.0
-    flagged: _Share | dict[_Problem, _Share] | None = None
+    flagged: _Share | dict[_ProblemKey, _Share] | None = None
     zone: tzinfo | None = None
-    deadlines: dict[_Problem, datetime] = {}
+    deadlines: dict[_ProblemKey, datetime] = {}
     extensions: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -148,9 +148,9 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         by_problem = of_person if isinstance(of_person, dict) else {ALL: of_person}
         try:
             return {
-                msgspec.convert(problem, _Problem): self._in_zone(value)
+                msgspec.convert(problem, _ProblemKey): self._in_zone(value)
                 if isinstance(value, datetime)
-                else _length(msgspec.convert(value, _Length))
+                else _length(msgspec.convert(value, _LengthText))
                 for problem, value in by_problem.items()
             }
         except msgspec.ValidationError:
