@@ -103,7 +103,7 @@ def check(
 ) -> None:
     """Test your work in problems/, and show your progress and the next step."""
     with faults():
-        from grader.student.check import check as run_check
+        from grader.student.testing import check as run_check
 
         course = this_course()
         done = run_check(course, course.select(problems or []), console, hidden=hidden, seed=seed)
@@ -140,12 +140,12 @@ def hint(
 
         course = this_course()
         if name:
-            from grader.student.name_mistake import name_mistake
+            from grader.student.testing import name_mistake
 
             print_text(name_mistake(course, _these_problems(course, problem)))
             return
         if problem is None:
-            from grader.student.position import open_tasks
+            from grader.student.testing import open_tasks
 
             found = open_tasks(course, Path.cwd())
             if found is None:
@@ -171,11 +171,11 @@ def compare(
 ) -> None:
     """Show correct files in other styles beside yours, once all visible tests of a problem pass."""
     with faults():
+        course = _with_solutions()
         from grader.run.announce import loaded
-        from grader.student.right_files import compare as show
+        from grader.student.solved.right_files import compare as show
 
         loaded()
-        course = this_course()
         opened = show(course, _this_problem(course, problem, "compare"), console)
     raise typer.Exit(0 if opened else UNSOLVED)
 
@@ -213,20 +213,32 @@ def break_(
 ) -> None:
     """Run your own tests on known mistakes and on correct files, and show what they catch."""
     with faults():
+        course = _with_solutions()
         from grader.run.announce import loaded
-        from grader.student.break_tests import break_problem
+        from grader.student.solved.break_tests import break_problem
 
         loaded()
-        course = this_course()
         report = break_problem(course, _this_problem(course, problem, "break"), console, tests)
     for text in report.lines():
         print_text(text)
     raise typer.Exit(UNSOLVED if report.refused else 0)
 
 
+def _with_solutions() -> Course:
+    """Return the course.
+
+    Raises:
+        UsageError: it has no solutions, so `compare` and `break` are not in this copy either.
+    """
+    course = this_course()
+    if not course.has_solutions:
+        raise UsageError("This copy of the course has no solutions/, which this command needs.")
+    return course
+
+
 def _these_problems(course: Course, name: str | None) -> list[Problem]:
     """Return the named problem, or that of the current folder; otherwise all."""
-    from grader.student.position import around
+    from grader.student.testing import around
 
     return course.select([name]) if name else around(course, Path.cwd())
 

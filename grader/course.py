@@ -444,6 +444,10 @@ class Course:
         """Return the path of the problem's reference solution, which need not exist."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
 
+    def comparison(self, problem: Problem) -> Path:
+        """Return the path of the script for `grader compare`, which need not exist."""
+        return self.solution(problem).with_name("compare.py")
+
     def salt(self, problem: Problem) -> Path:
         """Return the file with the salt of the problem's random numbers; it is never released."""
         return self.solution(problem).with_name("salt.txt")

@@ -37,7 +37,6 @@ from grader.diagnose.edits import edits_file
 from grader.errors import CourseError, UsageError
 from grader.files import keep, write_whole, writing
 from grader.grade.packing import files_used
-from grader.run.comparison import comparison_file
 from grader.text import counted
 
 _OF_THE_COURSE = {
@@ -50,6 +49,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 _NEEDED = (FRONT_PAGE, "pyproject.toml")
 """The required files of a course's `students/`; all its other files are copied as well."""
+
+_NEEDS_SOLUTIONS = "grader.student.solved"
+"""The part of the grader that only a copy with solutions has."""
 
 _PACKS = (".compare.bin", ".practice.bin")
 """Files with packed solutions that earlier versions released."""
@@ -321,7 +323,7 @@ def contents(
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
             found[path.relative_to(course.root).as_posix()] = _read(path)
     begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
-    found |= _of_the_grader(begun)
+    found |= _of_the_grader(begun, without="" if solutions else _NEEDS_SOLUTIONS)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     found |= of_problems
     found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
@@ -353,15 +355,15 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     return found
 
 
-def _of_the_grader(sources: Iterable[bytes]) -> dict[str, bytes]:
-    """Return the grader's files that some sources use."""
-    used = files_used(_PACKAGE, sources)
+def _of_the_grader(sources: Iterable[bytes], *, without: str) -> dict[str, bytes]:
+    """Return the grader's files that some sources use, without a subpackage."""
+    used = files_used(_PACKAGE, sources, without=without)
     return {path.relative_to(_PACKAGE.parent).as_posix(): _read(path) for path in used}
 
 
 def _solution_files(course: Course, problem: Problem) -> list[Path]:
     """Return the files of a problem's solutions that can be released; the salt is never one."""
-    optional = (edits_file(course, problem), comparison_file(course, problem))
+    optional = (edits_file(course, problem), course.comparison(problem))
     return [*course.right_files(problem).values(), *filter(Path.is_file, optional)]
 
 

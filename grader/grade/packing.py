@@ -31,16 +31,21 @@ def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:
     return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts)
 
 
-def files_used(package: Path, sources: Iterable[bytes]) -> list[Path]:
+def files_used(package: Path, sources: Iterable[bytes], *, without: str = "") -> list[Path]:
     """Return the package's files that some sources import, and those that these import.
 
     An import in a function counts as well. An import by a computed name does not.
+
+    Args:
+        package: the package's folder.
+        sources: contents of Python files.
+        without: a subpackage to leave out, with the modules that only it imports.
     """
     sources = list(sources)
     packages = {package / "__init__.py"}
     while True:
         begun = (path.read_bytes() for path in packages)
-        modules = modules_used([*begun, *sources], package.parent)
+        modules = modules_used([*begun, *sources], package.parent, without=without)
         used = {path for path in modules if path.is_relative_to(package)}
         found = packages | {p for path in used if (p := path.with_name("__init__.py")).is_file()}
         if found == packages:

@@ -15,11 +15,9 @@ import pytest
 
 from grader.course import is_problem_folder
 from grader.result import Status
-from grader.run.comparison import command_to_compare
 from grader.run.plugin import STATUS, session_of
 from grader.run.session import Session
-from grader.student.place import place_of
-from grader.student.report import WIDTH, problem_report, trouble
+from grader.student.report import WIDTH, command_to_compare, place_of, problem_report, trouble
 from grader.student.seen import Reading, SeenMistakes
 
 NOT_WRITTEN, TO_LOOK_AT = "not written yet", "to look at"

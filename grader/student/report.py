@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from grader.course import Course, Problem
 from grader.result import ProblemResult, Status, TestResult, shown, total
 from grader.run.mistakes_made import FITS
 from grader.student.seen import Reading, named
@@ -257,3 +260,41 @@ def _wrapped_line(line: str, width: int) -> str:
     indent = len(line) - len(line.lstrip(" "))
     further = " " * (indent + 2) if indent else ""
     return textwrap.fill(line, width, subsequent_indent=further, break_on_hyphens=not indent)
+
+
+# Beside the report
+
+
+def command_to_compare(problem: Problem) -> str:
+    """Return the command that compares a solved problem; empty if the course has no solutions."""
+    has_solutions = Course(problem.folder.parents[1]).comparison(problem).is_file()
+    return f"uv run grader compare {problem.id[:2]}" if has_solutions else ""
+
+
+def place_of(problem: Problem, result: ProblemResult) -> str:
+    """Return a place that terminals link to, such as "problem.py:31", or nothing.
+
+    It is the first function or class that the test names. The message of an exception has its own
+    place. The path is relative to the current folder.
+    """
+    test = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
+    line = _line(problem, test) if test else None
+    return f"{os.path.relpath(problem.stub)}:{line}" if line else ""
+
+
+def _line(problem: Problem, test: TestResult) -> int | None:
+    if f" {problem.stub.name}:" in test.message:
+        return None
+    lines = _definitions(problem)
+    words = re.findall(r"\w+", f"{test.message.partition(chr(10))[0]} {test.title}")
+    return next((lines[word] for word in words if word in lines), None)
+
+
+def _definitions(problem: Problem) -> dict[str, int]:
+    """Return the line of each function and class in a student's file; none if it has an error."""
+    try:
+        tree = ast.parse(problem.stub.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return {}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return {node.name: node.lineno for node in tree.body if isinstance(node, kinds)}

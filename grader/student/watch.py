@@ -22,15 +22,21 @@ from watchfiles import watch as changed_files
 from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
 from grader.result import ProblemResult, shown
-from grader.run.comparison import command_to_compare
 from grader.student import hints
 from grader.student.ahead import changed_names, first_tests, text_of
-from grader.student.place import place_of
-from grader.student.position import tasks_at_hand
 from grader.student.progress import invitation, progress_table
-from grader.student.report import WIDTH, next_step, trouble, whole_points, wrapped
+from grader.student.report import (
+    WIDTH,
+    command_to_compare,
+    next_step,
+    place_of,
+    trouble,
+    whole_points,
+    wrapped,
+)
 from grader.student.screen import Screen, keys_of_terminal
 from grader.student.seen import Reading, SeenMistakes, named
+from grader.student.testing import tasks_at_hand
 from grader.student.warm import FoundSoFar, Runs
 from grader.text import printable
 

@@ -11,8 +11,8 @@ from grader.code.course_modules import modules_of_course
 from grader.code.loading import load_module
 from grader.course import Problem, own_course
 from grader.diagnose.numbers import numbers
-from grader.run.comparison import Script, comparison_of, module_of
-from grader.student.right_files import answer, cost_of
+from grader.student.solved.comparison import Script, comparison_of, module_of
+from grader.student.solved.right_files import answer, cost_of
 
 COURSE = own_course()
 PROBLEMS = COURSE.problems()

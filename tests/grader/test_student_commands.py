@@ -19,8 +19,7 @@ from grader import cli
 from grader.course import STUB_LINE, Course, Problem, own_course
 from grader.result import Status, TestResult
 from grader.student import hints
-from grader.student.check import check
-from grader.student.position import tasks_at_hand
+from grader.student.testing import check, tasks_at_hand
 
 PROBLEMS = own_course().problems()
 HINTS = """

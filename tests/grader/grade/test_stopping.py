@@ -58,7 +58,7 @@ def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
 @pytest.mark.parametrize(
     ("place", "command"),
     [
-        ("grader.student.check.check", ["check"]),
+        ("grader.student.testing.check", ["check"]),
         ("grader.author.audit.run_audit", ["author", "audit"]),
         ("grader.author.release.release", ["author", "release", "new"]),
     ],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from rich.console import Console
 
 from grader.course import Course
 from grader.errors import UsageError
-from grader.student.break_tests import BreakReport, Failure, MistakeCaught, break_problem
+from grader.student.solved.break_tests import BreakReport, Failure, MistakeCaught, break_problem
 from tests.catalogue import write_mistakes
 
 LINE = "    return x + x"
@@ -108,13 +106,10 @@ def test_files_that_cannot_be_run_are_refused(broken: Course, tests: str, messag
         run_on(broken, tests)
 
 
-def test_without_tests_or_solutions_it_asks_for_them(broken: Course) -> None:
+def test_without_tests_it_asks_for_them(broken: Course) -> None:
     (problem,) = broken.problems()
     with pytest.raises(UsageError, match=r"There is no .*test_mine\.py"):
         break_problem(broken, problem, Console(quiet=True))
-    broken.solution(problem).unlink()
-    with pytest.raises(UsageError, match="This copy has no solutions/"):
-        break_problem(broken, problem, Console(quiet=True), Path("somewhere.py"))
 
 
 def test_the_report_lists_what_is_refused_and_what_is_caught() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.course import Problem
 from grader.result import ProblemResult, Status, TestResult
-from grader.student.place import place_of
+from grader.student.report import place_of
 
 SOURCE = "import torch\n\n\ndef scores(q, k):\n    return q\n\n\nclass Model:\n    pass\n"
 

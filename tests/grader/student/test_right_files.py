@@ -17,9 +17,9 @@ from grader.author.release import release
 from grader.course import Course, Problem, own_course
 from grader.errors import CourseError, UsageError
 from grader.result import ProblemResult, Status, TestResult
-from grader.run.comparison import comparison_of
-from grader.student.right_files import answer, compare, shown_source
 from grader.student.seen import SeenMistakes
+from grader.student.solved.comparison import comparison_of
+from grader.student.solved.right_files import answer, compare, shown_source
 
 COURSE = own_course()
 PROBLEMS = COURSE.problems()
@@ -158,14 +158,17 @@ def test_own_code_that_stops_is_said_so() -> None:
     assert answer(stops) == "Your code stops here, which no test has asked: ValueError: no"
 
 
+@pytest.mark.parametrize("command", ["compare", "break"])
 def test_a_copy_without_solutions_is_named(
-    small_course: Course, use: Callable[[Course], None]
+    command: str, small_course: Course, use: Callable[[Course], None]
 ) -> None:
     shutil.rmtree(small_course.root / "solutions")
     use(small_course)
-    status, output = grader("compare", "01")
+    status, output = grader(command, "01")
     assert status == 2
-    assert "This copy of the course has no solutions to compare with." in " ".join(output.split())
+    assert "This copy of the course has no solutions/, which this command needs." in " ".join(
+        output.split()
+    )
 
 
 def test_a_problem_without_a_script_is_named(small_course: Course) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from grader import cli
 from grader.code.course_modules import modules_of_course
 from grader.course import Course, Problem, own_course
-from grader.student.position import open_tasks
+from grader.student.testing import open_tasks
 from grader.student.watch import Key, Watch
 from tests.processes import wait_until
 

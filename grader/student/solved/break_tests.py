@@ -121,11 +121,9 @@ def break_problem(
         path: the file of tests; by default the one in the problem's folder.
 
     Raises:
-        UsageError: there are no solutions or no tests, or the tests cannot be read.
+        UsageError: there are no tests, or they cannot be read.
     """
     path = path or problem.folder / OWN_TESTS
-    if not course.solution(problem).is_file():
-        raise UsageError("This copy has no solutions/, so there is no code to try your tests on.")
     if not path.is_file():
         raise UsageError(f"There is no {path}. Write tests into it, such as\n\n{_EXAMPLE}")
     right = {name: p.read_text("utf-8") for name, p in course.right_files(problem).items()}

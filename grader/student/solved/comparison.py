@@ -10,16 +10,12 @@ import ast
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from grader.code.course_modules import modules_of_course
 from grader.course import REFERENCE, Course, Problem
 from grader.errors import CourseError, UsageError
-
-COMPARE_FILE = "compare.py"
-"""The script's name, in the folder of the reference."""
 
 QuestionAndAnswer = tuple[str, Callable[[], str]]
 
@@ -82,30 +78,16 @@ def module_of(source: str, name: str) -> ModuleType:
     return module
 
 
-def comparison_file(course: Course, problem: Problem) -> Path:
-    """Return the path of a problem's `compare.py`, whether or not it exists."""
-    return course.solution(problem).with_name(COMPARE_FILE)
-
-
-def command_to_compare(problem: Problem) -> str:
-    """Return the command that compares a solved problem; empty if the course has no solutions."""
-    course = Course(problem.folder.parents[1])
-    has_solutions = comparison_file(course, problem).is_file()
-    return f"uv run grader compare {problem.id[:2]}" if has_solutions else ""
-
-
 def comparison_of(course: Course, problem: Problem) -> Comparison:
     """Return the files and the script that a solution of a problem is compared with.
 
     Raises:
-        UsageError: the course has no solutions, or the problem has no `compare.py`.
+        UsageError: the problem has no `compare.py`.
         CourseError: `compare.py` names a style that is not a variant.
     """
-    path = comparison_file(course, problem)
-    if not course.has_solutions:
-        raise UsageError("This copy of the course has no solutions to compare with.")
+    path = course.comparison(problem)
     if not path.is_file():
-        raise UsageError(f"The solutions of {problem.id} have no {COMPARE_FILE}.")
+        raise UsageError(f"The solutions of {problem.id} have no {path.name}.")
     source = path.read_text(encoding="utf-8")
     known = {name: file.read_text("utf-8") for name, file in course.right_files(problem).items()}
     found = [RightFile("", known[REFERENCE])]

@@ -19,16 +19,16 @@ from grader.code.loading import STUDENT_MODULE, named
 from grader.code.quiet import quiet
 from grader.course import STUB_LINE, Course, Problem
 from grader.result import shown
-from grader.run.comparison import (
+from grader.run.local_files import LocalFiles
+from grader.student.report import next_step, whole_points, wrapped
+from grader.student.solved.comparison import (
     QuestionAndAnswer,
     RightFile,
     Script,
     comparison_of,
     module_of,
 )
-from grader.run.local_files import LocalFiles
-from grader.student.position import newly_tested
-from grader.student.report import next_step, whole_points, wrapped
+from grader.student.testing import newly_tested
 from grader.text import printable
 
 _WIDTH = 80

@@ -1,0 +1,1 @@
+"""Commands that need solutions; a students' copy has this package only with `solutions/`."""

@@ -1,0 +1,143 @@
+"""Test a student's files, and say where they stand: the progress, the open tasks, a mistake."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from grader.course import Course, Problem, in_order, on_the_way
+from grader.result import ProblemResult, Status
+from grader.student import hints
+from grader.student.progress import show_progress
+from grader.student.report import WIDTH, next_step, trouble
+from grader.student.seen import SeenMistakes, named
+
+if TYPE_CHECKING:  # it loads torch, which is not needed if everything has passed
+    from grader.run.session import Session
+
+_NO_NAME = "The wrong answers match no known mistake.\n\n"
+
+
+def check(
+    course: Course,
+    problems: list[Problem],
+    console: Console,
+    *,
+    hidden: bool = False,
+    seed: int = 0,
+) -> bool:
+    """Test problems and print the progress; return whether everything passes.
+
+    Optional problems that the student has not begun are skipped if required ones are tested.
+
+    Args:
+        course: the course with the files to test.
+        problems: the problems to test.
+        console: where to print.
+        hidden: whether to run the hidden halves too, if they are available.
+        seed: the seed of the tests' inputs.
+    """
+    begun = on_the_way(problems)
+    # The table shows no mistakes, so diagnosis is off.
+    session = _run(course, begun, hidden=hidden, seed=seed, diagnose=False)
+    results = {p: session.results.get(p.id, p.result()) for p in begun}
+    for problem, result in results.items():
+        SeenMistakes(course.root).keep(problem, result)
+    todo = show_progress(console, results, [p for p in problems if p not in begun])
+    if hidden and all(p.first_hidden_line() is None for p in problems):
+        console.print("The hidden tests are not in this copy of the course.")
+    if todo is None and not hidden:
+        console.print("Hidden tests check more when your work is graded.")
+    return todo is None
+
+
+def name_mistake(course: Course, problems: Sequence[Problem]) -> str:
+    """Return the message about the first problem with a wrong answer, and the mistake's name.
+
+    Args:
+        course: the student's copy.
+        problems: where to look.
+    """
+    todo = ""
+    for problem in on_the_way(problems):
+        if not (session := newly_tested(course, problem, diagnose=True)):
+            continue
+        result = session.results[problem.id]
+        reading = named(result)
+        SeenMistakes(course.root).meet(problem.id, reading.met)
+        width = min(WIDTH, shutil.get_terminal_size().columns)
+        if text := trouble(result, session.printed[problem.id], reading=reading, width=width):
+            return f"{problem.id}\n\n{'' if reading.sentences else _NO_NAME}{text}"
+        todo = todo or ("" if result.passed else f"{problem.id}: {next_step(result)}")
+    return f"There is no wrong answer here. {todo}".strip()
+
+
+def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
+    """Return the first problem that does not pass, and its open tasks; None if all pass."""
+    for problem in around(course, here):
+        session = newly_tested(course, problem)
+        if session and not (result := session.results[problem.id]).passed:
+            return problem, tasks_at_hand(problem, result)
+    return None
+
+
+def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) -> Session | None:
+    """Test a problem and save whether it passes. Return None if it passed and has not changed.
+
+    Args:
+        course: the student's copy.
+        problem: the problem to test.
+        diagnose: whether to name mistakes.
+    """
+    memory = SeenMistakes(course.root)
+    if memory.passes(problem):
+        return None
+    session = _run(course, [problem], diagnose=diagnose)
+    memory.keep(problem, session.results[problem.id])
+    return session
+
+
+def _run(
+    course: Course,
+    problems: Sequence[Problem],
+    *,
+    hidden: bool = False,
+    seed: int = 0,
+    diagnose: bool,
+) -> Session:
+    """Run the tests of some problems on the files in their folders."""
+    from grader.run.announce import loaded
+    from grader.run.local_files import LocalFiles
+    from grader.run.session import Session
+    from grader.run.suite import Suite
+
+    loaded()
+    session = Session(LocalFiles(), hidden=hidden, seed=seed, diagnose=diagnose)
+    Suite([*problems], course.root).run(session)
+    return session
+
+
+def around(course: Course, here: Path) -> list[Problem]:
+    """Return the problem with the current folder; outside of problems return all, in order."""
+    inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
+    return inside or in_order(course.problems())
+
+
+def tasks_at_hand(problem: Problem, result: ProblemResult) -> list[str]:
+    """Return the task that the first open test names, or all unfinished tasks.
+
+    A task is finished if tests name it and all of these pass.
+    """
+    first = next((test for test in result.tests if test.status is not Status.PASSED), None)
+    named = [] if first is None else hints.named(problem, f"{first.title} {first.message}")
+    if len(named) == 1:
+        return named
+    passes: dict[str, bool] = {}
+    for test in result.tests:
+        for task in hints.named(problem, test.title):
+            passes[task] = passes.get(task, True) and test.status is Status.PASSED
+    return [task for task in hints.tasks(problem) if not passes.get(task, False)]
