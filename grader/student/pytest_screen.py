@@ -17,7 +17,7 @@ from grader.course import is_problem_folder
 from grader.result import Status
 from grader.run.plugin import STATUS, session_of
 from grader.run.session import Session
-from grader.student.report import WIDTH, command_to_compare, place_of, problem_report, trouble
+from grader.student.report import WIDTH, command_to_compare, problem_report, trouble, where_to_look
 from grader.student.seen import Reading, SeenMistakes
 
 NOT_WRITTEN, TO_LOOK_AT = "not written yet", "to look at"
@@ -60,8 +60,8 @@ def pytest_terminal_summary(
             encoding=encoding,
         )
         terminalreporter.write(text + "\n" * several)
-        if place := place_of(session.problems[id], session.results[id]):
-            terminalreporter.write(f"Your code: {place}\n")
+        if where := where_to_look(session.problems[id], session.results[id]):
+            terminalreporter.write(f"{where}\n")
         is_solved = whole[id] and session.results[id].passed
         if is_solved and (command := command_to_compare(session.problems[id])):
             terminalreporter.write(f"How others write it, and what that costs: {command}\n")

@@ -271,30 +271,35 @@ def command_to_compare(problem: Problem) -> str:
     return f"uv run grader compare {problem.id[:2]}" if has_solutions else ""
 
 
-def place_of(problem: Problem, result: ProblemResult) -> str:
-    """Return a place that terminals link to, such as "problem.py:31", or nothing.
+def where_to_look(problem: Problem, result: ProblemResult) -> str:
+    """Return a line about the student's file, or nothing.
 
-    It is the first function or class that the test names. The message of an exception has its own
-    place. The path is relative to the current folder.
+    It is a place that terminals link to, such as "problem.py:31": the first function or class that
+    the first failed test names. The message of an exception has its own place. The path is relative
+    to the current folder. For a file without functions the line is the command that puts the stub
+    back.
     """
     test = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
-    line = _line(problem, test) if test else None
-    return f"{os.path.relpath(problem.stub)}:{line}" if line else ""
-
-
-def _line(problem: Problem, test: TestResult) -> int | None:
-    if f" {problem.stub.name}:" in test.message:
-        return None
     lines = _definitions(problem)
+    if test is None or lines is None or f" {problem.stub.name}:" in test.message:
+        return ""
+    if not lines and problem.kept_stub.is_file():
+        return f"For the stub again: uv run grader reset {problem.id[:2]}"
+    line = _line(test, lines)
+    return f"Your code: {os.path.relpath(problem.stub)}:{line}" if line else ""
+
+
+def _line(test: TestResult, lines: Mapping[str, int]) -> int | None:
+    """Return the line of the first definition that a test names."""
     words = re.findall(r"\w+", f"{test.message.partition(chr(10))[0]} {test.title}")
     return next((lines[word] for word in words if word in lines), None)
 
 
-def _definitions(problem: Problem) -> dict[str, int]:
-    """Return the line of each function and class in a student's file; none if it has an error."""
+def _definitions(problem: Problem) -> dict[str, int] | None:
+    """Return the line of each function and class in a student's file; None if it is no Python."""
     try:
         tree = ast.parse(problem.stub.read_bytes())
     except (OSError, ValueError, SyntaxError, RecursionError):
-        return {}
+        return None
     kinds = (ast.FunctionDef, ast.ClassDef)
     return {node.name: node.lineno for node in tree.body if isinstance(node, kinds)}

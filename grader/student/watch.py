@@ -29,8 +29,8 @@ from grader.student.report import (
     WIDTH,
     command_to_compare,
     next_step,
-    place_of,
     trouble,
+    where_to_look,
     whole_points,
     wrapped,
 )
@@ -40,7 +40,7 @@ from grader.student.testing import tasks_at_hand
 from grader.student.warm import FoundSoFar, Runs
 from grader.text import printable
 
-_KEYS = "h hint · w why · n next · a all · q quit"
+_KEYS = "h hint · w name the mistake · n next · a all · q quit"
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,8 @@ class Watch:
             result, self._printed.get(id, {}), reading=reading, width=self._width
         )
         lines = [text or wrapped(next_step(result), self._width)]
-        if place := place_of(self._problems[id], result):
-            lines.append(f"Your code: {place}")
+        if where := where_to_look(self._problems[id], result):
+            lines.append(where)
         if result.passed and (command := command_to_compare(self._problems[id])):
             lines.append(f"How others write it, and what that costs: {command}")
         if self._on_screen and result.passed and (further := self._next_open()):

@@ -164,14 +164,14 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
         data = {path.name for path in (copy.root / "grader_data" / problem.id).iterdir()}
         assert data == {"fingerprints.json", "probe.py", "stub.py"}
     pages = [name for name in texts(copy) if name.startswith("docs/")]
-    assert len(pages) == 5
+    assert len(pages) == 4
     for text in (texts(copy)[name] for name in ("README.md", "CHANGELOG.md", *pages)):
         assert "grader grade" not in text
     assert not [*copy.root.rglob("salt.txt")]
 
 
 def test_it_does_not_get_more_files() -> None:
-    assert len(contents(own_course())) <= 245
+    assert len(contents(own_course())) <= 223
 
 
 def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
@@ -227,12 +227,6 @@ def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
     commit(course, "correction")
     git(fetch, clone)
     assert (clone / "correction").exists()
-
-
-def test_its_picture_is_that_of_the_problem() -> None:
-    picture = "pictures/heads.png"
-    of_problem = ROOT / "problems/05-multi-head-attention" / picture
-    assert (ROOT / "students/docs" / picture).read_bytes() == of_problem.read_bytes()
 
 
 @pytest.mark.slow
