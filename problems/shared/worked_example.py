@@ -133,6 +133,17 @@ def holding(module, weights, dtype=None):
     return module
 
 
+def seeded(seed):
+    """A generator of its own, with this seed."""
+    return torch.Generator().manual_seed(seed)
+
+
+def random_seeds(rng, number):
+    """Seeds that are all different."""
+    first = int(torch.randint(2**31, (), generator=rng.generator))
+    return range(first, first + number)
+
+
 # Requirements of all code of students.
 
 

@@ -1,6 +1,13 @@
 """What hidden tests of problem 03 require of many values of dot_product_variance."""
 
-from grader.run.compare import check_number
+import itertools
+import math
+import statistics
+
+import torch
+
+from grader.run.compare import check_number, require
+from shared.oracles import attention
 
 
 def mean_of_two_scaled_pairs(mean, call):
@@ -32,3 +39,31 @@ def spread_of_products(spread, call):
 def mean_of_many_pairs(mean, call, times):
     """So large are variances of many scaled dot products on average."""
     check_number(mean, 0.75, 1.25, call, f"about 1 on average over {times} seeds")
+
+
+def of_these_pairs(values, call, n_pairs, seeds):
+    """The values are the variances of the pairs, if these were drawn in one of the usual ways."""
+    ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
+    for variances in ways:
+        ratios = [value / variance for value, variance in zip(values, variances, strict=True)]
+        usual = statistics.median(ratios)
+        # Four seeds don't agree by chance: this is the way in which the pairs were drawn.
+        if sum(math.isclose(ratio, usual, rel_tol=1e-4) for ratio in ratios) < 4:
+            continue
+        meaning = f"the sum of squared deviations from the mean, divided by n_pairs = {n_pairs}"
+        require(
+            all(math.isclose(ratio, 1, rel_tol=3e-4) for ratio in ratios),
+            f"{call}\nFor each of some seeds it is {usual:.5g} times {meaning}.",
+        )
+
+
+def usual_variances(d_k, n_pairs, seed):
+    """The variance of n_pairs dot products, for each of the usual ways to draw from N(0, 1)."""
+    for dtype in (torch.float32, torch.float64):
+        generator = torch.Generator().manual_seed(seed)
+        numbers = torch.randn(2 * n_pairs * d_k, generator=generator, dtype=dtype).double()
+        # Queries and keys may be drawn one after the other, pair by pair, or entry by entry.
+        for order in itertools.permutations([2, n_pairs, d_k]):
+            both = numbers.view(order).permute([order.index(n) for n in (2, n_pairs, d_k)])
+            pairs = zip(*both.tolist(), strict=True)
+            yield statistics.pvariance(attention.dot(q, k) for q, k in pairs)

@@ -1,0 +1,189 @@
+"""Tests of the rules that hold in every problem: the group "robust in use" of a function.
+
+A test file says for a function or a module how to make a call of it and which parts are promised:
+
+    @pytest.mark.points(2)
+    @robust.parts(*robust.COMMON)
+    def test_weighted_sum_in_use(problem, rng, part):
+        \"\"\"weighted_sum keeps the rules of docs/robust.md\"\"\"
+
+        def call(n=4, d=5, dtype=torch.float32):
+            inputs = {"w": rng.normal(n, dtype=dtype), "x": rng.normal(n, d, dtype=dtype)}
+            return robust.Call(
+                "weighted_sum(w, x)",
+                problem.weighted_sum,
+                inputs,
+                oracles.weighted_sum,
+                slopes=lambda upstream: oracles.slopes(inputs, upstream),
+            )
+
+        robust.check_part(part, rng, call, sizes="n d")
+
+Each part is a case of the test, with an equal share of its points.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+
+from grader.run import checks
+from grader.run.calls import answers
+from shared import worked_example as example
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the student's code, with the oracles that know its result.
+
+    Attributes:
+        text: the call as a student would write it.
+        code: the student's function, or a module that holds `weights`. Chance has no part in its
+            result, so a module with dropout is in evaluation.
+        arguments: the arguments by name, in order. They are passed by position.
+        right: returns the right result of such arguments, with these weights.
+        weights: the weights of a module, by name.
+        slopes: returns the right gradients by name, for the factors of the result's entries. They
+            are those of the arguments that are numbers, and of the weights that it names.
+        near: allowed differences, as for `checks.check`.
+    """
+
+    text: str
+    code: Any
+    arguments: dict
+    right: Any
+    weights: dict = field(default_factory=dict)
+    slopes: Any = None
+    near: dict = field(default_factory=dict)
+
+    @property
+    def tensors(self):
+        """Return the arguments that are tensors."""
+        return {name: each for name, each in self.arguments.items() if torch.is_tensor(each)}
+
+    def check(self, what="", *, arguments=None, **near):
+        """Compare the result with the right one, for these or other arguments, and return it."""
+        given = self.arguments if arguments is None else arguments
+        actual = self.code(*example.copied(given).values())
+        right = self.right(*given.values())
+        checks.check(actual, right, self.text + what, **{**self.near, **near})
+        return actual
+
+
+COMMON = (
+    *("float32", "float64", "sizes of one", "transposed memory"),
+    *("nothing changed", "second call", "gradients"),
+)
+"""The parts that nearly all functions and modules promise."""
+
+LEADING = ("one leading dimension", "two leading dimensions", "three leading dimensions")
+"""The parts of a function that takes any number of leading dimensions."""
+
+
+def parts(*names):
+    """Return the mark that makes each of these parts a case of the test, as its `part`."""
+    unknown = {*names} - {*_PARTS}
+    if unknown:
+        raise ValueError(f"there are no parts {unknown}; there are {[*_PARTS]}")
+    return pytest.mark.parametrize("part", names)
+
+
+def check_part(part, rng, call, *, sizes="", other=None):
+    """Check that code keeps one of the rules.
+
+    Args:
+        part: the part, as in `parts`.
+        rng: draws the factors for gradients.
+        call: makes a `Call` with new numbers. It takes by name `dtype`, `lead` (the leading
+            dimensions) and sizes, as far as the promised parts need them.
+        sizes: the names of the sizes that may be 1, alone or together.
+        other: sizes of a later call, for modules whose result should not depend on earlier ones.
+    """
+    _PARTS[part](call, rng, sizes.split(), other or {})
+
+
+def _in_dtype(dtype):
+    def check(call, *_):
+        name = str(dtype).removeprefix("torch.")
+        call(dtype=dtype).check(f" in {name}", all_digits=True)
+
+    return check
+
+
+def _with_leading(*lead):
+    def check(call, *_):
+        case = call(lead=lead)
+        shapes = ", ".join(f"{name} {tuple(each.shape)}" for name, each in case.tensors.items())
+        case.check(f" with {shapes}")
+
+    return check
+
+
+def _sizes_of_one(call, rng, sizes, other):
+    ones = {name: (1,) if name == "lead" else 1 for name in sizes}
+    for name, one in ones.items():
+        call(**{name: one}).check(f" with {name} = {one}")
+    call(**ones).check(" with all sizes 1")
+
+
+def _transposed(call, rng, sizes, other):
+    case = call()
+    turned = {name: example.turned(each) for name, each in case.tensors.items()}
+    case.check(" with transposed tensors", arguments={**case.arguments, **turned})
+
+
+def _nothing_changed(call, rng, sizes, other):
+    case = call()
+    right = case.right(*example.copied(case.arguments).values())
+    with example.nothing_left_behind(case.text), example.left_alone(case.text, **case.tensors):
+        actual = case.code(*case.arguments.values())
+    checks.check(actual, right, case.text, **case.near)
+    if case.weights:
+        example.check_weights_are_kept(case.code, case.weights, case.text)
+
+
+def _second_call(call, rng, sizes, other):
+    case, later = call(), [call(), call(**other)]
+    given = [each.arguments for each in (case, *later, case)]
+    # The results are compared after the last call, as an earlier one should not change with it.
+    found = answers(case.code, [[*example.copied(each).values()] for each in given])
+    for number, (actual, arguments) in enumerate(zip(found, given, strict=True), start=1):
+        right = case.right(*arguments.values())
+        text = f"{case.text}, call {number} of {len(given)}"
+        checks.check(actual, right, text, **case.near)
+    if case.weights:
+        # Module and arguments stay, the weights are others.
+        checks.set_weights(case.code, later[0].weights)
+        for what in (", after a change of the weights", ", after eval()"):
+            actual = case.code(*example.copied(case.arguments).values())
+            right = later[0].right(*case.arguments.values())
+            checks.check(actual, right, case.text + what, **case.near)
+            case.code.eval()
+
+
+def _gradients(call, rng, sizes, other):
+    case = call()
+    inputs = {n: t.requires_grad_() for n, t in case.tensors.items() if t.is_floating_point()}
+    actual = case.check()
+    upstream = rng.normal(*actual.shape, dtype=actual.dtype)
+    if case.weights:
+        inputs |= example.trained(case.code, case.weights)
+    found = checks.gradients(actual, inputs, upstream, case.text, may_miss=True)
+    near = {"atol": 1e-4, **case.near}
+    checks.check_gradients(found, case.slopes(upstream), case.text, **near)
+
+
+_PARTS = {
+    "bfloat16": _in_dtype(torch.bfloat16),
+    "float32": _in_dtype(torch.float32),
+    "float64": _in_dtype(torch.float64),
+    "sizes of one": _sizes_of_one,
+    "one leading dimension": _with_leading(2),
+    "two leading dimensions": _with_leading(3, 2),
+    "three leading dimensions": _with_leading(2, 1, 3),
+    "transposed memory": _transposed,
+    "nothing changed": _nothing_changed,
+    "second call": _second_call,
+    "gradients": _gradients,
+}
