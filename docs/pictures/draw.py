@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from grader.author.release import visible_half
 from grader.course import own_course
 from grader.diagnose.edits import mistakes_of
 
@@ -63,6 +64,7 @@ def student() -> str:
         folder = Path(temporary) / "problems/03-scaled-attention"
         shutil.copytree(ROOT / "problems/03-scaled-attention", folder)
         (folder / "problem.py").write_text(mistake.source, encoding="utf-8")
+        (folder / problem.test_file.name).write_text(visible_half(problem), encoding="utf-8")
         shutil.copytree(ROOT / "problems/shared", folder.parent / "shared")
         for name in ("pyproject.toml", "course.toml"):
             shutil.copy(ROOT / name, temporary)
