@@ -151,6 +151,8 @@ def _in_the_way(path: Path) -> str:
 def locked(folder: Path) -> Iterator[None]:
     """Lock a folder against other runs. The system releases the lock when this process ends.
 
+    A new folder is removed again if nothing was written to it.
+
     Raises:
         InUse: another run holds the lock.
         CannotWrite: the folder can't be written.
@@ -158,6 +160,7 @@ def locked(folder: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout  # imported here, as students' commands lock nothing
 
     lock = folder / _LOCK
+    is_new = not folder.exists()
     with writing(lock):
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -168,7 +171,13 @@ def locked(folder: Path) -> Iterator[None]:
                 "Wait until it is done, or give another folder with --out."
             ) from None
     with held:
-        yield
+        try:
+            yield
+        finally:
+            if is_new and [*folder.iterdir()] == [lock]:
+                with suppress(OSError):
+                    lock.unlink()
+                    folder.rmdir()
 
 
 def set_aside(path: Path, why: str) -> Path:

@@ -20,6 +20,7 @@ from grader.grade.previous import (
     plan,
     require_same_course,
 )
+from grader.grade.processes import call_apart
 from grader.grade.provenance import common_provenance
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
@@ -36,6 +37,7 @@ from grader.reports.display_names import people as people_of
 from grader.reports.gradebook_csv import GradebookRow, changes, read_gradebook
 from grader.reports.news import News
 from grader.result import (
+    Isolation,
     ProblemResult,
     Provenance,
     Status,
@@ -202,20 +204,30 @@ def prepare(
 def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
     """Return an example result of each problem by id, with its current tests.
 
-    Without corrections of single tests, one test represents them all.
+    Without corrections of single tests, one test represents them all. The cases of a test are known
+    only to pytest, so corrections of single cases cost seconds.
     """
     lines = [line for line in read_lines(book.path(corrections.FILE), Correction) if line.test]
     found = {}
     for problem in problems:
         found[problem.id] = result = problem.result()
         named = {line.test for line in lines if line.concerns(problem.id)}
-        points = _points_of_tests(problem) if named else {"all": problem.entry.points}
-        # The cases of a test are known when it runs.
-        cases = {name: points[test] for name in named if (test := name.split("[")[0]) in points}
+        if any("[" in name for name in named):
+            function = f"{__name__}:points_of_cases"
+            points = call_apart(function, Isolation.PROCESS, problem)
+        else:
+            points = _points_of_tests(problem) if named else {"all": problem.entry.points}
         result.tests = [
-            TestResult(id, id, False, most, Status.FAILED) for id, most in (points | cases).items()
+            TestResult(id, id, False, most, Status.FAILED) for id, most in points.items()
         ]
     return found
+
+
+def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
+    """Return the points of each case of each test, in a process that may load the tests."""
+    from grader.run.collecting import collect
+
+    return {test.id: test.points for test in collect([problem], problem.folder.parents[1])}
 
 
 def _points_of_tests(problem: Problem) -> dict[str, float]:

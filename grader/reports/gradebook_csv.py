@@ -32,8 +32,8 @@ def write_gradebook(
     cell of a problem that was not graded is empty.
 
     Each optional part adds a column for each problem, and `part_two_total` and `part_two_max` for
-    the part `two`. The columns `name`, `member` and `late` follow for a platform's download, with a
-    row for each member of a group. The columns `section` and `adjustments` follow if there are any.
+    the part `two`. The columns `member` and `late` follow for a platform's download, with a row for
+    each member of a group. The columns `section` and `adjustments` follow if there are any.
 
     Args:
         results: of the whole class.
@@ -44,8 +44,8 @@ def write_gradebook(
     """
     results, optional, sections = by_name(results), optional or {}, sections or {}
     names = readable_names(results)
-    with_names = any(r.members or r.full_name not in ("", r.who) for r in results)
-    more = ["name", "member", "late"] if with_names else []
+    of_platform = any(r.members or r.late for r in results)
+    more = ["member", "late"] if of_platform else []
     more += ["section"] if sections else []
     text = io.StringIO()
     more += ["adjustments"] if any(p.adjustments for r in results for p in r.problems) else []
@@ -62,13 +62,9 @@ def write_gradebook(
         row |= _row(result, problems) | _row_of_optional(result, optional)
         row |= {"section": cell(sections.get(result.submission, ""))} if sections else {}
         for member in result.members or [""]:
-            writer.writerow(row | _whose(result, member) if with_names else row)
+            of_member = {"member": cell(member), "late": "late" if result.late else ""}
+            writer.writerow(row | of_member if of_platform else row)
     write_whole(path, text.getvalue().encode("utf-8-sig"))
-
-
-def _whose(result: SubmissionResult, member: str) -> GradebookRow:
-    late = "late" if result.late else ""
-    return {"name": cell(result.full_name), "member": cell(member), "late": late}
 
 
 def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:

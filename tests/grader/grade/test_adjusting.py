@@ -90,7 +90,7 @@ def test_what_is_taken_back_counts_no_more(school: Any) -> None:
         ("bob,01-dobling,,3,why", "bob,01-doubling,,3,why"),
         ("*,01,test_double,leave out,why", "*,01,test_doubles,leave out,why"),
         ("bob,01,test_doubles,9,why", "# bob,01,test_doubles,9,why"),
-        ("bob,01,test_double[1],1,why", "bob,01,test_doubles,1,why"),
+        ("bob,01,test_double[1],1,why", "bob,01,test_doubles[1],1,why"),
         ("bob,01,,9,why", "# bob,01,,9,why"),
         ("bob,01,,2,why\nbob,1,,3,why", "# bob,1,,3,why"),
         ("Kim,01,,3,why", "bob,01,,3,why dan,01,,3,why"),
@@ -106,8 +106,32 @@ def test_a_correction_that_matches_nothing_ends_the_run_with_the_right_line(
     said = school.command(*dry, status=2)
     assert "corrections.csv, line " in said
     assert suggested in said
-    assert not (school.out / "results").exists()
+    assert not school.out.exists()
     assert school.names() == []
+
+
+CASES = """import pytest
+
+
+@pytest.mark.parametrize("x", [1, 2])
+@pytest.mark.points(4)
+def test_doubles(problem, x):
+    \"\"\"It doubles\"\"\"
+
+
+# --- hidden tests ---
+"""
+
+
+@pytest.mark.parametrize("case", ["2", "no such case"])
+def test_a_correction_of_a_case_is_checked_before_grading(case: str, school: Any) -> None:
+    school.course.problems()[0].test_file.write_text(CASES)
+    correct(school, f"bob,01,test_doubles[{case}],1,why\n")
+    said = school.command(status=0 if case == "2" else 2)
+    if case != "2":
+        assert "01-doubling has no test 'test_doubles[no such case]'" in said
+        assert "Write instead: bob,01,test_doubles[" in said
+    assert school.names() == ([] if case != "2" else ["ada", "bob"])
 
 
 def test_one_submission_alone_says_nothing_about_corrections_of_others(school: Any) -> None:
@@ -202,7 +226,7 @@ def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(scho
     assert "On the roster, and nothing has come from: Kim Lee." in said
     assert "Not on the roster: bob." in said
     ada = school.rows()["ada"]
-    assert (ada["name"], ada["section"]) == ("Ada Lovelace", "A")
+    assert (ada["submission"], ada["section"]) == ("Ada Lovelace", "A")
     page = (school.out / "index.html").read_text()
     assert "Ada Lovelace" in page
     assert "1 on the roster, and nothing has come from them" in " ".join(page.split())

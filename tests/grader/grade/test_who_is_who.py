@@ -30,9 +30,9 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
     found = term.rows("member")
-    assert (found["1004"]["name"], found["1004"]["01-doubling"]) == ("王芳", "4")
+    assert (found["1004"]["submission"], found["1004"]["01-doubling"]) == ("王芳", "4")
     assert found["1004"][OTHER] == ""
-    assert (found["1005"]["name"], found["1005"]["01-doubling"]) == ("李娜", "0")
+    assert (found["1005"]["submission"], found["1005"]["01-doubling"]) == ("李娜", "0")
     assert found["1005"][OTHER] == "4"
 
 
@@ -50,7 +50,7 @@ def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) ->
     term.grade(write(tmp_path / "week1", {"ada_7_90_problem.py": term.right}), only="01")
     term.grade(write(tmp_path / "week2", {"bea_7_91_problem.py": term.right}), only="02")
     (row,) = term.rows("member").values()
-    assert (row["name"], row["01-doubling"], row[OTHER]) == ("bea", "4", "4")
+    assert (row["submission"], row["01-doubling"], row[OTHER]) == ("bea", "4", "4")
     assert len(list((term.out / "results").iterdir())) == 1
     assert len(list((term.out / "feedback").iterdir())) == 1
 
@@ -366,7 +366,7 @@ def test_names_are_data_in_every_report(school: Any) -> None:
     assert school.grade().graded == 0
     rows = school.rows()
     assert len(rows) == len(odd) + 2
-    names = [row["name"] for row in rows.values()]
+    names = [row["submission"] for row in rows.values()]
     assert {"'=cmd|' C calc'!A0", "'＝1+1", "a\ufffdb", "line end", "نیک\u200cآیین"} <= set(names)
     for path in school.out.rglob("*"):
         if path.is_file():
