@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +29,8 @@ PHRASES = {
 }
 """What to avoid, and what to write instead."""
 
+ANY_PHRASE = re.compile("|".join(PHRASES), re.IGNORECASE)
+
 ALLOWED = 2.0
 """Phrases per 1,000 words of a folder; some of them are fine where they are."""
 
@@ -51,13 +51,13 @@ def prose(path: Path) -> Iterator[str]:
     elif path.suffix == ".edits":
         yield from (line for line in source.splitlines() if line.startswith("#"))
     else:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.string
-        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, kinds):
+        yield from re.findall(r"(?:^ *|  )(# .*)", source, re.MULTILINE)
+        waiting: list[ast.stmt | ast.Module] = [ast.parse(source)]
+        while waiting:  # definitions in a statement such as `if` have no docstring here
+            node = waiting.pop()
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 yield from (ast.get_docstring(node) or "").splitlines()
+                waiting += node.body
 
 
 def found_in(lines: Iterator[str]) -> tuple[int, list[str]]:
@@ -65,6 +65,8 @@ def found_in(lines: Iterator[str]) -> tuple[int, list[str]]:
     words, found = 0, []
     for line in lines:
         words += len(line.split())
+        if not ANY_PHRASE.search(line):
+            continue
         for phrase, instead in PHRASES.items():
             if re.search(rf"\b(?:{phrase})\b", line, re.IGNORECASE):
                 found.append(f"{line.strip()} -> {instead}")

@@ -119,6 +119,7 @@ def test_the_tests_of_problems_run_in_one_process(
     assert "The tests of a problem run in one process, as a mistake" in found.text
 
 
+@pytest.mark.slow
 def test_other_tests_may_run_in_several_processes(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:

@@ -45,8 +45,11 @@ def ask(sandbox: Sandbox) -> Ask:
 def graded(
     sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory, new_course: Callable[..., Course]
 ) -> Callable[[str], ProblemResult]:
-    """Return a function that grades a file of the small course."""
+    """Return a function that grades a file of the small course, by the visible tests alone."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
+    test_file = course.problems()[0].test_file
+    visible, _, _ = test_file.read_text(encoding="utf-8").partition("# --- hidden tests ---")
+    test_file.write_text(visible, encoding="utf-8")
     grader = Grader(course, Settings(), sandbox)
 
     def grade(source: str) -> ProblemResult:

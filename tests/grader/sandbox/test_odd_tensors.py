@@ -137,7 +137,7 @@ def test_what_is_no_plain_tensor_is_told(graded, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names("RIGHT"))
 def test_what_is_plain_beneath_is_a_right_answer(graded, name):
-    assert graded(f"{ODD}\ndef double(x): return way({name!r}, x + x)").points == 4
+    assert graded(f"{ODD}\ndef double(x): return way({name!r}, x + x)").passed
 
 
 @pytest.mark.slow
@@ -149,4 +149,4 @@ def test_of_what_has_other_numbers_the_form_is_wrong(graded, name):
 
 def test_an_answer_that_is_right_beside_an_odd_one_is_right(graded):
     """Otherwise the tests above would prove nothing."""
-    assert graded(f"{ODD}\ndef double(x): return x + x").points == 4
+    assert graded(f"{ODD}\ndef double(x): return x + x").passed
