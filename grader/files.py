@@ -11,7 +11,7 @@ import itertools
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,22 +206,20 @@ def keep(file: Path) -> Path:
     raise AssertionError("unreachable")
 
 
-def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file.
-
-    Args:
-        path: the file.
-        parse_float: converts the text of each number with a decimal point.
 
     Raises:
         OSError: the file can't be read.
         ValueError: the file is not TOML; the text says why.
     """
-    text = path.read_text(encoding="utf-8-sig")
     try:
-        return tomllib.loads(text, parse_float=parse_float)
+        text = path.read_text(encoding="utf-8-sig")
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
+    except UnicodeDecodeError:
+        raise ValueError("it is not text in UTF-8; save it as UTF-8") from None
     except ValueError:  # Python refuses to parse more than 4,300 digits
         raise ValueError("a number in it has thousands of digits") from None
 
@@ -230,12 +228,8 @@ SEPARATORS = ",;\t"
 """The separators that spreadsheets write in CSV files."""
 
 
-def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
+def decoded_csv(data: bytes) -> tuple[str, str]:
     """Return the text of a CSV file and its encoding: UTF-8, or UTF-16 as spreadsheets mark it.
-
-    Args:
-        data: the file's bytes.
-        errors: Python's name of the handler for bytes that are no text.
 
     Raises:
         ValueError: the data is no text.
@@ -245,7 +239,7 @@ def decoded_csv(data: bytes, errors: str = "strict") -> tuple[str, str]:
     if b"\0" in data:
         raise ValueError("it holds zero bytes")
     encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
-    return data.decode(encoding, errors), encoding
+    return data.decode(encoding), encoding
 
 
 def separator_in(text: str) -> str:

@@ -123,7 +123,8 @@ class People:
             why = f"{quoted(name)} is on the roster and has handed in nothing"
             raise NotOne(why, is_awaited=True)
         if not found and not others:
-            near = nearly(name, self._by_name)
+            numbered = [id for id in self._by_identity if id.partition(":")[2] == name]
+            near = numbered or nearly(name, self._by_name)
             raise NotOne(f"no student in these results is called {quoted(name)}", near)
         whose = sorted([*(result.who for result in found), *(each.names[-1] for each in others)])
         raise NotOne(f"{quoted(name)} may be {' and '.join(whose)}", whose)
@@ -134,6 +135,8 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     known = Known(result.who, result.full_name, result.members)
     members = result.full_name.split(" + ") if len(result.members) > 1 else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
+    if known.platform == "canvas":  # its numbers are not those of the university
+        keys = [key for key in keys if not key.isdecimal()]
     own = {result.submission, result.full_name, *members, *keys}
     return {*own, *matched.names(result.who)} - {""}
 

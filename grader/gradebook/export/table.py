@@ -120,8 +120,14 @@ def read_table(data: bytes, name: str) -> Table:
         UsageError: it is no CSV file.
     """
     try:
-        # Ids identify students in a file of any encoding.
-        text, encoding = decoded_csv(data, "surrogateescape")
+        try:
+            text, encoding = decoded_csv(data)
+        except UnicodeDecodeError as error:
+            if error.encoding != "utf-8":
+                raise
+            # As Excel writes it; bytes are kept, and ids can be read in any older encoding.
+            encoding = "cp1252"
+            text = data.decode(encoding, "surrogateescape")
         separator = separator_in(text)
         rows = [Row(line, cells) for line, cells in csv_rows(text, separator)]
     except (ValueError, csv.Error) as error:

@@ -77,6 +77,14 @@ def test_a_number_of_nobody_is_not_taken_for_that_of_another(folder: Path) -> No
     assert told[1].endswith("\nKim Lee,03,,25,why")
 
 
+def test_a_bare_number_is_asked_about(folder: Path) -> None:
+    """It may be a number of the university, which belongs to somebody else."""
+    chen = result("chen", identity="canvas:1004", full_name="陳 大文")
+    found, told = corrected(folder, "1004,03,,25,why\n", chen)
+    assert marks(found) == [(20, 25)]
+    assert told[0].endswith("\ncanvas:1004,03,,25,why")
+
+
 def test_a_test_may_be_marked_with_all_its_cases_or_one(folder: Path) -> None:
     found, _ = corrected(folder, "ada,3,test_cases,4,Nearly\n", result("ada"))
     assert marks(found) == [(24, 25)]

@@ -438,6 +438,31 @@ def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("platform", "options"),
+    [("gradescope", ["--column", "Mark"]), ("csv", ["--id-column", "SID", "--column", "Mark"])],
+)
+def test_a_students_number_is_no_users_number_in_canvas(
+    platform: str, options: list[str], tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("Email,SID,Mark\nbob@x.edu,1001,\n")
+    reports = saved(handed_in(CLASS[0], 20))
+    assert "Nothing was filled in" in refused(platform, file, reports, "--problem", "03", *options)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_names_in_a_list_are_read_in_each_encoding_of_excel(
+    encoding: str, tmp_path: Path, saved: Save
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_bytes("Name;Mark\r\nJosé Núñez;\r\n".encode(encoding))
+    reports = saved(result("jose", full_name="José Núñez"))
+    exported("csv", file, reports, "--id-column", "Name", "--column", "Mark")
+    filled = (tmp_path / "list-filled.csv").read_bytes()
+    assert filled == "Name;Mark\r\nJosé Núñez;20\r\n".encode(encoding)
+
+
 def of_group(*people: str, id: str = ID, points: float = 20, most: float = 25) -> SubmissionResult:
     accounts = [f"{name}@x.edu" for name in people]
     found = result("-".join(people), problem(id, points, most))

@@ -248,3 +248,10 @@ def test_what_is_not_understood_ends_the_run_before_it_begins(
         adjusted([], GradebookFolder(folder))
     assert str(error.value).startswith(f"{folder / 'late.toml'} is not understood: ")
     assert why in str(error.value)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_file_in_another_encoding_is_refused_with_what_to_do(encoding: str, folder: Path) -> None:
+    (folder / "late.toml").write_bytes("flagged = 0.1 # José".encode(encoding))
+    with pytest.raises(UsageError, match="it is not text in UTF-8; save it as UTF-8"):
+        adjusted([], GradebookFolder(folder))
