@@ -21,10 +21,10 @@ from grader.course import SUBMISSION_FILE, Course, Problem
 from grader.errors import InternalError, Mismatch
 from grader.result import Status
 from grader.run.checks import judge_value
+from grader.run.collecting import CollectedTest
 from grader.run.encoding import Decoder
 from grader.run.judging import Expectation, answer, expect, verdict
 from grader.run.local_files import LocalFiles
-from grader.run.records import CollectedTest
 from grader.run.runner import load_late_parts, run_test
 from grader.run.session import Session
 from grader.run.suite import Suite

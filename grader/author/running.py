@@ -28,8 +28,8 @@ from grader.diagnose.probe import Answers, ask_where
 from grader.errors import CannotLoad, InternalError
 from grader.grade.processes import Process, processes
 from grader.result import ProblemResult, Status, TestResult
+from grader.run.collecting import CollectedTest, ProblemTests
 from grader.run.local_files import LocalFiles
-from grader.run.records import CollectedTest, ProblemTests
 from grader.run.session import Session
 from grader.run.suite import Suite
 

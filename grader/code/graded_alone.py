@@ -6,12 +6,14 @@ and messages apply at home. This helps students; it is no protection, which is t
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 _FILE = "problem.py"
@@ -119,3 +121,20 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
 
 def _no_input() -> None:
     raise EOFError(NO_INPUT)
+
+
+def compiled(source: bytes, name: str) -> tuple[ast.Module, CodeType, str]:
+    """Return a file's syntax tree, compiled code and text.
+
+    Raises:
+        SyntaxError, ValueError: the source is no valid Python.
+    """
+    try:
+        try:
+            tree = ast.parse(source, name)
+        except MemoryError:  # from Python's parser, for deep nesting
+            raise RecursionError from None
+        code = compile(tree, name, "exec")
+    except RecursionError:
+        raise SyntaxError("it is nested too deeply") from None
+    return tree, code, importlib.util.decode_source(source)  # compile ignores bytes in comments

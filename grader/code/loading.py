@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import dis
+import errno
 import linecache
 import re
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 
-from grader.code.compiled import compiled
-from grader.code.graded_alone import builtins_of_student
-from grader.code.out_of_memory import out_of_memory
-from grader.code.says_stub import says_stub
+from grader.code.graded_alone import builtins_of_student, compiled
 from grader.course import SUBMISSION_FILE
 from grader.errors import CannotLoad
 from grader.result import Status
@@ -144,3 +144,60 @@ def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] |
             line = linecache.getline(code.co_filename, number).strip()
             found = number, code.co_qualname, line, frame
     return found
+
+
+_SIGNS = ("can't allocate memory", "not enough memory", "std::bad_alloc")
+"""Parts of the texts of torch's RuntimeErrors, which have no separate type."""
+
+
+def out_of_memory(exception: BaseException, text: str | None = None) -> bool:
+    """Return whether an exception was raised because memory ran out.
+
+    Args:
+        exception: any exception.
+        text: its text, if its `str` can't be trusted.
+    """
+    if isinstance(exception, OSError):
+        return exception.errno == errno.ENOMEM
+    if isinstance(exception, RuntimeError):
+        said = str(exception) if text is None else text
+        return any(sign in said for sign in _SIGNS)
+    return isinstance(exception, MemoryError)
+
+
+_RAISES = dis.opmap["RAISE_VARARGS"]
+
+
+def says_stub(exception: BaseException) -> bool:
+    """Return whether this is a NotImplementedError of a `raise` statement like a stub's.
+
+    torch raises the same type for unsupported actions, for example on a missing device, and for a
+    module without a forward, which may be a function outside of the class. Code that failed to open
+    a file or a connection before is no stub either.
+    """
+    if not isinstance(exception, NotImplementedError) or not _by_a_statement(exception):
+        return False
+    return not any(isinstance(before, OSError) for before in came_after(exception))
+
+
+def came_after(exception: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions that led to this one, the latest first."""
+    seen = {id(exception)}
+    before = exception.__cause__ or exception.__context__
+    while before is not None and id(before) not in seen:
+        seen.add(id(before))
+        yield before
+        before = before.__cause__ or before.__context__
+
+
+def _by_a_statement(exception: BaseException) -> bool:
+    trace = exception.__traceback__
+    if trace is None:
+        return True
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if package == "torch":
+        return False
+    return trace.tb_lasti < 0 or frame.f_code.co_code[trace.tb_lasti] == _RAISES

@@ -9,8 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
-from grader.code.printed import Printed
-
 _KEPT = 100_000
 
 
@@ -35,3 +33,25 @@ def quiet() -> Iterator[Printed]:
 
 def _no_debugger(*_: object, **__: object) -> None:
     pass
+
+
+class Printed(io.TextIOBase):
+    """A stream that keeps the beginning of its text.
+
+    Args:
+        most: how many characters to keep.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._text = ""
+
+    def write(self, text: str) -> int:
+        """Add a text, up to the limit."""
+        self._text += str(text)[: max(0, self._most - len(self._text))]
+        return len(text)
+
+    def take(self) -> str:
+        """Return the text since the last call, without characters that UTF-8 can't encode."""
+        text, self._text = self._text, ""
+        return text.encode("utf-8", "replace").decode()

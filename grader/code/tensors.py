@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from typing import Any, TypeGuard
 
 import numpy
+import torch
 from torch import Tensor, nn
 
 Array = numpy.ndarray[Any, Any]
@@ -40,3 +43,52 @@ def entries(values: Tensor | Array) -> Array:
     tensor: Any = values.detach()
     found: Array = (tensor.double() if is_float(tensor) else tensor).numpy(force=True)
     return found
+
+
+# Looked up before student code can replace them.
+_address = torch._C.TensorBase.data_ptr
+_writings = torch._C.TensorBase._version.__get__  # type: ignore[attr-defined]
+
+
+class Results:
+    """The results of calls, to detect a call that overwrites an earlier result."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+        self.some_overwritten = False
+        self._versions: dict[int, int] = {}
+
+    def add(self, result: Any) -> None:
+        """Add the result of a call.
+
+        A tensor counts the writes to its memory. Two results may share memory, such as parts of one
+        cached mask, if there was no write between them.
+        """
+        self.found.append(result)
+        if type(result) not in (Tensor, nn.Parameter):  # a subclass may return anything
+            return
+        try:
+            place, written = _address(result), _writings(result)
+        except Exception:  # it has no memory or no count of writes
+            return
+        if place and self._versions.setdefault(place, written) != written:
+            self.some_overwritten = True
+
+
+# From the C library's malloc.h.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+# More than the tests' largest tensors take together; and a value for versions that refuse it.
+_KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25
+
+
+def keep_memory() -> None:
+    """Let the C library keep the memory of freed tensors for new ones. Linux only.
+
+    It would return large blocks to the system and request them again, page by page, which takes up
+    to a sixth of the tests' time.
+    """
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        if hasattr(library, "mallopt"):  # not every C library has it
+            for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+                any(library.mallopt(threshold, size) for size in (_KEPT_BYTES, _KEPT_AT_LEAST))

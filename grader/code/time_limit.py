@@ -5,16 +5,20 @@ thread how long it ran and how long it waited, ready to run, for a processor. Al
 waiting is charged. CPU time alone would let a program sleep forever, and would add up torch's
 threads, which wait for each other in loops.
 
-Limits are enforced at home by `grader.code.interrupt`, which raises an exception, and in grading by
+Limits are enforced at home by `time_limit`, which raises an exception, and in grading by
 `grader.sandbox.recorder`, which ends the worker.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 TIMEOUT_SECONDS = 10.0
 """How long one test at home, one call in grading, and the import of a file may take.
@@ -129,3 +133,81 @@ class Limit:
                 raise TimeoutError
             self._look_at = min(wall + max(self._seconds - used, _SHORTEST_WAIT), most)
         return self._look_at - wall
+
+
+_AGAIN_SECONDS = 2.0
+"""The time until DoesNotEnd is raised again, in case the code caught it."""
+
+
+class DoesNotEnd(BaseException):  # not an Exception: student code may catch those and go on
+    """Code ran longer than its limit."""
+
+    def __str__(self) -> str:
+        return NO_END
+
+
+def time_limit(seconds: float, stopwatch: Stopwatch | None = None) -> AbstractContextManager[None]:
+    """Return a context in which DoesNotEnd is raised after the given time.
+
+    Args:
+        seconds: how long the code may run.
+        stopwatch: a stopwatch that was just started, to reuse.
+
+    In the main thread an alarm of the operating system raises the exception. On Windows and in
+    other threads a second thread does, but only between steps of Python code: a call of C code
+    returns first. There is no limit in a debugger.
+    """
+    limit = Limit(seconds, stopwatch or Stopwatch())
+    if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
+        return _alarm(limit)
+    return _second_thread(limit)
+
+
+@contextmanager
+def _alarm(limit: Limit) -> Iterator[None]:
+    assert sys.platform != "win32"
+
+    def ring(*_: object) -> None:
+        __tracebackhide__ = True
+        try:
+            signal.setitimer(signal.ITIMER_REAL, limit.left())
+        except TimeoutError:
+            if not _is_debugging():
+                signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+                raise DoesNotEnd from None
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, limit.left())
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+
+@contextmanager
+def _second_thread(limit: Limit) -> Iterator[None]:
+    thread, trace, ended = threading.get_ident(), sys.gettrace(), threading.Event()
+
+    def watch() -> None:
+        try:
+            while not ended.wait(limit.left()):
+                pass
+        except TimeoutError:
+            if not _is_debugging(trace):
+                number, exception = ctypes.c_ulong(thread), ctypes.py_object(DoesNotEnd)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(number, exception)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()  # its exception is raised here at the latest
+
+
+def _is_debugging(trace: object = None) -> bool:
+    from pytest_timeout import is_debugging  # type: ignore[import-untyped]
+
+    return bool(is_debugging(trace))

@@ -10,8 +10,8 @@ import numpy
 import torch
 from torch import Tensor
 
-from grader.code.interrupt import DoesNotEnd
 from grader.code.tensors import Array, dtype_name, entries, is_array
+from grader.code.time_limit import DoesNotEnd
 from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]

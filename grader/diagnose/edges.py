@@ -15,8 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from grader.code.returned import Results
-from grader.code.tensors import parameters
+from grader.code.tensors import Results, parameters
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 

@@ -10,8 +10,8 @@ import torch
 
 from grader.code.course_modules import modules_of_course
 from grader.code.forbidden import Guard
-from grader.code.interrupt import DoesNotEnd, time_limit
 from grader.code.loading import load_module, not_for_a_student
+from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import Entry, Problem
 from grader.diagnose.answers import Answer, attempt
 

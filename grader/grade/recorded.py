@@ -16,12 +16,18 @@ from grader.diagnose.probe import PROBE_SECONDS, Answers
 from grader.errors import CannotLoad, CourseError, InternalError
 from grader.intake.handed_in import StudentFile
 from grader.result import Status
+from grader.run.collecting import CollectedTest, ProblemTests
 from grader.run.encoding import BadRecord
 from grader.run.judging import Expectation, Went, expect, verdict
-from grader.run.orders import LoadReport, files_of_half, order
-from grader.run.probing import files_of_probe, known_only, read_answers
-from grader.run.probing import order as probe_order
-from grader.run.records import CollectedTest, ProblemTests
+from grader.run.orders import (
+    LoadReport,
+    files_of_half,
+    files_of_probe,
+    known_only,
+    order,
+    probe_order,
+    read_answers,
+)
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
 from grader.run.session import Session
 from grader.run.verdict import Verdict, only_inspected
@@ -32,8 +38,8 @@ from grader.sandbox.recorder import Recorder, SubmissionBudget
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.spawn import Preloaded
 
-_LOAD = "grader.run.orders:load"
-_LOAD_PROBE = "grader.run.probing:load"
+_LOAD = "grader.run.orders:load_tests"
+_LOAD_PROBE = "grader.run.orders:load_questions"
 _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 

@@ -1,5 +1,18 @@
 """Run the course's tests, at home and in grading, and describe failures."""
 
-from grader.run.only_pytest import require_pytest
+import sys
+from pathlib import Path
 
-require_pytest()
+from grader.course import is_problem_folder, way_to
+
+
+def _require_pytest() -> None:
+    """End Python with a sentence if it runs a test file of a problem as a program."""
+    path = Path(getattr(sys.modules["__main__"], "__file__", None) or "").resolve()
+    if path.name.startswith("test_") and is_problem_folder(path.parent):
+        run = f"{way_to(path.parent)}uv run pytest"
+        print(f"pytest runs the tests of a problem. Run: {run}", file=sys.stderr)
+        raise SystemExit(2)
+
+
+_require_pytest()  # test files import this package

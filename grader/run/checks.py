@@ -12,6 +12,9 @@ must make the same checks in the same order for all right answers. Right answers
 `shared.oracles` and from `solution`. In a worker both are `UNKNOWN`, and reading them raises
 `AnswerRead`. Pass them to a check; do not branch on them, loop over them, print them or write them
 into an input.
+
+`require` states a fact about structure, such as the name of a layer. It is a claim of the worker; a
+true one is not recorded. `gradients`, `parameters_of` and `set_weights` are explained in `compare`.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy
-from torch import Tensor, nn
+from torch import Tensor
 
-from grader.code.out_of_memory import out_of_memory
+from grader.code.loading import out_of_memory
 from grader.code.tensors import Array
 from grader.errors import Mismatch
 from grader.run import compare
@@ -103,47 +106,16 @@ def check_form(actual: Any, expected: Any, call: str) -> Any:
 
 def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
     """Require that `module.<name>` is an `nn.Linear(n_in, n_out, bias=bias)`. This is a claim."""
-    compare.check_layer(_students(module), name, n_in, n_out, bias=bias)
+    compare.check_layer(module, name, n_in, n_out, bias=bias)
     _claim(f"the layer {name}")
 
 
-def require(condition: Any, message: str) -> None:
-    """Require a fact about structure. This is a claim; a true one is not recorded."""
-    compare.require(condition, message)
+# Explained in `compare`. They record nothing.
 
-
-# Student values to check
-
-
-def gradients(
-    output: Any,
-    inputs: Mapping[str, Tensor],
-    upstream: Tensor,
-    call: str,
-    *,
-    may_miss: bool = False,
-) -> dict[str, Tensor]:
-    """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
-
-    Args:
-        output: the result of the student's code.
-        inputs: the tensors to differentiate by, with their names for messages.
-        upstream: random weights; a plain sum may have no gradient for other reasons.
-        call: the call as a student would write it.
-        may_miss: whether to leave out inputs without a gradient; `check_gradients` reports those
-            that count.
-    """
-    return compare.gradients(_students(output), inputs, upstream, call, may_miss=may_miss)
-
-
-def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy weights by name, such as `query.weight`, into the student's module."""
-    compare.set_weights(_students(module), weights)
-
-
-def parameters_of(module: nn.Module, names: Any) -> dict[str, nn.Parameter]:
-    """Return the parameters with these names of the student's module."""
-    return compare.parameters_of(_students(module), names)
+gradients = compare.gradients
+parameters_of = compare.parameters_of
+require = compare.require
+set_weights = compare.set_weights
 
 
 # Right answers in a test
@@ -299,10 +271,4 @@ def _kept(value: Any) -> Any:
             return {name: _kept(each) for name, each in value.items()}
         case list() | tuple():
             return [*map(_kept, value)]
-    return value
-
-
-def _students(value: Any) -> Any:
-    if is_unknown(value):
-        raise AnswerRead("it is used as a student's value")
     return value

@@ -5,18 +5,27 @@ Nothing of pytest is kept.
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 import pytest
 
 from grader.code.course_modules import modules_of_course
-from grader.course import Problem
-from grader.errors import CourseError
-from grader.run.records import CollectedTest, records, refused
+from grader.code.forbidden import Betrayed
+from grader.code.loading import load_module
+from grader.course import HIDDEN_MARKER, MANIFEST, Course, Problem
+from grader.diagnose.fingerprints import Fingerprints
+from grader.diagnose.probe import Probe, load_probe
+from grader.errors import CourseError, InternalError
 
 MARKERS = (
     "points(n): the points of a test of a problem",
@@ -133,3 +142,255 @@ def _printed() -> Iterator[io.StringIO]:
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
         yield printed
+
+
+FIXTURES = ("problem", "solution", "rng")
+"""The arguments that a test may have in addition to its parameters."""
+
+_MARKS = ("points", "parametrize", "inspection_only")
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemTests:
+    """A problem's test file, as it was when it was collected.
+
+    Attributes:
+        problem: the problem.
+        module: the file, as pytest imported it.
+        salt: a second seed of the tests' random numbers; empty in a students' copy.
+        first_hidden_line: the line where the hidden half begins, if the file has one.
+    """
+
+    problem: Problem
+    module: ModuleType
+    salt: bytes
+    first_hidden_line: int | None
+
+    @cached_property
+    def values(self) -> str:
+        """The library of its course: "torch" or "numpy"."""
+        return self.problem.manifest.values
+
+    @cached_property
+    def probe(self) -> Probe | None:
+        """The problem's probe, loaded at first use.
+
+        Raises:
+            CourseError: it can't be loaded.
+        """
+        try:
+            return load_probe(self.problem)
+        except Exception as error:
+            raise CourseError(f"{self.problem.probe_file} can't be loaded: {error}") from error
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """The answers of known mistakes, read at first use."""
+        return Fingerprints.load(self.problem.fingerprints)
+
+    @cached_property
+    def solution(self) -> ModuleType:
+        """The reference solution, loaded at first use.
+
+        Raises:
+            InternalError: it can't be loaded.
+        """
+        path = Course(self.problem.folder.parent.parent).solution(self.problem)
+        try:
+            return load_module(path, f"solution_{self.problem.id[:2]}")
+        except Exception as error:
+            raise InternalError(
+                f"The reference solution {path} can't be loaded: {error}"
+            ) from error
+
+
+@dataclass(frozen=True, eq=False)  # the arguments of a case may be tensors
+class CollectedTest:
+    """A test of a problem, or one case of a parametrised test.
+
+    Attributes:
+        tests: its file.
+        id: its name, with its parameters in brackets.
+        title: its docstring, which students and instructors read.
+        hidden: whether it is in the hidden half.
+        points: its points; a parametrised test divides its points among its cases.
+        function: the test function.
+        case: the parameters of its case, by name.
+        fixtures: its other arguments, of `FIXTURES`.
+        inspection_only: whether it judges a rule by watching code run, not by its results.
+    """
+
+    tests: ProblemTests
+    id: str
+    title: str
+    hidden: bool
+    points: float
+    function: Callable[..., None]
+    case: Mapping[str, Any]
+    fixtures: tuple[str, ...]
+    inspection_only: bool = False
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that it belongs to."""
+        return self.tests.problem
+
+    @cached_property
+    def forbidden(self) -> tuple[str, ...]:
+        """The functions that the student's code may not call in it."""
+        return self.problem.entry.forbidden_where(_names_in(self.function))
+
+    @property
+    def name(self) -> str:
+        """The function's name, without the case."""
+        return self.id.partition("[")[0]
+
+
+def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest]:
+    """Return a record for each item that is a test of a problem; ignore others.
+
+    Raises:
+        CourseError: a test is no plain function, or pytest imported another file.
+    """
+    own = [item for item in items if item.path.name == Problem(item.path.parent).test_file.name]
+    functions = [_plain_function(item) for item in own]
+    modules = {item.path: item.module for item in functions}
+    files = {path: _problem_tests(path, module) for path, module in modules.items()}
+    cases = Counter(_function_key(item) for item in functions)
+    return {item: _record(item, files[item.path], cases[_function_key(item)]) for item in functions}
+
+
+def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
+    """Return a test file.
+
+    Raises:
+        CourseError: pytest used another module of the same name; or the problem forbids an unknown
+            function.
+    """
+    found = module.__file__
+    if found is None or Path(found).resolve() != path.resolve():
+        raise CourseError(
+            f"{path} was not read: Python knows another module by its name, {found}, and no mark "
+            "can be given by that one's tests"
+        )
+    problem = Problem(path.parent)
+    _check_forbidden(problem)
+    return ProblemTests(problem, module, _salt(problem), problem.first_hidden_line())
+
+
+def _check_forbidden(problem: Problem) -> None:
+    """Check that the functions that a problem forbids are known.
+
+    Raises:
+        CourseError: one is unknown.
+    """
+    try:
+        for forbidden in problem.entry.all_forbidden():
+            Betrayed(forbidden)
+    except KeyError as error:
+        known = ", ".join(sorted({*Betrayed().traces.values()}))
+        forbids = f"{problem.id} forbids {error}, which is not known"
+        raise CourseError(f"{MANIFEST}: {forbids}; known are {known}") from None
+
+
+def _salt(problem: Problem) -> bytes:
+    """Return the salt of a problem's random numbers; a students' copy has none.
+
+    Raises:
+        CourseError: it is not written as hexadecimal digits.
+    """
+    path = Course(problem.folder.parent.parent).salt(problem)
+    try:
+        return bytes.fromhex(path.read_text(encoding="ascii")) if path.is_file() else b""
+    except ValueError:
+        raise CourseError(f"{path} should have hexadecimal digits only") from None
+
+
+def _names_in(test: Callable[..., None]) -> set[str]:
+    """Return the names in a test's code and in the functions of its file that it uses.
+
+    They include the functions and classes of the student's file that it tests.
+    """
+    found: set[str] = set()
+    waiting = [test.__code__]
+    while waiting:
+        code = waiting.pop()
+        beside = (test.__globals__.get(name) for name in {*code.co_names} - found)
+        found |= {*code.co_names}
+        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
+        waiting += [f.__code__ for f in beside if isinstance(f, FunctionType)]
+    return found
+
+
+def _function_key(item: pytest.Item) -> tuple[Path, str]:
+    return item.path, item.name.partition("[")[0]
+
+
+def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> CollectedTest:
+    function, first = item.function, tests.first_hidden_line
+    hidden = first is not None and function.__code__.co_firstlineno > first
+    asked = inspect.signature(function).parameters
+    if "solution" in asked and not hidden:
+        raise refused(item, f"uses the solution, but is above '{HIDDEN_MARKER}'")
+    arguments = item.callspec.params if hasattr(item, "callspec") else {}
+    return CollectedTest(
+        tests=tests,
+        id=item.name,
+        title=" ".join((function.__doc__ or item.name).split()).rstrip("."),
+        hidden=hidden,
+        points=_points(item) / cases,
+        function=function,
+        case={name: value for name, value in arguments.items() if name in asked},
+        fixtures=tuple(name for name in FIXTURES if name in asked),
+        inspection_only=item.get_closest_marker("inspection_only") is not None,
+    )
+
+
+def _points(item: pytest.Function) -> float:
+    """Return the points of a test with all of its cases.
+
+    Raises:
+        CourseError: it has no points.
+    """
+    marker = item.get_closest_marker("points")
+    match marker and marker.args:
+        case (int() | float() as points,) if points > 0:
+            return points
+    raise refused(item, "has no points above 0; mark it, for example with @pytest.mark.points(2)")
+
+
+# Refused tests
+
+
+def refused(item: pytest.Item, reason: str) -> CourseError:
+    """Return an error for a test that a problem can't have, with the reason."""
+    return CourseError(f"{item.path}: {item.name} {reason}")
+
+
+def _plain_function(item: pytest.Item) -> pytest.Function:
+    """Return the item if its test is a plain function.
+
+    Raises:
+        CourseError: it is not.
+    """
+    if not isinstance(item, pytest.Function) or item.cls is not None:
+        raise refused(item, "is no plain function")
+    function = item.function
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise refused(item, "is no plain function: it is a coroutine or a generator")
+    for mark in item.iter_markers():
+        if mark.name not in _MARKS:
+            raise refused(item, f"is marked {mark.name}; there are only {', '.join(_MARKS)}")
+    unknown = inspect.signature(function).parameters.keys() - {*FIXTURES, *_case_names(item)}
+    if unknown:
+        known = f"there are only {', '.join(FIXTURES)} and what its own cases give"
+        raise refused(item, f"asks for {' and '.join(sorted(unknown))}; {known}")
+    return item
+
+
+def _case_names(item: pytest.Item) -> set[str]:
+    """Return the names of the direct parameters of a parametrised test."""
+    marks = [mark for mark in item.iter_markers("parametrize") if not mark.kwargs.get("indirect")]
+    names = [mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in marks]
+    lists = [name.split(",") if isinstance(name, str) else name for name in names]
+    return {name.strip() for each in lists for name in each}

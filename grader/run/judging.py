@@ -19,8 +19,8 @@ from grader.diagnose.evidence import Shown, Source
 from grader.errors import InternalError, Mismatch
 from grader.result import Status
 from grader.run.checks import Expected, Mode, judge_value, running
+from grader.run.collecting import CollectedTest
 from grader.run.encoding import BadRecord, Decoder, Encoder
-from grader.run.records import CollectedTest
 from grader.run.runner import Seeds, run_in_worker, run_test, seeds_for
 from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, only_inspected

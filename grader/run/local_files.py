@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import sysconfig
+import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
-from grader.code.interrupt import DoesNotEnd, time_limit
-from grader.code.loading import STUDENT_MODULE, judge_load, load_module, place
-from grader.code.time_limit import NO_END_OF_FILE, TIMEOUT_SECONDS
+from grader.code.forbidden import without_compiler
+from grader.code.graded_alone import NO_INPUT, RefusedInput, hold_imports_by_name, is_input
+from grader.code.loading import STUDENT_MODULE, is_students, judge_load, load_module, place
+from grader.code.time_limit import NO_END_OF_FILE, TIMEOUT_SECONDS, DoesNotEnd, time_limit
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
 from grader.result import Status
-from grader.run.import_and_io_policy import hold
 
 
 class LocalFiles:
@@ -70,3 +75,138 @@ class LocalFiles:
             return CannotLoad(Status.TIMEOUT, NO_END_OF_FILE + place(exception.__traceback__))
         except BaseException as exception:  # student code may raise SystemExit or worse
             return judge_load(exception, path)
+
+
+_MEANS = {
+    "socket.__new__": "the network",
+    "socket.getaddrinfo": "the network",
+    "socket.gethostbyname": "the network",
+    "subprocess.Popen": "other programs",
+    "os.exec": "other programs",
+    "os.fork": "other programs",
+    "os.posix_spawn": "other programs",
+    "os.system": "other programs",
+}
+"""Refused actions, by the name of their audit event."""
+
+_CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"})
+
+_DEVICES = ("/dev/", "/proc/", "/sys/", "/etc/")
+_DEBUGGERS = frozenset({"bdb", "code", "debugpy", "ipdb", "IPython", "pdb", "pudb", "pydevd"})
+_IMPORT = "importlib._bootstrap"
+_ALONE = "it is graded without files, network, threads and other programs"
+
+
+class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student)
+    """A student's file tried an action that is refused in grading."""
+
+
+def hold() -> None:
+    """Refuse from now on actions of student code that are refused in grading."""
+    _hold()
+    if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
+        sys.stdin = RefusedInput(sys.stdin, _refuse_input)
+
+
+@cache
+def _hold() -> None:
+    without_compiler()
+    _pythons_folders()
+    hold_imports_by_name(is_students)
+    sys.addaudithook(_look)
+    _look_at_threads()
+
+
+def _look(event: str, arguments: tuple[object, ...]) -> None:
+    """Raise NotWhenGraded if a student's file is about to do something that is refused."""
+    if event == "open":
+        _look_at_file(*arguments)
+    elif event in _CHANGES:
+        _look_at_file(arguments[0], "w", 0)
+    elif event in _MEANS:
+        _refuse(_MEANS[event])
+    elif event == "builtins.input":
+        _refuse_input()
+
+
+def _refuse_input() -> None:
+    student, importing = _student()
+    if student is not None and not importing:
+        raise EOFError(NO_INPUT)
+
+
+def _look_at_threads() -> None:
+    """Refuse threads, which not every version of Python reports to the hook."""
+    start = threading.Thread.start
+
+    def start_unless_students(thread: threading.Thread) -> None:
+        _refuse("threads")
+        start(thread)
+
+    setattr(threading.Thread, start.__name__, start_unless_students)
+
+
+def _refuse(means: str) -> None:
+    student, importing = _student()
+    if student is not None and not importing:
+        raise NotWhenGraded(f"{SUBMISSION_FILE} can't use {means}: {_ALONE}.")
+
+
+def _look_at_file(path: object, mode: object, flags: object) -> None:
+    if is_input(path):
+        _refuse_input()
+    if not isinstance(path, str | bytes | os.PathLike):  # a file that is open already
+        return
+    name, writes = os.fsdecode(path), _writes(mode, flags)
+    if name == os.devnull or (not writes and (name.startswith(_DEVICES) or _is_pythons(name))):
+        return
+    student, importing = _student()
+    if student is None or (not writes and name == student.f_code.co_filename):
+        return
+    if not importing:
+        raise NotWhenGraded(f"{SUBMISSION_FILE} can't open {name}: {_ALONE}.")
+    if not writes and name.endswith(".py"):
+        raise NotWhenGraded(_cant_import("/".join(Path(name).parts[-2:])))
+
+
+def _writes(mode: object, flags: object) -> bool:
+    if isinstance(mode, str):
+        return not {*"wax+"}.isdisjoint(mode)
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+
+
+def _student() -> tuple[FrameType | None, bool]:
+    """Return the innermost frame of student code, if any, and whether it imports a file.
+
+    Imports by a package, actions while a package is imported, and debuggers are ignored.
+    """
+    importing = False
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_students(frame):
+        name = str(frame.f_globals.get("__name__", ""))
+        package = name.partition(".")[0]
+        if package in _DEBUGGERS or (importing and package != "importlib"):
+            return None, importing
+        importing |= name.startswith(_IMPORT)
+        frame = frame.f_back
+    return frame, importing
+
+
+def _is_pythons(path: str) -> bool:
+    """Return whether a file belongs to Python or to an installed package."""
+    resolved = Path(path).resolve()
+    return any(resolved.is_relative_to(folder) for folder in _pythons_folders())
+
+
+@cache
+def _pythons_folders() -> tuple[Path, ...]:
+    found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
+    return tuple(Path(path).resolve() for path in found)
+
+
+def _cant_import(name: str) -> str:
+    return (
+        f"{SUBMISSION_FILE} can't import {name}: it is graded by itself. Copy what you need of it "
+        f"into {SUBMISSION_FILE}."
+    )

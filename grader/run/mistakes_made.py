@@ -19,7 +19,7 @@ from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import Answers, ask_where
 from grader.errors import CannotLoad
 from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
-from grader.run.records import CollectedTest, ProblemTests
+from grader.run.collecting import CollectedTest, ProblemTests
 from grader.run.runner import run_test
 from grader.run.session import RunsAgain, Session
 

@@ -1,11 +1,13 @@
-"""Write orders of tests in the trusted process, and run them in a worker.
+"""Write orders in the trusted process, and carry them out in a worker.
 
-A worker has one half of a problem's tests. It has no salt, so an order contains the seeds.
+An order is for one half of a problem's tests, or for its probe, in separate workers. A worker has
+no salt, so an order of tests contains the seeds. The worker of a probe has no tests and no
+reference, only files that students have; no mark depends on its answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -16,12 +18,13 @@ from msgspec import Meta
 from grader.code.course_modules import modules_used
 from grader.code.loading import judge_load
 from grader.course import MANIFEST, SUBMISSION_FILE, Problem
+from grader.diagnose.answers import Answer
+from grader.diagnose.probe import Answers, answers_of, load_probe, owner
 from grader.errors import CannotLoad
 from grader.result import Status
-from grader.run.collecting import collect
+from grader.run.collecting import CollectedTest, collect
 from grader.run.encoding import BadRecord, Encoder
 from grader.run.judging import Expectation, answer
-from grader.run.records import CollectedTest
 from grader.run.runner import Seeds, seeds_for
 from grader.run.session import Session
 from grader.run.unknown import ORACLES, UNKNOWN, without_oracles
@@ -29,6 +32,19 @@ from grader.text import plain
 
 _MOST_TEXT = 4000
 _MOST_NAME = 100
+_MOST_BYTES = 1 << 20
+"""The most bytes of the answers to a probe."""
+
+_NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]\d{2,3})?|inf|nan)"
+_VALUE = rf"\w{{1,20}} (?:scalar|\d{{1,19}}(?:x\d{{1,19}}){{0,63}}) \d{{1,4}}(?: {_NUMBER}){{4}}"
+_INSTEAD = r"!(?:returned-)?[\w-]{1,100}"
+
+_AnswerText = Annotated[str, Meta(max_length=2000, pattern=rf"\A(?:{_INSTEAD}|{_VALUE})\Z")]
+"""An answer, as `Answer.write` writes it."""
+
+_AnswerTexts = dict[str, _AnswerText]
+
+_HOSTILE = "Your code raised an exception that cannot be read."
 
 
 # The trusted process
@@ -87,28 +103,72 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
     Returns:
         The files of a course with one problem, by their paths.
     """
-    root = problem.folder.parents[1]
     text = problem.test_file.read_text(encoding="utf-8")
     first = problem.first_hidden_line()
     if not hidden and first is not None:
         text = "\n".join(text.splitlines()[: first - 1])
-    problems = problem.folder.parent
-    used = modules_used([text.encode()], problems, without=ORACLES)
-    paths = {*used, *data_of(problems), *problems.glob("*/__init__.py"), root / MANIFEST}
-    found = {str(path.relative_to(root)): path.read_bytes() for path in paths}
-    found[str(problem.stub.relative_to(root))] = problem.original.read_bytes()
-    return found | {str(problem.test_file.relative_to(root)): text.encode()}
+    files = {problem.test_file: text.encode(), problem.stub: problem.original.read_bytes()}
+    return _files(problem, files, without=ORACLES)
 
 
-def data_of(problems: Path) -> list[Path]:
-    """Return the data files that a course's problems share."""
-    return [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
+def files_of_probe(problem: Problem) -> dict[str, bytes]:
+    """Return the files that a worker needs to run a problem's probe, as `files_of_half`."""
+    return _files(problem, {problem.probe_file: problem.probe_file.read_bytes()})
+
+
+def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> dict[str, bytes]:
+    """Return sources with all files that they need, by their paths in the course."""
+    root, problems = problem.folder.parents[1], problem.folder.parent
+    used = modules_used(sources.values(), problems, without=without)
+    data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
+    paths = {*used, *data, *problems.glob("*/__init__.py"), root / MANIFEST}
+    found = {path: path.read_bytes() for path in paths} | sources
+    return {str(path.relative_to(root)): content for path, content in found.items()}
+
+
+def probe_order(forbidden: tuple[str, ...]) -> bytes:
+    """Return an order to probe the functions and classes that may not call these functions."""
+    return msgspec.json.encode(forbidden)
+
+
+def read_answers(message: bytes) -> dict[str, Answers]:
+    """Read a message that student code may have written.
+
+    Raises:
+        BadRecord: the message is invalid or too large.
+    """
+    if len(message) > _MOST_BYTES:
+        raise BadRecord("it is too large")
+    try:
+        found = msgspec.json.decode(message, type=dict[str, tuple[_AnswerTexts, _AnswerTexts]])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise BadRecord("it cannot be read") from error
+    return {part: Answers(_read(main), _read(edges)) for part, (main, edges) in found.items()}
+
+
+def known_only(
+    found: Mapping[str, Answers], reference: Mapping[str, Answers]
+) -> dict[str, Answers]:
+    """Return only the answers to questions that the reference answers."""
+    nothing = Answers({}, {})
+    return {
+        part: Answers(
+            {name: given.main[name] for name in right.main if name in given.main},
+            {name: given.edges[name] for name in right.edges if name in given.edges},
+        )
+        for part, right in reference.items()
+        for given in [found.get(part, nothing)]
+    }
+
+
+def _read(texts: Mapping[str, str]) -> dict[str, Answer]:
+    return {name: Answer.read(text) for name, text in texts.items()}
 
 
 # The worker
 
 
-def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
+def load_tests(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
     """Load the tests of a half from a folder, and return a function that runs an order of them."""
     (path,) = Path(folder).glob("problems/*/test_*.py")
     with without_oracles():
@@ -163,4 +223,29 @@ def _message(
         return Encoder().message([test.id, [], Status.ERROR.value, _HOSTILE])
 
 
-_HOSTILE = "Your code raised an exception that cannot be read."
+def load_questions(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
+    """Load a probe from a folder, and return a function that runs it on a student's file."""
+    (path,) = Path(folder).glob("problems/*/probe.py")
+    problem = Problem(path.parent)
+    probe, entry = load_probe(problem), problem.entry
+    assert probe is not None
+
+    def ask(order: bytes, loaded: Any) -> Iterator[bytes]:
+        yield report(loaded)
+        forbidden = tuple(msgspec.json.decode(order))
+        try:
+            found = answers_of(
+                probe,
+                loaded.module,
+                lambda part: entry.forbidden_where({owner(part)}) == forbidden,
+            )
+            message = msgspec.json.encode({part: _written(each) for part, each in found.items()})
+        except BaseException:  # raised by student code
+            message = b"{}"
+        yield message
+
+    return ask
+
+
+def _written(answers: Answers) -> list[dict[str, str]]:
+    return [{q: a.write() for q, a in each.items()} for each in (answers.main, answers.edges)]

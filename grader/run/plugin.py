@@ -20,10 +20,9 @@ from grader.course import MANIFEST, OWN_TESTS, Problem, is_problem_folder, on_th
 from grader.errors import CannotLoad, CourseError
 from grader.result import Status, TestResult
 from grader.run.announce import loaded
-from grader.run.collecting import MARKERS
+from grader.run.collecting import MARKERS, CollectedTest, records
 from grader.run.local_files import LocalFiles
 from grader.run.mistakes_made import name_mistakes
-from grader.run.records import CollectedTest, records
 from grader.run.runner import Outcome, load_late_parts, run_test
 from grader.run.session import Session
 from grader.run.verdict import ends_tests

@@ -15,12 +15,11 @@ from typing import Any
 import torch
 
 from grader.code.forbidden import Guard
-from grader.code.interrupt import time_limit
 from grader.code.loading import not_for_a_student
-from grader.code.time_limit import TIMEOUT_SECONDS, Stopwatch
+from grader.code.time_limit import TIMEOUT_SECONDS, Stopwatch, time_limit
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
-from grader.run.records import CollectedTest
+from grader.run.collecting import CollectedTest
 from grader.run.rng import rng_for
 from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected

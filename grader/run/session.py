@@ -10,7 +10,7 @@ from grader.course import Problem
 from grader.diagnose.evidence import Shown
 from grader.diagnose.probe import Answers
 from grader.result import ProblemResult, Status, TestResult
-from grader.run.records import CollectedTest, ProblemTests
+from grader.run.collecting import CollectedTest, ProblemTests
 
 
 class Opener(Protocol):

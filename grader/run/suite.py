@@ -11,14 +11,13 @@ from typing import Any
 import numpy
 from torch import Tensor
 
-from grader.code.kept_memory import keep_memory
 from grader.code.quiet import quiet
+from grader.code.tensors import keep_memory
 from grader.code.time_limit import TIMEOUT_SECONDS
 from grader.course import Problem
 from grader.errors import CourseError
-from grader.run.collecting import collect
+from grader.run.collecting import CollectedTest, ProblemTests, collect
 from grader.run.mistakes_made import name_mistakes
-from grader.run.records import CollectedTest, ProblemTests
 from grader.run.runner import load_late_parts, run_test
 from grader.run.session import Session
 

@@ -12,12 +12,18 @@ from types import ModuleType, TracebackType
 import pytest
 
 from grader.code.forbidden import ForbiddenCall, Guard
-from grader.code.interrupt import DoesNotEnd
-from grader.code.loading import STUDENT_MODULE, alone, named, place, student_frame, text_of
+from grader.code.loading import (
+    STUDENT_MODULE,
+    alone,
+    named,
+    out_of_memory,
+    place,
+    says_stub,
+    student_frame,
+    text_of,
+)
 from grader.code.operands import Operands, operands_of
-from grader.code.out_of_memory import out_of_memory
-from grader.code.says_stub import says_stub
-from grader.code.time_limit import NO_END
+from grader.code.time_limit import NO_END, DoesNotEnd
 from grader.course import SUBMISSION_FILE
 from grader.diagnose.error_hint import error_hint
 from grader.diagnose.evidence import Shown

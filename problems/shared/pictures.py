@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from grader.code.loading import STUDENT_MODULE, load_module
-from grader.code.says_stub import says_stub
+from grader.code.loading import STUDENT_MODULE, load_module, says_stub
 from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 
 BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"

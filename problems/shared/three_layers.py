@@ -9,8 +9,8 @@ from grader.code.tensors import parameters
 from grader.diagnose import edges
 from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
+from grader.run.calls import seconds
 from grader.run.checks import check, may_be_skipped, set_weights
-from grader.run.clock import seconds
 from shared.worked_example import LAYERS
 
 

@@ -8,7 +8,7 @@ import torch
 from grader.code.forbidden import ForbiddenCall
 from grader.code.tensors import parameters
 from grader.errors import CannotLoad, InternalError, Mismatch
-from grader.run.calls import answers
+from grader.run.calls import answers, seconds
 from grader.run.checks import (
     check,
     check_form,
@@ -20,7 +20,6 @@ from grader.run.checks import (
     require,
     set_weights,
 )
-from grader.run.clock import seconds
 from shared.oracles import judges, modules
 
 # The worked example: four positions; queries, keys and values have eight numbers each.

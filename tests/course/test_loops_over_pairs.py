@@ -32,7 +32,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
     """Return a function that asks, with a clock that shows what code and machine would take."""
     now = 0.0
     clock = types.SimpleNamespace(perf_counter=lambda: now)
-    monkeypatch.setattr("grader.run.clock.time", clock)
+    monkeypatch.setattr("grader.run.calls.time", clock)
 
     def judged(takes: Callable[[int], float], waits: Iterator[float], waiting: int = 192) -> bool:
         def run(length: int) -> None:

@@ -34,9 +34,9 @@ DO_WITHOUT_COURSE = {"gradebook", "reports"}
 """Folders that read results only, and know the course only from results."""
 
 WORKERS_SIDE = {"sandbox/worker", "sandbox/frames"}
-WORKERS_SIDE |= {f"code/{name}" for name in ("compiled", "cost", "forbidden", "says_stub")}
-WORKERS_SIDE |= {f"code/{name}" for name in ("kept_memory", "operands", "out_of_memory", "printed")}
-WORKERS_SIDE |= {f"code/{name}" for name in ("returned", "tensors", "graded_alone")}
+WORKERS_SIDE |= {
+    f"code/{name}" for name in ("cost", "forbidden", "graded_alone", "quiet", "tensors")
+}
 """All that a process with a student's code in it may hold of the package."""
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 
 from grader.code.forbidden import without_compiler
-from grader.code.kept_memory import keep_memory
-from grader.code.printed import Printed
+from grader.code.quiet import Printed
+from grader.code.tensors import keep_memory
 from grader.sandbox.frames import receive_frame, send_frame
 from grader.sandbox.worker.removal import close_roads, functions, operators, refuse_later, remove
 from grader.sandbox.worker.student_file import MODULE, Attempts, hide_own_modules, run_source

@@ -13,9 +13,13 @@ import sysconfig
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.code.compiled import compiled
 from grader.code.forbidden import ForbiddenCall
-from grader.code.graded_alone import builtins_of_student, hold_imports_by_name, refuse_input
+from grader.code.graded_alone import (
+    builtins_of_student,
+    compiled,
+    hold_imports_by_name,
+    refuse_input,
+)
 
 FILE = "problem.py"
 MODULE = "problem_"

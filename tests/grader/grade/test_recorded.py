@@ -24,8 +24,7 @@ from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
-from grader.run.orders import files_of_half
-from grader.run.probing import known_only
+from grader.run.orders import files_of_half, known_only
 from grader.run.session import Session
 from grader.run.suite import Suite
 from grader.sandbox.sandbox import Sandbox
@@ -239,7 +238,10 @@ def forge(channel, message):
     sent.append(message)
     send(channel, message if len(sent) == 1 else FORGED)
 
-if any(type(o).__name__ == "function" and o.__name__ == "known_only" for o in gc.get_objects()):
+def is_of_probe(o):
+    return type(o).__name__ == "function" and o.__qualname__ == "load_questions.<locals>.ask"
+
+if any(map(is_of_probe, gc.get_objects())):
     main["send_frame"] = forge
 """
 

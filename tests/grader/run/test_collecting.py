@@ -14,8 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from grader.code.course_modules import modules_of_course
 from grader.course import Course
 from grader.errors import CourseError
-from grader.run.collecting import collect
-from grader.run.records import CollectedTest
+from grader.run.collecting import CollectedTest, collect
 
 NewCourse = Callable[[Path], Course]
 

@@ -13,10 +13,10 @@ from grader.course import Course
 from grader.errors import InternalError
 from grader.result import Status
 from grader.run.checks import Mode, running
+from grader.run.collecting import CollectedTest
 from grader.run.encoding import Decoder, Encoder
 from grader.run.judging import Expectation, answer, expect, verdict
 from grader.run.local_files import LocalFiles
-from grader.run.records import CollectedTest
 from grader.run.rng import Rng
 from grader.run.runner import run_test
 from grader.run.session import Session
@@ -250,6 +250,9 @@ REFUSED = {
     "a required answer": 'require(oracles.RIGHT[0] == 2, "f")',
     "an answer as an input": 'x = torch.ones(2)\nx += oracles.RIGHT\ncheck(x, oracles.RIGHT, "f")',
     "weights of the solution": "set_weights(solution.Layer(), {})",
+}
+
+NO_STUDENT_VALUE = {
     "a layer of the solution": 'check_layer(solution.Layer(), "linear", 2, 2)',
     "gradients of an answer": "gradients(oracles.RIGHT, {}, torch.ones(2), 'f')",
 }
@@ -264,6 +267,16 @@ def test_a_test_that_knows_or_reads_an_answer_is_refused(
         result = run_test(test.in_worker, test.session(REFERENCE)).result
     assert result.status is Status.INTERNAL
     assert "right" in result.message
+
+
+@pytest.mark.parametrize("body", NO_STUDENT_VALUE.values(), ids=NO_STUDENT_VALUE)
+def test_a_test_fails_in_a_worker_if_it_takes_an_answer_for_a_students_value(
+    graded: Callable[[str], Graded], body: str
+) -> None:
+    test = graded(body)
+    with running(Mode("worker")):
+        result = run_test(test.in_worker, test.session(REFERENCE)).result
+    assert result.status is Status.FAILED
 
 
 def test_a_test_without_a_check_is_refused(graded: Callable[[str], Graded]) -> None:

@@ -151,8 +151,6 @@ def test_a_file_without_tests_says_what_to_run(
     "words",
     [
         ["test_doubling.py"],
-        ["-m", "unittest"],
-        ["-m", "unittest", "test_doubling"],
         ["-m", "test_doubling"],
     ],
 )

@@ -16,7 +16,7 @@ from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import Answers
 from grader.run.encoding import BadRecord
-from grader.run.probing import known_only, read_answers
+from grader.run.orders import known_only, read_answers
 
 
 def message(text: str) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bdb
-import signal
 import subprocess
 import sys
 import threading
@@ -12,9 +11,8 @@ from contextlib import suppress
 
 import pytest
 
-from grader.code.interrupt import DoesNotEnd, time_limit
+from grader.code.time_limit import DoesNotEnd, time_limit
 from tests.busy import busy_core
-from tests.processes import wait_until
 
 
 def loop() -> None:
@@ -73,21 +71,6 @@ def test_what_ends_in_time_is_left_alone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no alarms")
-def test_an_alarm_of_somebody_else_still_rings() -> None:
-    rung: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        assert is_ended()
-        wait_until(lambda: rung)
-        assert rung == [1]
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.slow
 def test_nobody_is_hurried_in_a_debugger() -> None:
     debugger, before = bdb.Bdb(), sys.gettrace()
     debugger.reset()
@@ -101,7 +84,7 @@ def test_nobody_is_hurried_in_a_debugger() -> None:
 
 SLOW_BUT_RIGHT = """
 import os, sys, threading, time
-from grader.code.interrupt import time_limit
+from grader.code.time_limit import time_limit
 
 os.sched_setaffinity(0, {int(sys.argv[1])})
 
