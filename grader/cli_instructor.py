@@ -79,7 +79,7 @@ Jobs = Annotated[
 
 @app.command(rich_help_panel=_FOR_INSTRUCTORS)
 def grade(
-    paths: Annotated[list[Path], typer.Argument(help="submissions, or folders of submissions")],
+    path: Annotated[Path, typer.Argument(help="submission, class or download of a platform")],
     out: Annotated[Path, typer.Option(help="write results and reports to this folder")],
     problem: Annotated[
         str | None,
@@ -115,7 +115,7 @@ def grade(
     memory: MemoryLimit = 1024,
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
-    _require_outside(out, paths)
+    _require_outside(out, path)
     with faults() as on_early_end:
         from grader.grade.class_reports import REPORT_FILES, REPORT_FOLDERS
         from grader.grade.class_run import grade_class
@@ -145,7 +145,7 @@ def grade(
         own, told = open_gradebook_folder(book, out)
         names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
-            intake = take_in(paths, course, chosen, names.problems)
+            intake = take_in(path, course, chosen, names.problems)
             intake.require_work()
             submissions = as_on_roster(intake.submissions, own.roster)
             submissions = only_these(submissions, only) if only else submissions
@@ -200,7 +200,7 @@ def grade(
             console.print(class_table(run.results, run.problems))
         for each, ids in run.optional.items():
             console.print(optional_table(run.results, each, ids))
-        about_class = [] if only else _classes_called_as_students(paths, intake, out)
+        about_class = [] if only else _about_class_called_as_student(path, intake, out)
         print_lines([*remarks(run.results), *intake.unmatched, *about_class, *about_run(run)])
         graded, kept = counted(run.graded, "submission"), len(run.results) - run.graded
         told_kept = f", {kept} as before" if kept else ""
@@ -210,19 +210,18 @@ def grade(
         sys.exit(GRADERS_FAULT)
 
 
-def _classes_called_as_students(paths: list[Path], intake: Intake, out: Path) -> list[str]:
-    """Return a line for each path that was read as a class, though a student has its name."""
+def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> list[str]:
+    """Return a line if the path was read as a class, though a student has its name."""
     from grader.grade.previous import RESULTS, result_path
     from grader.intake.tree import without_suffix
 
-    if len(intake.submissions) <= len(paths):
+    student = result_path(out / RESULTS, without_suffix(path.resolve().name))
+    if not intake.is_whole or not student.is_file():
         return []
     return [
         f"{quoted(path.name)} was read as a class, although a student has that name. If it is "
         "that student's own work, the folders in it are not other students' work: remove them "
         "and grade the class again."
-        for path in paths
-        if result_path(out / RESULTS, without_suffix(path.resolve().name)).is_file()
     ]
 
 
@@ -242,15 +241,13 @@ def _require_one_of(problem: str | None, part: str | None) -> None:
         raise UsageError("Say --problem or --part, not both.")
 
 
-def _require_outside(out: Path, paths: list[Path]) -> None:
-    given = paths if len(paths) == 1 else [path for path in paths if not path.is_symlink()]
-    for path in given:
-        if out.resolve().is_relative_to(path.resolve()):
-            stop(
-                f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "
-                "the next run would read it as a submission. Choose a folder next to it.",
-                BAD_USAGE,
-            )
+def _require_outside(out: Path, path: Path) -> None:
+    if out.resolve().is_relative_to(path.resolve()):
+        stop(
+            f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "
+            "the next run would read it as a submission. Choose a folder next to it.",
+            BAD_USAGE,
+        )
 
 
 @app.command(rich_help_panel=_FOR_INSTRUCTORS)

@@ -19,7 +19,7 @@ from grader.errors import UsageError
 from grader.files import write_whole
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
-from grader.intake.submissions import take_in
+from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult
 
 _SUBMISSION = "submission "
@@ -99,7 +99,7 @@ def graded_submissions(
     """
     graded: list[SubmissionResult] = []
     chosen = course.only_with(problems)
-    submissions = take_in(paths, chosen).submissions
+    submissions = [each for path in paths for each in find_submissions(path, chosen)]
     if submissions:
         grade_all(submissions, chosen, Settings(), jobs, graded.append)
     return graded

@@ -195,7 +195,7 @@ def grade_uploaded(
     graded = [problem] if problem else course.of_part(part)
     ids = {each.id for each in graded}
     try:
-        found = find_submissions([root / "submission"], course, problem)
+        found = find_submissions(root / "submission", course, problem)
     except SubmissionError:
         found = []
     submissions = [each.only([id for id in each.files if id in ids]) for each in found]

@@ -143,7 +143,7 @@ def find_one(
         SubmissionError: there is none, or more than one.
     """
     if path.exists():
-        found = find_submissions([path], course, only)
+        found = find_submissions(path, course, only)
         if len(found) == 1:
             return found[0]
         raise SubmissionError(
@@ -153,7 +153,7 @@ def find_one(
     names = {result.who: result.full_name for result in results}
     known = [
         replace(each, full_name=names.get(each.identity) or each.full_name)
-        for each in find_submissions([path.parent], course, only)
+        for each in find_submissions(path.parent, course, only)
     ]
     try:
         return only_these(known, [path.name])[0]

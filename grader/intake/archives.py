@@ -12,7 +12,6 @@ import os
 import re
 import stat
 import tarfile
-import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +28,6 @@ from grader.intake.tree import (
     Kind,
     Refused,
     TreeEntry,
-    Wanted,
     archive_suffix,
     is_noise,
 )
@@ -39,8 +37,8 @@ _DAMAGED = "is not a zip or tar archive, or is damaged or cut short; pack it and
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP_START = b"\x1f\x8b"
 
-Below = dict[str, TreeEntry]
-"""The entries of a folder, by name."""
+Wanted = Callable[[Sequence[str]], int]
+"""Return, by the parts of a member's name, the largest size at which it is read; 0 for never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +56,30 @@ class Member:
     path: str
     kind: Kind
     open: Callable[[], IO[bytes]]
+
+
+def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
+    """Return a folder unchanged, and an archive as a folder.
+
+    Args:
+        entry: a folder or a student's archive, which is read into memory.
+        wanted: selects the members of an archive to read. Of the others only names are known.
+
+    Raises:
+        BadArchive: the file is not a readable archive, or is too large.
+    """
+    if entry.kind is Kind.FOLDER or not archive_suffix(entry.name):
+        return entry
+    require_readable_kind(entry.name)
+    if not (entry.fault or entry.nested):
+        raise BadArchive(
+            "is an archive inside an archive, which is not opened; unpack the outer one"
+        )
+    try:
+        content = entry.read(limits.MAX_NESTED_BYTES)
+    except Refused as refused:
+        raise BadArchive(str(refused)) from None
+    return read_archive(entry.name, io.BytesIO(content), wanted, nested=entry.nested - 1)
 
 
 def require_readable_kind(name: str) -> None:
@@ -79,34 +101,33 @@ def read_archive(name: str, file: BinaryIO, wanted: Wanted, *, nested: int) -> T
     Raises:
         BadArchive: the file is not a readable archive, or is too large.
     """
-    return _OpenArchive(name, file, wanted, nested).run()
+    return _OpenArchive(file, wanted, nested).read(name)
 
 
 class _OpenArchive:
     """An archive while it is read, and the tree of the members read so far."""
 
-    def __init__(self, name: str, file: BinaryIO, wanted: Wanted, nested: int) -> None:
+    def __init__(self, file: BinaryIO, wanted: Wanted, nested: int) -> None:
         self._file = file
         self._wanted = wanted
         self._nested = nested
         self._budget = limits.Budget(file.seek(0, os.SEEK_END))
         self._entries = self._with_noise = 0
-        self._inside: dict[TreeEntry, Below] = {}
-        self._top = {"": self._folder(name)}
+        self._folders: dict[tuple[str, ...], dict[str, TreeEntry]] = {(): {}}
 
-    def run(self) -> TreeEntry:
-        """Return the archive as a folder."""
+    def read(self, name: str) -> TreeEntry:
+        """Return the archive as a folder of this name."""
         try:
             for member in self._members():
                 self._add(member)
-                self._budget.spend_time()
+                self._budget.spend()
         except BadArchive:
             raise
         except Exception as error:  # there is no complete list of what broken bytes raise
             raise BadArchive(_DAMAGED) from error
         if not self._with_noise:
             raise BadArchive("holds nothing")
-        return self._top[""]
+        return self._folder(name, ())
 
     def _members(self) -> Iterable[Member]:
         self._file.seek(0)
@@ -120,8 +141,8 @@ class _OpenArchive:
     # The tree: each member is at the path of its name, and only once
 
     def _add(self, member: Member) -> None:
-        path, wrong = split_name(member.path)
-        noise = any(map(is_noise, path))
+        parts, wrong = split_name(member.path)
+        noise = any(map(is_noise, parts))
         self._with_noise += 1
         self._entries += not noise
         if limits.too_many(self._entries, self._with_noise):
@@ -129,92 +150,74 @@ class _OpenArchive:
         if noise:
             return
         if wrong:
-            self._add_leading_out(path[: limits.MAX_DEPTH - 1], member.name, wrong)
-        elif 0 < len(path) <= limits.MAX_DEPTH:
-            self._add_proper(path, member)
+            self._add_outside(parts[: limits.MAX_DEPTH - 1], member.name, wrong)
+        elif 0 < len(parts) <= limits.MAX_DEPTH:
+            self._add_inside(parts, member)
 
-    def _add_proper(self, path: Sequence[str], member: Member) -> None:
+    def _add_inside(self, parts: tuple[str, ...], member: Member) -> None:
+        *folder, name = parts
         is_folder = member.kind is Kind.FOLDER
-        around = self._below(path if is_folder else path[:-1])
-        if around is None or is_folder:
-            return
-        name = path[-1]
-        if name in around:
-            around[name] = _twice(around[name])
-            return
-        fault = IS_LINK if member.kind is Kind.LINK else ""
-        around[name] = TreeEntry(name, member.kind, fault, is_packed=True)
-        if member.kind is Kind.FILE:
-            around[name] = self._completed(around[name], path, member)
+        around = self._below(parts if is_folder else tuple(folder))
+        if around is not None and not is_folder:
+            around[name] = _twice(name) if name in around else self._entry(parts, member)
 
-    def _completed(self, entry: TreeEntry, path: Sequence[str], member: Member) -> TreeEntry:
-        """Return a wanted file with its bytes, or a nested archive with a function to open it."""
-        if most := self._wanted(path):
+    def _add_outside(self, parts: tuple[str, ...], name: str, wrong: str) -> None:
+        """Add a member with an invalid name to the last valid folder of its path.
+
+        It is never read, and neither is the submission around it.
+        """
+        fault = f"holds the name {quoted(name[:100])}, which {wrong}; pack the folder itself again"
+        around = self._below(parts)
+        if around is not None:
+            around[name] = TreeEntry(name, Kind.OUTSIDE, fault, is_packed=True)
+
+    def _below(self, path: tuple[str, ...]) -> dict[str, TreeEntry] | None:
+        """Return a folder's entries and create missing folders; None if the path has a file."""
+        if path not in self._folders:
+            name, around = path[-1], self._below(path[:-1])
+            if around is None:
+                return None
+            if name in around:
+                around[name] = _twice(name)
+                return None
+            self._folders[path] = {}
+            around[name] = self._folder(name, path)
+        return self._folders[path]
+
+    def _folder(self, name: str, path: tuple[str, ...]) -> TreeEntry:
+        children = self._folders[path].values
+        return TreeEntry(name, Kind.FOLDER, is_packed=True, list_children=children)
+
+    # The content of a member
+
+    def _entry(self, parts: Sequence[str], member: Member) -> TreeEntry:
+        """Return a wanted file with its bytes, or a nested archive that can be read later."""
+        fault = IS_LINK if member.kind is Kind.LINK else ""
+        entry = TreeEntry(parts[-1], member.kind, fault, is_packed=True)
+        if member.kind is not Kind.FILE:
+            return entry
+        if most := self._wanted(parts):
             try:
                 content = self._content(member, most)
             except BadArchive:
                 raise
             except Refused as refused:
-                return TreeEntry(entry.name, Kind.OTHER, str(refused), is_packed=True)
+                return replace(entry, kind=Kind.OTHER, fault=str(refused))
             return replace(entry, read_bytes=lambda limit: content)
         if self._nested and archive_suffix(entry.name):
-            return replace(entry, open_archive=partial(self._open_nested, member, entry.name))
+            read_later = partial(self._nested_content, member)
+            return replace(entry, read_bytes=read_later, nested=self._nested)
         return entry
 
-    def _add_leading_out(self, path: Sequence[str], name: str, wrong: str) -> None:
-        """Add a member with an invalid name to the last valid folder of its path.
-
-        It is never read. All folders around it are marked, so that none is read as a submission.
-        """
-        fault = f"holds the name {quoted(name[:100])}, which {wrong}; pack the folder itself again"
-        below = self._below(path)
-        if below is None:
-            return
-        below[name] = TreeEntry(name, Kind.OTHER, fault, leads_out=fault, is_packed=True)
-        around = self._top
-        for part in ("", *path):
-            folder = around[part]
-            marked = replace(folder, leads_out=folder.leads_out or fault)
-            self._inside[marked] = self._inside.pop(folder)
-            around[part] = marked
-            around = self._inside[marked]
-
-    def _below(self, path: Sequence[str]) -> Below | None:
-        """Return a folder's entries and create missing folders; None if the path has a file."""
-        below = self._top
-        for name in ("", *path):
-            folder = below.get(name)
-            if folder is None:
-                folder = below[name] = self._folder(name)
-            if folder.kind is not Kind.FOLDER:
-                below[name] = _twice(folder)
-                return None
-            below = self._inside[folder]
-        return below
-
-    def _folder(self, name: str) -> TreeEntry:
-        below: Below = {}
-        folder = TreeEntry(name, Kind.FOLDER, is_packed=True, list_children=below.values)
-        self._inside[folder] = below
-        return folder
-
-    # The content of a member
-
-    def _open_nested(self, member: Member, name: str, wanted: Wanted) -> TreeEntry:
-        """Read a nested archive into memory and return it as a folder."""
-        require_readable_kind(name)
+    def _nested_content(self, member: Member, most: int) -> bytes:
         self._budget.renew()
-        try:
-            content = self._content(member, limits.MAX_NESTED_BYTES)
-        except Refused as refused:
-            raise BadArchive(str(refused)) from None
-        return read_archive(name, io.BytesIO(content), wanted, nested=self._nested - 1)
+        return self._content(member, most)
 
     def _content(self, member: Member, most: int) -> bytes:
         content = bytearray()
         try:
-            with member.open() as opened:
-                while chunk := opened.read(limits.CHUNK):
+            with member.open() as file:
+                while chunk := file.read(limits.CHUNK):
                     self._budget.spend(len(chunk))
                     content += chunk
                     if len(content) > most:
@@ -226,28 +229,26 @@ class _OpenArchive:
         return bytes(content)
 
 
-def _twice(there: TreeEntry) -> TreeEntry:
-    fault = there.leads_out or IS_TWICE
-    return TreeEntry(there.name, Kind.OTHER, fault, there.leads_out, is_packed=True)
+def _twice(name: str) -> TreeEntry:
+    return TreeEntry(name, Kind.OTHER, IS_TWICE, is_packed=True)
 
 
 # Names
 
-_LONGEST_NAME = 255
-_MOST_MARKS = 30  # Unicode's safe limit: the time to sort marks grows with their number squared
+_LONGEST_NAME = 255  # bytes, as in file systems
 
 
-def split_name(name: str) -> tuple[list[str], str]:
+def split_name(name: str) -> tuple[tuple[str, ...], str]:
     """Return the parts of a member's name before the first invalid one, and why it is invalid."""
     if name.startswith("/") or re.match("[A-Za-z]:", name):
-        return [], "is absolute"
+        return (), "is absolute"
     parts: list[str] = []
     for part in name.split("/"):
         if wrong := _wrong(part):
-            return parts, wrong
+            return tuple(parts), wrong
         if part not in ("", "."):
             parts.append(part)
-    return parts, ""
+    return tuple(parts), ""
 
 
 def _wrong(part: str) -> str:
@@ -255,33 +256,18 @@ def _wrong(part: str) -> str:
         return "leads out of its folder"
     if "\\" in part or "\0" in part:
         return "has a backslash" if "\\" in part else "has a zero byte"
-    if len(part) > _LONGEST_NAME:
-        return "is too long"
-    return f"has more than {_MOST_MARKS} marks on one letter" if _has_too_many(part) else ""
-
-
-def _has_too_many(part: str) -> bool:
-    """Return whether a name has so many marks in a row, such as accents, that sorting is slow."""
-    if part.isascii() or len(part) <= _MOST_MARKS:
-        return False
-    row = 0
-    for letter in part:
-        row = row + 1 if unicodedata.combining(letter) else 0
-        if row > _MOST_MARKS:
-            return True
-    return False
+    return "is too long" if len(part.encode(errors="replace")) > _LONGEST_NAME else ""
 
 
 # Zip files
 
-_LISTED = b"PK\x01\x02"  # before each member in the central directory
 _UTF_8 = 0x800  # flag for a name in UTF-8; otherwise it is decoded as cp437
 _LARGEST_LIST = 32_000_000  # the central directory is in memory as a whole
 
 
 def _zip_members(file: IO[bytes], budget: limits.Budget) -> Iterable[Member]:
     """Return the members of a zip file. They can be opened while the file is open."""
-    limited = limits.LimitedFile(file, budget, _LARGEST_LIST, list_mark=_LISTED)
+    limited = limits.LimitedFile(file, budget, _LARGEST_LIST)
     archive = zipfile.ZipFile(cast(IO[bytes], limited))  # LimitedFile.close does nothing
     return map(partial(_zip_member, archive), archive.infolist())
 
@@ -313,21 +299,25 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     return archive.open(info)
 
 
-# Tar files, packed by gzip or not: read only forwards
+# Tar files, packed by gzip or not
 
-_BLOCK = 512
 _LONGEST_READ = 2 * limits.CHUNK
 
 
 def _tar_members(file: IO[bytes], budget: limits.Budget, *, is_packed: bool) -> Iterator[Member]:
     """Yield the members of a tar file. Open a member before the next one is requested."""
-    tar = (_Unpacked if is_packed else _Forwards)(file, budget)
+    tar = limits.LimitedFile(file, budget, _LONGEST_READ)
+    if is_packed:
+        unpacked = gzip.GzipFile(fileobj=cast(IO[bytes], tar), mode="rb")
+        content = cast(IO[bytes], unpacked)
+        tar = limits.LimitedFile(content, budget, _LONGEST_READ, seeks_by_reading=True)
     with tarfile.open(fileobj=cast(IO[bytes], tar), mode="r:") as archive:
         for info in archive:
             extract = cast(Callable[[], IO[bytes]], partial(archive.extractfile, info))
             yield Member(info.name, info.name, _tar_kind(info), extract)
-    if tar.last_read != bytes(_BLOCK):  # tarfile treats a broken header as the end
-        raise BadArchive(_DAMAGED)
+        tar.seek(archive.offset)
+        if tar.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+            raise BadArchive(_DAMAGED)  # tarfile treats a broken header as the end
 
 
 def _tar_kind(info: tarfile.TarInfo) -> Kind:
@@ -336,43 +326,3 @@ def _tar_kind(info: tarfile.TarInfo) -> Kind:
     if info.issym() or info.islnk():
         return Kind.LINK
     return Kind.FILE if info.isreg() and not info.issparse() else Kind.OTHER
-
-
-class _Forwards(limits.LimitedFile):
-    """A tar file that only seeks forwards. Reading a valid one never seeks backwards.
-
-    Attributes:
-        last_read: the bytes of the last read.
-    """
-
-    def __init__(self, file: IO[bytes], budget: limits.Budget) -> None:
-        super().__init__(file, budget, _LONGEST_READ)
-        self.last_read = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes, and keep them as `last_read`."""
-        self.last_read = super().read(size)
-        return self.last_read
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        """Seek forwards, or stay."""
-        if whence or position < self.tell():
-            raise BadArchive(_DAMAGED)
-        return super().seek(position)
-
-
-class _Unpacked(_Forwards):
-    """The content of a gzip file. Seeking forwards unpacks it, and the bytes are counted."""
-
-    def __init__(self, file: IO[bytes], budget: limits.Budget) -> None:
-        packed = limits.LimitedFile(file, budget, _LONGEST_READ)
-        unpacked = gzip.GzipFile(fileobj=cast(IO[bytes], packed), mode="rb")
-        super().__init__(cast(IO[bytes], unpacked), budget)
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        """Seek forwards by reading."""
-        if whence or position < self.tell():
-            raise BadArchive(_DAMAGED)
-        while position > self.tell() and self.read(min(limits.CHUNK, position - self.tell())):
-            pass
-        return self.tell()

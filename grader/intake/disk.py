@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -12,8 +11,38 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.intake import limits
-from grader.intake.archives import read_archive, require_readable_kind
-from grader.intake.tree import IS_LINK, BadArchive, Kind, Refused, TreeEntry, Wanted, is_noise
+from grader.intake.archives import Wanted, read_archive, require_readable_kind
+from grader.intake.tree import IS_LINK, Kind, Refused, TreeEntry, is_noise
+
+_NESTED = 2
+"""A student's archive can be opened, and one inside it."""
+
+
+@contextmanager
+def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
+    """Yield the folder or archive at a path as a folder. An archive is open inside the context.
+
+    An archive that can't be read is an entry with the fault.
+
+    Args:
+        path: a folder or a file.
+        wanted: selects the members of an archive to read.
+    """
+    if path.is_dir():
+        yield entry_at(path, Kind.FOLDER)
+        return
+    file: BinaryIO | None = None
+    try:
+        require_readable_kind(path.name)
+        file = _open_regular(path)
+        folder = read_archive(path.name, file, wanted, nested=_NESTED)
+    except Refused as refused:
+        folder = TreeEntry(path.name, Kind.OTHER, str(refused), is_packed=True)
+    try:
+        yield folder
+    finally:
+        if file:
+            file.close()
 
 
 def entry_at(path: Path, kind: Kind) -> TreeEntry:
@@ -24,38 +53,8 @@ def entry_at(path: Path, kind: Kind) -> TreeEntry:
         fault=IS_LINK if kind is Kind.LINK else "",
         list_children=partial(_children, path),
         read_bytes=partial(_read, path),
-        open_archive=partial(_open_archive, path),
+        nested=_NESTED,
     )
-
-
-@contextmanager
-def held_open(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
-    """Yield an archive as a folder. Inside the context, archives in a zip file can be opened.
-
-    If it is a class, these are the students', and each may hold another one.
-
-    Raises:
-        BadArchive: it can't be read as an archive, or is too large.
-    """
-    require_readable_kind(path.name)
-    try:
-        file = _open_regular(path)
-    except Refused as refused:
-        raise BadArchive(str(refused)) from None
-    with file:
-        yield read_archive(path.name, file, wanted, nested=2)
-
-
-def _open_archive(path: Path, wanted: Wanted) -> TreeEntry:
-    """Read a student's archive into memory and return it as a folder."""
-    require_readable_kind(path.name)
-    try:
-        content = _read(path, limits.MAX_NESTED_BYTES)
-    except Refused as refused:
-        raise BadArchive(str(refused)) from None
-    if len(content) > limits.MAX_NESTED_BYTES:
-        raise BadArchive(f"has more than {limits.MAX_NESTED_BYTES:,} bytes")
-    return read_archive(path.name, io.BytesIO(content), wanted, nested=1)
 
 
 def _children(path: Path) -> Iterable[TreeEntry]:

@@ -1,4 +1,4 @@
-"""Represent submissions after reading: one row for each student or group."""
+"""Represent submissions before and after reading: one for each student or group."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
+from grader.intake.tree import TreeEntry, gathered
 
 
 @dataclass(frozen=True)
@@ -85,23 +86,69 @@ class Submission:
         return replace(self, files={id: self.files[id] for id in ids})
 
 
+@dataclass(frozen=True)
+class UnreadSubmission:
+    """The submission of one student or group before its files are read.
+
+    Attributes:
+        identity: the student's id, the same in every download: the platform and its id, or else
+            the full name of the folder or archive.
+        name: the student's name according to the platform or the folder.
+        folder: the submitted folder or archive.
+        members: the id of each person in the platform's gradebook.
+        late: whether the platform reports it as late.
+        time: the time of submission as the platform writes it; empty if it does not.
+        notes: sentences about how the files were found.
+        unused: the names of submitted entries that cannot be graded, such as a text typed online.
+    """
+
+    identity: str
+    name: str
+    folder: TreeEntry = gathered("", ())
+    members: tuple[str, ...] = ()
+    late: bool = False
+    time: str = ""
+    notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+
+@dataclass
+class Layout:
+    """The unread submissions at a path.
+
+    Attributes:
+        title: the kind of download, such as `Canvas download`; empty for any other folder.
+        submissions: one for each student or group.
+        unmatched: sentences about entries that match no student.
+        notes: sentences about the whole.
+    """
+
+    title: str
+    submissions: list[UnreadSubmission]
+    unmatched: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
 @dataclass
 class Intake:
-    """The submissions of all paths.
+    """The submissions at the path that the instructor gave.
 
     Attributes:
         submissions: in the order in which they were found.
-        recognised: a line about each download of a learning platform.
+        recognised: a line about the download of a learning platform.
         unmatched: sentences about entries that belong to no student, or to more than one.
-        is_whole: whether a whole class of two submissions or more was given.
         without_problem: a hint about files of unknown problems; empty if there are none.
     """
 
-    submissions: list[Submission] = field(default_factory=list)
+    submissions: list[Submission]
     recognised: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
-    is_whole: bool = False
     without_problem: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a class of two submissions or more."""
+        return len(self.submissions) > 1
 
     def require_work(self) -> None:
         """Require a file to grade in a class.
@@ -117,7 +164,7 @@ class Intake:
         untold = sum(each.is_untold and not each.is_read for each in self.submissions)
         if self.without_problem and untold > read:
             raise UsageError(f"Nothing was graded. {self.without_problem}")
-        if len(self.submissions) > 1 and not read:
+        if self.is_whole and not read:
             first = self.submissions[0]
             reason = next((file.reason for file in first.files.values()), "")
             raise UsageError(

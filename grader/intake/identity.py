@@ -10,13 +10,12 @@ import difflib
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, count
-from pathlib import Path
 
 from grader.errors import UsageError
 from grader.intake.handed_in import Submission
-from grader.text import look, quoted
+from grader.text import look, quoted, some
 
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 _PLATFORMS = re.compile(r"[a-z]+:")
@@ -44,7 +43,7 @@ def result_name(identity: str, full_name: str) -> str:
     readable = _readable(identity)
     if readable == identity.lower() == identity and not _DEVICES.fullmatch(identity):
         return identity
-    return f"{_readable(full_name) or readable or 'submission'}{_MARK}{_sha256(identity)[:8]}"
+    return f"{_readable(full_name) or readable or 'submission'}{_MARK}{_sha256(identity)[:16]}"
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
@@ -67,106 +66,46 @@ def _sha256(identity: str) -> str:
 # Equal names: each submission of a run has its own identity, and similar names are reported
 
 
-_SAID = 5
-"""The most identities with one name that a sentence lists."""
-
-Located = tuple[Submission, Path]
-"""A submission and its path."""
+_SHOWN = 5
 
 
-class Collisions:
-    """All submissions of a run, each with its path."""
+def make_unique(submissions: Sequence[Submission]) -> list[str]:
+    """Give submissions with one identity different ones; return a sentence about each.
 
-    def __init__(self) -> None:
-        self._found: list[Located] = []
-
-    def add(self, submissions: Iterable[Submission], path: Path) -> None:
-        """Add the submissions of a path."""
-        self._found += [(submission, path) for submission in submissions]
-
-    def resolve(self) -> list[str]:
-        """Make identities and file names unique; return a sentence about each collision.
-
-        The exact match keeps the identity; without one, the first submission does.
-        """
-        told = []
-        alone = list(self._found)
-        taken = {submission.identity for submission, _ in self._found}
-        for group in _grouped(self._found, lambda found: found[0].identity):
-            first, *others = sorted(group, key=_exact_first)
-            for other in others:
-                told.append(_rename(first, other, taken))
-                alone.remove(other)
-        return [*told, *self._give_files(), *_look_alike(alone)]
-
-    def _give_files(self) -> list[str]:
-        """Give longer file names to submissions with equal short hashes."""
-        told = []
-        for group in _grouped(self._found, lambda found: found[0].name.lower()):
-            for submission, _ in group[1:]:
-                submission.name = longer_result_name(submission.identity, submission.full_name)
-                told.append(f"The files of {quoted(submission.identity)} are {submission.name}.")
-        return told
+    The submission with exactly this name keeps it; without one, the first submission does. The
+    names of other submissions that look alike are reported, too.
+    """
+    sentences = []
+    taken = {submission.identity: submission for submission in submissions}
+    kept: dict[str, Submission] = {}
+    for each in sorted(submissions, key=lambda each: each.handed_in_as != each.identity):
+        identity = each.identity
+        if kept.setdefault(identity, each) is each:
+            continue
+        own = unicodedata.normalize("NFC", each.handed_in_as)
+        numbered = (f"{identity} ({own}, {number})" for number in count(2))
+        names = chain([f"{identity} ({own})"], numbered)
+        each.identity = next(name for name in names if name not in taken)
+        taken[each.identity] = each
+        each.name = result_name(each.identity, each.full_name)
+        both = f"{quoted(identity)} and {quoted(each.identity)}"
+        sentences.append(f"{quoted(identity)} is there twice: graded as {both}.")
+    alike: dict[str, list[Submission]] = {}
+    for each in submissions:
+        if each in kept.values():
+            alike.setdefault(look(each.full_name), []).append(each)
+    return [*sentences, *(_about(each) for each in alike.values() if len(each) > 1)]
 
 
-def _grouped(found: Sequence[Located], key: Callable[[Located], str]) -> list[list[Located]]:
-    """Return the groups of two or more with the same key."""
-    groups: dict[str, list[Located]] = {}
-    for each in found:
-        groups.setdefault(key(each), []).append(each)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _exact_first(found: Located) -> bool:
-    submission, _ = found
-    return submission.handed_in_as != submission.identity
-
-
-def _rename(first: Located, other: Located, taken: set[str]) -> str:
-    """Give a submission another identity than the first; return a sentence about it."""
-    submission, path = other
-    identity = submission.identity
-    where = _where(first, other)
-    submission.identity = next(
-        name for name in _candidates(identity, where, submission) if name not in taken
-    )
-    taken.add(submission.identity)
-    submission.name = result_name(submission.identity, submission.full_name)
-    both = f"{quoted(first[0].identity)} and {quoted(submission.identity)}"
-    return f"{quoted(identity)} is there twice: graded as {both}."
-
-
-def _where(first: Located, other: Located) -> str:
-    """Return the part of the second submission's path that differs from the first's."""
-    submission, path = other
-    own = unicodedata.normalize("NFC", submission.handed_in_as)
-    if path == first[1] or own != unicodedata.normalize("NFC", first[0].handed_in_as):
-        return own
-    here = path.name if path.name != first[1].name else str(path)
-    return here if path.name == own else f"{here}/{own}"
-
-
-def _candidates(identity: str, where: str, submission: Submission) -> Iterable[str]:
-    raw = submission.handed_in_as.encode("utf-8", "surrogatepass")
-    plain = f"{identity} ({where})"
-    by_bytes = f"{identity} ({where}, {hashlib.sha256(raw).hexdigest()[:8]})"
-    return chain([plain, by_bytes], (f"{by_bytes} {number}" for number in count(2)))
-
-
-def _look_alike(found: Sequence[Located]) -> list[str]:
-    """Return a sentence about each group of names that look the same."""
-    groups = _grouped(found, lambda each: look(each[0].full_name))
-    return [_said([submission for submission, _ in group]) for group in groups]
-
-
-def _said(alike: Sequence[Submission]) -> str:
+def _about(alike: Sequence[Submission]) -> str:
+    """Return a sentence about submissions with names that look alike."""
     names = {submission.full_name for submission in alike}
     called = (
-        f"are called {quoted(names.pop())}" if len(names) == 1 else "have names that look alike"
+        f"are called {quoted(alike[0].full_name)}"
+        if len(names) == 1
+        else ("have names that look alike")
     )
-    whose = [quoted(each.identity) for each in alike[:_SAID]]
-    more = [f"{len(alike) - _SAID} more"] if len(alike) > _SAID else []
-    return f"{len(alike)} {called}: {', '.join([*whose, *more])}."
+    return f"{len(alike)} {called}: {some([quoted(each.identity) for each in alike], _SHOWN)}."
 
 
 # Submissions by name

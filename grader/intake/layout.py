@@ -1,105 +1,213 @@
-"""List the submissions at a path before they are read: one for each student or group."""
+"""List the unread submissions at a path: of a download, a class, or one student."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
 
-from grader.intake.identity import folder_identity
-from grader.intake.problem_names import did_you_mean
-from grader.intake.tree import Kind, TreeEntry, gathered, without_suffix
+from grader.course import SUBMISSION_FILE
+from grader.errors import SubmissionError
+from grader.intake.disk import opened_at
+from grader.intake.handed_in import Layout
+from grader.intake.locate import wanted
+from grader.intake.platforms import plain_submission, recognise, unmatched_file
+from grader.intake.problem_names import ALL_PROBLEMS, Problems, is_bare, is_python
+from grader.intake.tree import (
+    ARCHIVE_SUFFIXES,
+    IS_TWICE,
+    Kind,
+    Refused,
+    TreeEntry,
+    archive_suffix,
+    is_minor,
+    without_suffix,
+)
 from grader.text import quoted
 
 
-@dataclass(frozen=True)
-class Work:
-    """The unread submission of one student or group.
-
-    Attributes:
-        identity: the student's id, the same in every download: the platform and its id, or else
-            the full name of the folder or archive.
-        name: the student's name according to the platform or the folder.
-        folder: the submitted folder or archive.
-        members: the id of each person in the platform's gradebook.
-        late: whether the platform reports it as late.
-        handed_in: the time of submission in ISO 8601; empty if the platform does not report it.
-        notes: sentences about how the files were found.
-        unused: the names of submitted entries that cannot be graded, such as a text typed online.
-        parts: the names of its entries in the download, if there are more than its folder.
-    """
-
-    identity: str
-    name: str
-    folder: TreeEntry
-    members: tuple[str, ...] = ()
-    late: bool = False
-    handed_in: str = ""
-    notes: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-
-
-@dataclass
-class Layout:
-    """The submissions at a path.
-
-    Attributes:
-        title: the kind of download, such as `Canvas download`; empty for any other folder.
-        works: one for each student or group.
-        unmatched: sentences about entries that match no student.
-        notes: sentences about the whole.
-    """
-
-    title: str
-    works: list[Work]
-    unmatched: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def with_others(self, others: Iterable[TreeEntry]) -> Layout:
-        """Add entries that match no student. All but plain files get a row of their name."""
-        names = [work.name for work in self.works]
-        for entry in others:
-            if entry.is_plain_file:
-                self.unmatched.append(unmatched_file(entry.name, names))
-            else:
-                near = did_you_mean(entry.name, names)
-                self.works.append(plain_work(entry, f"Its name fits no student.{near}"))
-        return self
-
-
-def plain_work(entry: TreeEntry, *notes: str, is_archive: bool = False) -> Work:
-    """Return a submission that is named after its entry, because no platform names the student.
+@contextmanager
+def opened_path(path: Path, problems: Problems) -> Iterator[Layout]:
+    """Yield the submissions at a path. An archive is open inside the context.
 
     Args:
-        entry: a folder or an archive.
-        notes: sentences about it.
-        is_archive: whether the folder is an opened archive.
+        path: the path that the instructor gave.
+        problems: the problems of the course.
+
+    Raises:
+        SubmissionError: the path is neither a folder nor an archive, or is empty.
     """
-    name = entry.name
-    if is_archive or entry.kind is not Kind.FOLDER:
-        name = without_suffix(name) or name
-    return Work(folder_identity(name), name, entry, notes=notes)
+    try:
+        path.stat()
+    except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        fault = "does not exist" if is_missing else f"can't be read ({error.strerror})"
+        raise _error(path, fault, problems) from None
+    if not path.is_dir() and not archive_suffix(path.name):
+        raise _error(path, "is not a folder or an archive", problems)
+    with opened_at(path.resolve(), wanted) as folder:
+        if folder.kind is not Kind.FOLDER:
+            yield Layout("", [plain_submission(folder)])
+            return
+        try:
+            layout = _layout(folder, problems)
+        except Refused as refused:
+            raise _error(path, str(refused), problems) from None
+        if not layout.submissions:
+            is_bare_file = has_work(folder, problems, bare=True)
+            hint = f". It has a {SUBMISSION_FILE}. {problems.hint}" if is_bare_file else ""
+            raise _error(path, "holds no submissions", problems, hint)
+        yield layout
 
 
-def handed_in(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
-    """Return the only entry if it is an archive, or else a folder of all entries."""
-    if len(entries) == 1 and entries[0].is_archive:
-        return entries[0]
-    count = Counter(entry.name for entry in entries)
-    twice = [name for name, n in count.items() if n > 1]
-    fault = (
-        f"holds {quoted(twice[0])} more than once; which one counts can't be known" if twice else ""
+def _error(path: Path, fault: str, problems: Problems, hint: str = "") -> SubmissionError:
+    return SubmissionError(
+        f"{path} {fault}; give a submission, which is a folder or an archive "
+        f"({', '.join(ARCHIVE_SUFFIXES)}) with {problems.known[0]}/{SUBMISSION_FILE} and so on in "
+        f"it, or a folder of submissions{hint}"
     )
-    return gathered(name, entries, fault)
 
 
-def typed_online(kind: str) -> str:
-    """Return a sentence about a submission without a file; `kind` is the platform's word."""
-    what = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
-    return f"{what.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
+def _layout(folder: TreeEntry, problems: Problems) -> Layout:
+    # A file of unknown problem does not hide a download, even if the problem is given.
+    if not has_work(folder, problems, bare=False) and (layout := recognise(folder, problems)):
+        return layout
+    _require_folders(folder, problems)
+    around, entries = submissions_in(folder, problems)
+    if entries == [folder]:
+        submission = plain_submission(folder, is_archive=folder.is_packed)
+        return Layout("", [submission], notes=_maybe_a_class(folder, problems, submission.name))
+    code = [
+        f"{unmatched_file(file.name)} If it is a student's, put it into a folder with the "
+        "student's name."
+        for file in around.children()
+        if file.is_plain_file and not is_minor(file.name) and _is_code(file.name)
+    ]
+    return Layout("", [*map(plain_submission, entries)], unmatched=code)
 
 
-def unmatched_file(name: str, known: Iterable[str]) -> str:
-    """Return a sentence about a file that matches no student."""
-    return f"{quoted(name)} was not used; it fits no student.{did_you_mean(name, known)}"
+def _is_code(name: str) -> bool:
+    """Return whether a file looks like code, such as `bob.py.txt` or a notebook."""
+    return bool({".py", ".ipynb"} & {*PurePath(name.lower()).suffixes})
+
+
+def _require_folders(folder: TreeEntry, problems: Problems) -> None:
+    """Refuse the files of several students that are in one folder.
+
+    Raises:
+        Refused: there are only such files.
+    """
+    children = folder.children()
+    code = _python_files(children)
+    is_flat = len(code) > 1 and all(each.is_plain_file for each in children)
+    if is_flat and not has_work(folder, problems, bare=True):
+        raise Refused(
+            f"holds {len(code)} Python files and no folders. If they are several "
+            "students', put what each student handed in into a folder of the student's name, and "
+            "give the folder of these; if not, keep the one that is to be graded"
+        )
+
+
+def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str]:
+    """Return a hint if all of an archive is in one folder, which may be its student's name."""
+    inside = [each for each in folder.children() if not is_minor(each.name)]
+    if not folder.is_packed or len(inside) != 1 or inside[0].is_plain_file:
+        return []
+    student = inside[0].name
+    if student in {ALL_PROBLEMS, *problems.known} or without_suffix(student) == name:
+        return []
+    return [
+        f"{quoted(folder.name)} counts as one student's, who is called {quoted(name)} here. "
+        f"If {quoted(student)} or a folder in that has the student's name, unpack the archive and "
+        "give that."
+    ]
+
+
+# A class or one submission
+
+
+def submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, list[TreeEntry]]:
+    """Return the submissions of a folder, after the folder that contains them.
+
+    A folder that is one submission is its own only entry. A class may be in a single subfolder.
+
+    Args:
+        folder: the folder to list.
+        problems: the problems of the course.
+
+    Raises:
+        Refused: the folder cannot be read.
+    """
+    around, inside = folder, _possible(folder)
+    if has_work(folder, problems, bare=bool(problems.given)):
+        return folder, inside if _is_class(inside, problems) else [folder]
+    if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
+        with suppress(Refused):  # the unreadable folder may be one student's
+            below = _possible(inside[0])
+            if _is_class(below, problems):
+                around, inside = inside[0], below
+    valid = [entry for entry in inside if entry.fault == IS_TWICE or entry.kind in _SUBMITTED]
+    return (folder, [folder]) if folder.is_packed and len(valid) < 2 else (around, inside)
+
+
+_SUBMITTED = (Kind.FOLDER, Kind.FILE, Kind.LINK)
+
+
+def has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
+    """Return whether a folder has problems' folders, or files named after problems.
+
+    Args:
+        folder: the folder to search.
+        problems: the problems of the course.
+        bare: whether a `problem.py` outside of a problem's folder counts, and any other Python
+            file that is the only entry.
+
+    Raises:
+        Refused: the folder cannot be read.
+    """
+    children = folder.children()
+    code = _python_files(children)
+    if any(problems.of_file(each.name) or (bare and is_bare(each.name)) for each in code):
+        return True
+    if bare and len(code) == 1 and all(each.is_plain_file for each in children):
+        return True
+    if _has_problems(children, problems):
+        return True
+    with suppress(Refused):  # in a class it is the folder of a student with this name
+        below = (each.children() for each in children if each.name == ALL_PROBLEMS)
+        return any(_has_problems(inside, problems) for inside in below)
+    return False
+
+
+def _python_files(children: Sequence[TreeEntry]) -> list[TreeEntry]:
+    """Return the Python files among entries, without those of tools and of the course."""
+    plain = (each for each in children if each.is_plain_file and is_python(each.name))
+    return [each for each in plain if not is_minor(each.name)]
+
+
+def _has_problems(children: Sequence[TreeEntry], problems: Problems) -> bool:
+    return any(each.name in problems.known and each.kind is not Kind.FILE for each in children)
+
+
+def _possible(folder: TreeEntry) -> list[TreeEntry]:
+    """Return all entries but plain files, so that each possible submission has a row."""
+    return [each for each in folder.children() if not each.is_plain_file]
+
+
+def _is_class(entries: Sequence[TreeEntry], problems: Problems) -> bool:
+    """Return whether at least two entries are submissions.
+
+    An entry that is there twice, as a folder and as a link, may be a submission.
+    """
+    return sum(e.fault == IS_TWICE or _is_submission(e, problems) for e in entries) > 1
+
+
+def _is_submission(entry: TreeEntry, problems: Problems) -> bool:
+    """Return whether an entry of a class looks like a submission."""
+    if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *problems.known}:
+        return entry.is_archive
+    # A problem.py does not make a folder a submission if its name is nearly that of a problem.
+    bare = bool(problems.given) and not problems.nearly_folder(entry.name)
+    with suppress(Refused):
+        return has_work(entry, problems, bare=bare)
+    return False

@@ -33,12 +33,13 @@ MAX_DEPTH = 8
 """Members deeper than course/class/student/assignment/folder/problems/problem/file are ignored."""
 
 MAX_NESTED_BYTES = 100_000_000
-"""The largest archive inside an archive that is opened. It is held in memory while it is read."""
+"""The largest archive of a student that is opened. It is held in memory while it is read."""
 
 CHUNK = 1 << 16
 """How many bytes of a member are unpacked at once."""
 
 _SMALL = 20_000_000
+_LISTED = b"PK\x01\x02"  # before each member in the list of a zip file
 
 
 def too_many(entries: int, with_noise: int) -> bool:
@@ -72,17 +73,13 @@ class Budget:
         self._until = time.thread_time() + MAX_SECONDS
         self._spent = 0
 
-    def spend(self, count: int) -> None:
+    def spend(self, count: int = 0) -> None:
         """Count bytes that were read; raise BadArchive above the limit of bytes or time."""
         self._spent += count
         if self._spent > self._most:
             raise BadArchive(
                 f"unpacks to more than {self._most:,} bytes; hand in the problems' folders alone"
             )
-        self.spend_time()
-
-    def spend_time(self) -> None:
-        """Raise BadArchive above the time limit. Reading names takes time, too."""
         if time.thread_time() > self._until:
             raise BadArchive(f"takes more than {MAX_SECONDS:g} seconds to read")
 
@@ -94,16 +91,16 @@ class LimitedFile:
         file: the file to read.
         budget: the limits for all reads.
         largest: the most bytes of one read.
-        list_mark: the bytes before each entry of a list; limits the entries of one read.
+        seeks_by_reading: whether bytes that are skipped count as read, as in a compressed file.
     """
 
     def __init__(
-        self, file: IO[bytes], budget: Budget, largest: int, *, list_mark: bytes = b""
+        self, file: IO[bytes], budget: Budget, largest: int, *, seeks_by_reading: bool = False
     ) -> None:
         self._file = file
         self._budget = budget
         self._largest = largest
-        self._list_mark = list_mark
+        self._seeks_by_reading = seeks_by_reading
 
     def read(self, size: int = -1) -> bytes:
         """Return at most `size` bytes; raise BadArchive above the limit of one read."""
@@ -111,13 +108,15 @@ class LimitedFile:
         content = self._file.read(min(size, most) if size >= 0 else most)
         if len(content) == most:
             raise BadArchive("holds a name or a list that is too long")
-        if self._list_mark and too_many(0, content.count(self._list_mark)):
+        if too_many(0, content.count(_LISTED)):
             raise BadArchive(too_many_members())
         self._budget.spend(len(content))
         return content
 
     def seek(self, position: int, whence: int = 0) -> int:
         """Move to another position in the file."""
+        if self._seeks_by_reading:
+            self._budget.spend(abs(position - self.tell()))
         return self._file.seek(position, whence)
 
     def tell(self) -> int:

@@ -14,22 +14,53 @@ Of two files in equally clear places none is read. Archives are opened if the fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 
-from grader.course import SUBMISSION_FILE
-from grader.intake.collect import PythonFile, SubmittedFiles, collect, open_archives
+from grader.course import NOTEBOOK, SUBMISSION_FILE
+from grader.intake import limits
+from grader.intake.archives import opened
 from grader.intake.handed_in import StudentFile
-from grader.intake.limits import MAX_SOURCE_BYTES
-from grader.intake.problem_names import Problems, is_bare
-from grader.intake.tree import BadArchive, Refused, TreeEntry, archive_suffix
+from grader.intake.limits import MAX_DEPTH, MAX_SOURCE_BYTES
+from grader.intake.problem_names import (
+    ALL_PROBLEMS,
+    Problems,
+    is_bare,
+    is_nearly_bare,
+    is_python,
+)
+from grader.intake.student_lists import LISTS
+from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry, archive_suffix, is_minor
 from grader.text import quoted, some
+
+_MISSPELT = "?"
+"""The problem of a file in a folder with a name that is nearly that of a problem."""
+
+_IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
+_PACKED = 10
+"""Places of files, the clearest first; `_PACKED` is added for those in archives."""
+
+_COURSES = {"shared", "grader", "solutions", "students"}
+"""Folders of the course that contain no problems."""
+
+_MOST_ARCHIVES = 10
+_MOST_COMPARED = 1000
+"""The most names that are compared with those of problems, because comparing is slow."""
+_LIST_DEPTH = 2  # a platform's list of students lies in the folder or the only one in it
 
 _SHOWN = 20
 _QUESTIONS = 3
 
 _A_NOTEBOOK = f"A notebook is not graded: what its code cells hold has to be in {SUBMISSION_FILE}."
+
+
+def wanted(parts: Sequence[str]) -> int:
+    """Return the largest size in bytes at which an archive's member is read; 0 for never."""
+    name = parts[-1]
+    if name in LISTS:
+        return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
+    return MAX_SOURCE_BYTES if is_python(name) and not is_minor(name) else 0
 
 
 @dataclass
@@ -49,31 +80,226 @@ class LocatedFiles:
     is_untold: bool = False
 
 
-def locate(folder: TreeEntry, problems: Problems, told: str = "") -> LocatedFiles:
+def locate(folder: TreeEntry, problems: Problems, problem: str = "") -> LocatedFiles:
     """Return the file of each problem in a submission.
 
     Args:
         folder: the submission.
         problems: the problems to search for.
-        told: the problem that the name of the upload indicates.
+        problem: the problem that the name of the upload indicates.
 
     Raises:
         Refused: the submission cannot be read.
     """
-    if folder.leads_out:
-        raise BadArchive(folder.leads_out)
-    found = collect(folder, problems, told)
-    choice = _ClearestFile(found, problems)
-    if found.archives and not all(map(choice.is_written, problems.sought)):
-        open_archives(found, problems)
-    return _located(found, choice, problems)
+    submitted = _SubmittedFiles(problems)
+    submitted.add(folder, _Around(problem=problem))
+    choice = _ClearestFile(submitted.candidates, problems)
+    if submitted.archives and not all(map(choice.is_written, problems.sought)):
+        submitted.open_archives()
+    return _located(submitted, choice, problems)
+
+
+# Collect
+
+
+@dataclass(frozen=True)
+class _PythonFile:
+    """A Python file that may be the file of a problem.
+
+    Attributes:
+        path: its path in the submission.
+        entry: the file.
+        problem: its problem; empty if unknown.
+        place: how clear the problem is; less is clearer.
+    """
+
+    path: str
+    entry: TreeEntry
+    problem: str
+    place: int
+
+    @property
+    def is_obvious(self) -> bool:
+        """Whether it has the expected name."""
+        return self.entry.name == SUBMISSION_FILE
+
+    @property
+    def root(self) -> str:
+        """The folder or archive of the course's files, if that is not the submission itself."""
+        folders = self.path.split("/")[:-1]
+        for course in (self.problem, ALL_PROBLEMS):
+            folders = folders[:-1] if folders[-1:] == [course] else folders
+        return "/".join(folders)
+
+
+@dataclass(frozen=True)
+class _Around:
+    """The folders around a file.
+
+    Attributes:
+        path: their path, as shown in messages.
+        way: the folders below the root of the course's files.
+        problem: the problem that they indicate.
+        place: the number to add to the place of each file.
+    """
+
+    path: str = ""
+    way: tuple[str, ...] = ()
+    problem: str = ""
+    place: int = 0
+
+    def shown(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+
+@dataclass
+class _SubmittedFiles:
+    """The files of a submission, each with the problem that its path and name indicate.
+
+    Attributes:
+        problems: the problems of the course.
+        candidates: the Python files.
+        others: the paths of all other files, without those of tools.
+        misspelt: the problem by folder, for folders with nearly the name of a problem.
+        refused: the reason by problem why its folder cannot be read; the key "" is for archives.
+        folders: the problems that have a folder.
+        archives: archives that are not opened yet, with their paths and problems.
+    """
+
+    problems: Problems
+    candidates: list[_PythonFile] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    misspelt: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    archives: list[tuple[TreeEntry, str, str]] = field(default_factory=list)
+    entries: int = 0
+    compared: int = 0
+
+    def add(self, folder: TreeEntry, around: _Around) -> None:
+        """Add the files of a submission or an archive, without opening archives in it.
+
+        Folders that contain only one folder are skipped.
+
+        Raises:
+            Refused: the submission cannot be read.
+        """
+        skipped: list[str] = []
+        while len(skipped) < MAX_DEPTH:
+            inside = [each for each in folder.children() if not _is_minor_file(each)]
+            if len(inside) != 1 or inside[0].kind is not Kind.FOLDER:
+                break
+            name = inside[0].name
+            problems = self.problems
+            if name == ALL_PROBLEMS or problems.of_folder(name) or problems.nearly_folder(name):
+                break
+            folder = inside[0]
+            skipped.append(name)
+        if skipped and not (folder.is_packed and len(skipped) == 1 and not around.path):
+            around = replace(around, path="/".join(filter(None, [around.path, *skipped])))
+        self._add_all(folder.children(), around)
+
+    def open_archives(self) -> None:
+        """Add the files of the archives and of nested archives, as far as these can be opened."""
+        archives, self.archives = self.archives, []
+        if len(archives) > _MOST_ARCHIVES:
+            names = some([quoted(path) for _, path, _ in archives], _MOST_ARCHIVES)
+            self.refused.setdefault("", f"There are the archives {names}; keep one.")
+            return
+        for archive, path, problem in archives:
+            before = len(self.candidates)
+            try:
+                self.add(opened(archive, wanted), _Around(path, (), problem, _PACKED))
+            except Refused as refused:
+                del self.candidates[before:]
+                self.refused.setdefault("", BadArchive(str(refused)).sentence(quoted(path)))
+        if self.archives:
+            self.open_archives()
+
+    def _add_all(self, children: Sequence[TreeEntry], around: _Around) -> None:
+        self.entries += len(children)
+        if self.entries > limits.MAX_ENTRIES:
+            raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
+        is_course = any(child.name in {ALL_PROBLEMS, *self.problems.known} for child in children)
+        for child in children:
+            name, path = child.name, around.shown(child.name)
+            if is_course and name in _COURSES:
+                continue
+            if child.kind is Kind.OUTSIDE:
+                raise BadArchive(child.fault)
+            is_folder = child.kind is Kind.FOLDER or name in self.problems.known
+            if is_folder and not is_bare(name):
+                self._add_folder(child, replace(around, path=path))
+            elif child.is_archive:
+                self.archives.append((child, path, self._folders_problem(name, around.problem)))
+            elif is_python(name) and not is_minor(name):
+                self.candidates.append(self._candidate(child, path, around))
+            elif not is_minor(name) and name != NOTEBOOK:
+                self.others.append(path)
+
+    def _add_folder(self, folder: TreeEntry, around: _Around) -> None:
+        """Add the files of a folder. If it cannot be read, record this as its problem's reason."""
+        id = self.problems.of_folder(folder.name)
+        self.folders |= {id} - {""}
+        problem = self._folders_problem(folder.name, around.problem)
+        if len(around.way) == MAX_DEPTH:
+            return
+        try:
+            children = folder.children()
+        except Refused as refused:
+            if folder.name == ALL_PROBLEMS:
+                raise
+            if id:
+                self.refused[id] = refused.sentence(id)
+            else:
+                self.others.append(around.path)
+        else:
+            way = (*around.way, folder.name)
+            self._add_all(children, replace(around, way=way, problem=problem))
+
+    def _folders_problem(self, name: str, around: str) -> str:
+        """Return the problem of the files in a folder or an archive of this name."""
+        if id := self.problems.of_folder(name):
+            return id
+        if near := self._nearly(self.problems.nearly_folder, name):
+            if self.problems.given:
+                return near
+            self.misspelt[name] = near
+            return _MISSPELT
+        return around
+
+    def _nearly(self, compare: Callable[[str], str], name: str) -> str:
+        self.compared += 1
+        return compare(name) if self.compared <= _MOST_COMPARED else ""
+
+    def _candidate(self, file: TreeEntry, path: str, around: _Around) -> _PythonFile:
+        by_name = self.problems.of_file(file.name)
+        near = self._nearly(self.problems.nearly, file.name)
+        problem = by_name or around.problem
+        if not problem and self.problems.given:
+            problem = near or self.problems.given
+        if file.name == SUBMISSION_FILE and around.way[-1:] == (problem,):
+            tops = ((problem,), (ALL_PROBLEMS, problem))
+            place = _IN_FOLDER + tops.index(around.way) if around.way in tops else _DEEPER
+        elif by_name or is_bare(file.name):
+            place = _NAMED + (not set(around.way) <= {ALL_PROBLEMS})
+        else:
+            place = _NEARLY if is_nearly_bare(file.name) or near == problem else _ANY
+        return _PythonFile(path, file, problem, around.place + place)
+
+
+def _is_minor_file(entry: TreeEntry) -> bool:
+    return entry.kind is Kind.FILE and is_minor(entry.name)
+
+
+# Choose and read
 
 
 class _ClearestFile:
     """Choose and read a file for each problem."""
 
-    def __init__(self, found: SubmittedFiles, problems: Problems) -> None:
-        self._found = found
+    def __init__(self, candidates: Sequence[_PythonFile], problems: Problems) -> None:
+        self._candidates = candidates
         self._problems = problems
         self.read = cache(lambda each: read_file(each.entry, each.problem))
 
@@ -81,16 +307,16 @@ class _ClearestFile:
         """Return whether a problem has a file that is neither empty nor the stub."""
         return any(map(self.has_work, self.clearest(id)))
 
-    def clearest(self, id: str) -> list[PythonFile]:
+    def clearest(self, id: str) -> list[_PythonFile]:
         """Return the files in the clearest place that has a written file, each content once."""
-        own = [each for each in self._found.candidates if each.problem == id]
+        own = [each for each in self._candidates if each.problem == id]
         places = sorted({each.place for each in own})
         clearest = [[each for each in own if each.place == place] for place in places]
         written = ([each for each in files if self.has_work(each)] for files in clearest)
         files = next(filter(None, written), clearest[0] if clearest else [])
         return list({self.read(each).source or each: each for each in files}.values())
 
-    def has_work(self, candidate: PythonFile) -> bool:
+    def has_work(self, candidate: _PythonFile) -> bool:
         """Return whether a file is neither empty nor the stub; True if it cannot be read."""
         source = self.read(candidate).source
         return source is None or not self._problems.is_unwritten(candidate.problem, source)
@@ -131,9 +357,12 @@ def _foreign_kind(source: bytes) -> str:
     return next((kind for mark, kind in _STARTS.items() if start.startswith(mark)), "")
 
 
-def _located(found: SubmittedFiles, choice: _ClearestFile, problems: Problems) -> LocatedFiles:
+# Report
+
+
+def _located(submitted: _SubmittedFiles, choice: _ClearestFile, problems: Problems) -> LocatedFiles:
     located = LocatedFiles()
-    settled: set[PythonFile] = set()
+    settled: set[_PythonFile] = set()
     for id in problems.sought:
         clearest = choice.clearest(id)
         settled |= {*clearest}
@@ -145,46 +374,49 @@ def _located(found: SubmittedFiles, choice: _ClearestFile, problems: Problems) -
             reason = f"{id} could be {names}; which one counts can't be known, so keep one."
             located.files[id] = StudentFile(None, reason, bad=True)
         else:
-            located.files[id] = _none(id, found, problems)
+            located.files[id] = _missing(id, submitted, problems)
     located.notes = list(dict.fromkeys(located.notes))
     left = [
         each.path
-        for each in found.candidates
+        for each in submitted.candidates
         if each not in settled
         and not (each.problem in problems.others and each.is_obvious)
         and (not is_bare(each.entry.name) or choice.has_work(each))
     ]
     lacks = not any(file.source for file in located.files.values())
-    others = [p for p in found.others if lacks or _is_notebook(p) or ".py" in p.lower()]
-    located.notes += _questions(found, problems)
+    others = [p for p in submitted.others if lacks or _is_notebook(p) or ".py" in p.lower()]
+    located.notes += _questions(submitted, problems)
     if left or others:
-        located.notes.append(f"Not read: {_listed([*left, *others])}.{_about(others)}")
-    located.is_untold = any(not each.problem for each in found.candidates)
-    located.unused = [*left, *found.others, *(path for _, path, _ in found.archives)]
+        about = f" {_A_NOTEBOOK}" if any(map(_is_notebook, others)) else ""
+        located.notes.append(f"Not read: {_listed([*left, *others])}.{about}")
+    located.is_untold = any(not each.problem for each in submitted.candidates)
+    located.unused = [*left, *submitted.others, *(path for _, path, _ in submitted.archives)]
     return located
 
 
-def _how_read(file: PythonFile) -> list[str]:
+def _how_read(file: _PythonFile) -> list[str]:
     """Return a sentence about a file with an unexpected path or name."""
     if not file.is_obvious:
         return [f"{quoted(file.path)} was read as {file.problem}."]
-    kind = "archive" if archive_suffix(file.work) else "folder"
-    return [f"The work is in the {kind} {quoted(file.work)}."] if file.work else []
+    kind = "archive" if archive_suffix(file.root) else "folder"
+    return [f"The work is in the {kind} {quoted(file.root)}."] if file.root else []
 
 
-def _none(id: str, found: SubmittedFiles, problems: Problems) -> StudentFile:
+def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> StudentFile:
     """Return a missing file of a problem, with the reason."""
-    if reason := found.refused.get(id) or found.refused.get(""):
+    if reason := submitted.refused.get(id) or submitted.refused.get(""):
         return StudentFile(None, reason, bad=True)
-    if id in found.folders:
+    if id in submitted.folders:
         return StudentFile(None, f"There is no {SUBMISSION_FILE} in {id}.")
     if problems.given:
-        foreign = [each for each in found.candidates if each.problem in problems.others]
-        other = _for_another(foreign[0]) if foreign else ""
-        reason = f"There is no {SUBMISSION_FILE} and no folder {id} in the submission.{other}"
+        reason = f"There is no {SUBMISSION_FILE} and no folder {id} in the submission."
+        for file in submitted.candidates:
+            if file.problem in problems.others:
+                reason += f" {quoted(file.path)} is for {file.problem}, which is not graded now."
+                break
         return StudentFile(None, reason)
-    untold = [each.path for each in found.candidates if not each.problem]
-    if untold and all(each.problem == "" for each in found.candidates):
+    untold = [each.path for each in submitted.candidates if not each.problem]
+    if untold and len(untold) == len(submitted.candidates):
         reason = (
             f"It is not known which problem is in {_listed(untold)}: no folder around it is called "
             f"such as {id}, and it has no name such as {id}.py."
@@ -193,10 +425,10 @@ def _none(id: str, found: SubmittedFiles, problems: Problems) -> StudentFile:
     return StudentFile(None, f"There is no folder {id} in the submission.")
 
 
-def _questions(found: SubmittedFiles, problems: Problems) -> list[str]:
+def _questions(submitted: _SubmittedFiles, problems: Problems) -> list[str]:
     """Return questions about names that are similar to those of problems."""
-    untold = [each for each in found.candidates if not each.problem][:_QUESTIONS]
-    folders = [*found.misspelt.items()][:_QUESTIONS]
+    untold = [each for each in submitted.candidates if not each.problem][:_QUESTIONS]
+    folders = [*submitted.misspelt.items()][:_QUESTIONS]
     return [
         *(f"There is a folder {quoted(name)}; did you mean {id}?" for name, id in folders),
         *(
@@ -207,17 +439,8 @@ def _questions(found: SubmittedFiles, problems: Problems) -> list[str]:
     ]
 
 
-def _for_another(file: PythonFile) -> str:
-    return f" {quoted(file.path)} is for {file.problem}, which is not graded now."
-
-
 def _is_notebook(path: str) -> bool:
     return path.lower().endswith(".ipynb")
-
-
-def _about(paths: Sequence[str]) -> str:
-    """Return an instruction for notebooks; empty if there are none."""
-    return f" {_A_NOTEBOOK}" if any(map(_is_notebook, paths)) else ""
 
 
 def _listed(paths: Iterable[str]) -> str:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
-from grader.intake.layout import Layout, Work, handed_in, typed_online
+from grader.intake.handed_in import Layout, UnreadSubmission
+from grader.intake.identity import folder_identity
 from grader.intake.problem_names import Problems, before_reupload, did_you_mean, is_bare
 from grader.intake.student_lists import (
+    LISTS,
     METADATA,
-    METADATA_BYTES,
     SCORES,
-    SCORES_BYTES,
     Listed,
     iso_time,
     on_github,
@@ -50,6 +49,37 @@ class Download:
     beside: Sequence[TreeEntry] = ()
 
 
+def plain_submission(entry: TreeEntry, *notes: str, is_archive: bool = False) -> UnreadSubmission:
+    """Return a submission that is named after its entry, because no platform names the student.
+
+    Args:
+        entry: a folder or an archive.
+        notes: sentences about it.
+        is_archive: whether the folder is an opened archive.
+    """
+    name = entry.name
+    if is_archive or entry.kind is not Kind.FOLDER:
+        name = without_suffix(name) or name
+    return UnreadSubmission(folder_identity(name), name, entry, notes=notes)
+
+
+def unmatched_file(name: str, known: Iterable[str] = ()) -> str:
+    """Return a sentence about a file that matches no student."""
+    return f"{quoted(name)} was not used; it fits no student.{did_you_mean(name, known)}"
+
+
+def _with_others(layout: Layout, others: Iterable[TreeEntry]) -> Layout:
+    """Add entries that match no student. All but plain files get a row of their name."""
+    names = [each.name for each in layout.submissions]
+    for entry in others:
+        if entry.is_plain_file:
+            layout.unmatched.append(unmatched_file(entry.name, names))
+        else:
+            note = f"Its name fits no student.{did_you_mean(entry.name, names)}"
+            layout.submissions.append(plain_submission(entry, note))
+    return layout
+
+
 @dataclass(frozen=True)
 class NamedUploads:
     """A platform that writes the student into the name of a file or folder.
@@ -58,57 +88,49 @@ class NamedUploads:
         title: the name of a download in messages.
         names: the patterns of names; more than half of the entries match one of them.
         takes_folders: whether a folder may be such an upload.
-        whose: the groups of the patterns that identify the student.
-        work: returns the submission of one student.
-        is_sure: returns whether uploads are certainly those of the platform.
+        identity: returns the identity of an upload's student.
+        submission: returns the submission of one student.
     """
 
     title: str
     names: Sequence[re.Pattern[str]]
     takes_folders: bool
-    whose: Sequence[str]
-    work: Callable[[Sequence[Upload], Problems], Work]
-    is_sure: Callable[[Sequence[Upload]], bool] = lambda uploads: True
-
-    lists: ClassVar[Mapping[str, int]] = {}
-
-    def may_hold(self, part: TreeEntry) -> bool:
-        """Return whether an entry may belong to such a download, by its name."""
-        return self._said(part) is not None
+    identity: Callable[[re.Match[str]], str]
+    submission: Callable[[Sequence[Upload], Problems], UnreadSubmission]
 
     def look(self, download: Download, problems: Problems) -> Layout | None:
-        """Return who handed in what; None if it is no such download."""
-        uploads = [(child, said) for child in download.children if (said := self._said(child))]
-        if len(uploads) * 2 <= len(download.children) or not self.is_sure(uploads):
+        """Return the submissions of a download; None if it is no such download."""
+        uploads = [(child, match) for child in download.children if (match := self._match(child))]
+        students: dict[str, list[Upload]] = {}
+        for child, match in uploads:
+            students.setdefault(self.identity(match), []).append((child, match))
+        names = {id: sorted({match["name"] for _, match in own}) for id, own in students.items()}
+        unclear = {id for id in students if len(names[id]) > 1}
+        are_few = len(uploads) * 2 <= len(download.children)
+        if are_few or len(unclear) * 2 >= len(students) or _are_repeated(uploads):
             return None
-        unclear = self._unclear(uploads)
-        students: dict[tuple[str, ...], list[Upload]] = {}
-        for child, said in uploads:
-            if said["id"] not in unclear:
-                key = tuple(said[group] for group in self.whose)
-                students.setdefault(key, []).append((child, said))
-        used = {child.name for own in students.values() for child, _ in own}
+        clear = [own for id, own in students.items() if id not in unclear]
         notes = [
-            f"User {id} is called {' and '.join(map(quoted, names))}; whose that is can't be known."
-            for id, names in unclear.items()
+            f"User {students[id][0][1]['id']} is called {' and '.join(map(quoted, names[id]))}; "
+            "whose that is can't be known."
+            for id in students
+            if id in unclear
         ]
-        works = [self.work(own, problems) for own in students.values()]
-        layout = Layout(self.title, works, notes=notes)
-        return layout.with_others(each for each in download.children if each.name not in used)
+        layout = Layout(self.title, [self.submission(own, problems) for own in clear], notes=notes)
+        used = {child.name for own in clear for child, _ in own}
+        return _with_others(layout, (each for each in download.children if each.name not in used))
 
-    def _said(self, entry: TreeEntry) -> re.Match[str] | None:
+    def _match(self, entry: TreeEntry) -> re.Match[str] | None:
         if entry.kind is Kind.FOLDER and not self.takes_folders:
             return None
         return next((m for each in self.names if (m := each.fullmatch(entry.name))), None)
 
-    def _unclear(self, uploads: Sequence[Upload]) -> dict[str, list[str]]:
-        """Return ids with two names, if the id alone identifies the student."""
-        if "name" in self.whose:
-            return {}
-        names: dict[str, set[str]] = {}
-        for _, said in uploads:
-            names.setdefault(said["id"], set()).add(said["name"])
-        return {id: sorted(called) for id, called in names.items() if len(called) > 1}
+
+def _are_repeated(uploads: Sequence[Upload]) -> bool:
+    """Return whether there are numbers of attachments, and half or more of them are repeated."""
+    fields = [match.groupdict() for _, match in uploads]
+    numbers = Counter(each["attachment"] for each in fields if each.get("attachment"))
+    return bool(numbers) and sum(n > 1 for n in numbers.values()) * 2 >= len(numbers)
 
 
 @dataclass(frozen=True)
@@ -118,73 +140,64 @@ class ListedFolders:
     Attributes:
         title: the name of a download in messages.
         list: the name of the list.
-        most: the largest size in bytes at which the list is read.
-        folders: returns the folders by their keys in the list; None if it is no such download.
-        read: returns the lines of a list by key. It may raise Refused.
-        unlisted: returns a line for a folder that is not on the list.
+        folders: returns the folders by their keys in the list; empty if it is no such download.
+        read: returns the submissions on the list. It may raise Refused.
+        unlisted: returns the submission in a folder that is not on the list, by its key.
     """
 
     title: str
     list: str
-    most: int
-    folders: Callable[[Download], dict[str, TreeEntry] | None]
-    read: Callable[[bytes], Mapping[str, Listed]]
-    unlisted: Callable[[str], Listed]
-
-    @property
-    def lists(self) -> Mapping[str, int]:
-        """By the names of lists of students, the most bytes that are read of one."""
-        return {self.list: self.most}
-
-    def may_hold(self, part: TreeEntry) -> bool:
-        """Return whether an entry may belong to such a download."""
-        return part.kind is Kind.FOLDER
+    folders: Callable[[Download], dict[str, TreeEntry]]
+    read: Callable[[bytes], Listed]
+    unlisted: Callable[[str], UnreadSubmission]
 
     def look(self, download: Download, problems: Problems) -> Layout | None:
-        """Return who handed in what; None if it is no such download."""
+        """Return the submissions of a download; None if it is no such download."""
         folders = self.folders(download)
         if not folders:
             return None
         layout = Layout(self.title, [])
-        known: Mapping[str, Listed] | None = None
+        listed: Listed | None = None
         try:
-            known = self._read_list([*download.children, *download.beside])
+            listed = self._read_list([*download.children, *download.beside])
         except Refused as refused:
             text = refused.sentence(self.list)
             layout.notes = [f"{text} Submissions go by the names of their folders, without times."]
-        lines = {key.lower(): line for key, line in (known or {}).items()}
-        left = {key: line for key, line in lines.items() if key not in map(str.lower, folders)}
+        left = {key.lower(): (key, each) for key, each in (listed or {}).items()}
         for key, folder in folders.items():
-            line, note = lines.get(key.lower()), ""
-            if known is not None and line is None:
-                near = did_you_mean(key, [each.key for each in left.values()])
+            _, found = left.pop(key.lower(), ("", None))
+            note = ""
+            if listed is not None and found is None:
+                near = did_you_mean(key, [key for key, _ in left.values()])
                 note = f"{quoted(folder.name)} is not in {self.list}.{near}"
-            layout.works.append(_listed_work(folder, line or self.unlisted(key), note))
-        for line in left.values():
-            note = f"{quoted(line.key)} is in {self.list}, but there is no such folder."
-            layout.works.append(_listed_work(gathered(line.key, ()), line, note))
-        unread = [f"{line.name} ({line.time})" for line in lines.values() if line.is_time_unread]
-        if unread:
-            count = counted(len(unread), "submission")
-            layout.notes.append(
-                f"The time of {count} could not be read: {some(unread, _SHOWN)}. "
-                "Whether these are late is not known."
-            )
-        used = {folder.name for folder in folders.values()}
-        others = (each for each in download.children if each.name not in {*used, self.list})
-        return layout.with_others(others)
+            layout.submissions.append(_noted(found or self.unlisted(key), note, folder))
+        for key, each in left.values():
+            note = f"{quoted(key)} is in {self.list}, but there is no such folder."
+            layout.submissions.append(_noted(each, note, gathered(key, ())))
+        layout.notes += _about_times(layout.submissions)
+        used = {self.list, *(folder.name for folder in folders.values())}
+        return _with_others(layout, (each for each in download.children if each.name not in used))
 
-    def _read_list(self, entries: Sequence[TreeEntry]) -> Mapping[str, Listed] | None:
+    def _read_list(self, entries: Sequence[TreeEntry]) -> Listed | None:
         found = [entry for entry in entries if entry.name == self.list]
         if len(found) > 1:
             raise Refused("is there twice; which one counts can't be known, so keep one")
-        return self.read(found[0].read(self.most)) if found else None
+        return self.read(found[0].read(LISTS[self.list])) if found else None
 
 
-def _listed_work(folder: TreeEntry, line: Listed, note: str) -> Work:
-    notes = (note,) if note else ()
-    time = iso_time(line.time)
-    return Work(line.identity, line.name, folder, line.members, handed_in=time, notes=notes)
+def _noted(submission: UnreadSubmission, note: str, folder: TreeEntry) -> UnreadSubmission:
+    return replace(submission, folder=folder, notes=(note,) if note else ())
+
+
+def _about_times(submissions: Iterable[UnreadSubmission]) -> list[str]:
+    timed = (each for each in submissions if each.time)
+    unclear = [f"{each.name} ({each.time})" for each in timed if not iso_time(each.time)]
+    if not unclear:
+        return []
+    return [
+        f"The time of {counted(len(unclear), 'submission')} could not be read: "
+        f"{some(unclear, _SHOWN)}. Whether these are late is not known."
+    ]
 
 
 # Canvas: `lovelaceada_LATE_<user>_<attachment>_problem.py`, all files in one folder. Without names
@@ -198,62 +211,54 @@ _CANVAS_NAMES = (
 )
 
 Versions = Sequence[tuple[TreeEntry, str]]
-"""What one student uploaded for one file, the newest last, each as it was called then."""
+"""The uploads of one student for one file, the newest last, each with its name at that time."""
 
 
-def _is_canvas(uploads: Sequence[Upload]) -> bool:
-    """Return whether most numbers are of attachments, which are never there twice, and of users."""
-    attachments = Counter(said["attachment"] for _, said in uploads if said["attachment"])
-    twice = sum(number > 1 for number in attachments.values())
-    users: dict[str, set[str]] = {}
-    for _, said in uploads:
-        users.setdefault(said["id"], set()).add(said["name"])
-    unclear = sum(len(names) > 1 for names in users.values())
-    return unclear * 2 < len(users) and (twice * 2 < len(attachments) or not attachments)
+def _on_canvas(match: re.Match[str]) -> str:
+    return f"canvas:{match['id']}"
 
 
-def _canvas_work(files: Sequence[Upload], problems: Problems) -> Work:
-    first = files[0][1]
-    uploads = [(child, said) for child, said in files if said["file"]]
-    versions = _versions(sorted(uploads, key=lambda each: int(each[1]["attachment"])), problems)
-    entries = [found[-1][0].renamed(called) for called, found in versions.items()]
-    notes = [note for called, found in versions.items() if (note := _reuploads(called, found))]
-    typed = [said["typed"] for _, said in files if said["typed"]]
-    older = (name for found in versions.values() for _, name in found[:-1])
-    return Work(
-        f"canvas:{first['id']}",
+def _canvas_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadSubmission:
+    first = uploads[0][1]
+    files = [(child, match) for child, match in uploads if match["file"]]
+    versions = _versions(sorted(files, key=lambda each: int(each[1]["attachment"])), problems)
+    entries = [same[-1][0].renamed(name) for name, same in versions.items()]
+    notes = [note for name, same in versions.items() if (note := _reuploads(name, same))]
+    typed = [match["typed"] for _, match in uploads if match["typed"]]
+    older = (name for same in versions.values() for _, name in same[:-1])
+    return UnreadSubmission(
+        _on_canvas(first),
         f"anon {first['id']}" if first["name"] == "anon" else first["name"],
-        handed_in(first["name"], entries),
+        _folder_of(first["name"], entries),
         members=(first["id"],),
-        late=any(said["late"] for _, said in files),
-        notes=(*notes, *map(typed_online, typed)),
+        late=any(match["late"] for _, match in uploads),
+        notes=(*notes, *map(_typed_online, typed)),
         unused=(*(f"{kind}.html" for kind in typed), *older),
-        parts=tuple(child.name for child, _ in files),
     )
 
 
 def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
     """Return uploads by their first name; Canvas renames later versions, as to `hw-1.zip`."""
-    names = {said["file"] for _, said in uploads}
+    names = {match["file"] for _, match in uploads}
     versions: dict[str, list[tuple[TreeEntry, str]]] = {}
-    for child, said in uploads:
-        before = before_reupload(said["file"])
+    for child, match in uploads:
+        before = before_reupload(match["file"])
         is_archive = archive_suffix(before) and before in names
         is_known = problems.of_file(before) or is_bare(before) or is_archive
-        is_copy = is_known and not problems.of_file(said["file"])
-        called = before if is_copy else said["file"]
-        versions.setdefault(called, []).append((child, said["file"]))
+        is_copy = is_known and not problems.of_file(match["file"])
+        name = before if is_copy else match["file"]
+        versions.setdefault(name, []).append((child, match["file"]))
     return versions
 
 
-def _reuploads(called: str, found: Versions) -> str:
+def _reuploads(name: str, versions: Versions) -> str:
     """Return a sentence about which of several uploads counts; empty if there was only one."""
-    *older, newest = [quoted(name) for _, name in found]
+    *older, newest = [quoted(name) for _, name in versions]
     if older:
         left = " and ".join(older)
-        return f"{newest} was read, the newest upload of {quoted(called)}, but not {left}."
-    renamed = newest != quoted(called)
-    return f"{newest} was read as {quoted(called)}, uploaded again." if renamed else ""
+        return f"{newest} was read, the newest upload of {quoted(name)}, but not {left}."
+    is_renamed = newest != quoted(name)
+    return f"{newest} was read as {quoted(name)}, uploaded again." if is_renamed else ""
 
 
 # Moodle: `Ada Lovelace_<id>_assignsubmission_file_`, as folders or before each file's name. Those
@@ -267,47 +272,65 @@ _MOODLE_NAMES = (
 )
 
 
-def _moodle_work(found: Sequence[Upload], problems: Problems) -> Work:
-    name, id = found[0][1]["name"], found[0][1]["id"]
+def _on_moodle(match: re.Match[str]) -> str:
+    return f"moodle:{match['id'] or 'group ' + match['name']}"
+
+
+def _moodle_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadSubmission:
+    first = uploads[0][1]
+    name, id = first["name"], first["id"]
     entries: list[TreeEntry] = []
-    typed = []
-    for child, said in found:
-        if said["kind"] != "file":
-            typed.append(said["kind"])
-        elif said["file"]:
-            entries.append(child.renamed(said["file"]))
-        else:
-            entries += _children_or_itself(child)
-    return Work(
-        f"moodle:{id or f'group {name}'}",
+    typed = [match["kind"] for _, match in uploads if match["kind"] != "file"]
+    for child, match in uploads:
+        if match["kind"] == "file":
+            entries += [child.renamed(match["file"])] if match["file"] else _inside(child)
+    return UnreadSubmission(
+        _on_moodle(first),
         f"{name} {id}" if name in ("Participant", "Group") else name,
-        handed_in(name, entries),
+        _folder_of(name, entries),
         # Moodle's grading worksheet uses this name, with and without anonymous submissions.
         members=(f"Participant {id}",) if id else (name,),
-        notes=tuple(map(typed_online, typed)),
+        notes=tuple(map(_typed_online, typed)),
         unused=tuple(typed),
-        parts=tuple(child.name for child, _ in found),
     )
 
 
-def _children_or_itself(entry: TreeEntry) -> list[TreeEntry]:
+def _inside(entry: TreeEntry) -> list[TreeEntry]:
     """Return the entries of a folder, or the entry itself if it cannot be read."""
     with suppress(Refused):
         return entry.children()
     return [entry]
 
 
+def _folder_of(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
+    """Return the only entry if it is an archive, or else a folder of all entries."""
+    if len(entries) == 1 and entries[0].is_archive:
+        return entries[0]
+    counts = Counter(entry.name for entry in entries)
+    twice = [entry for entry, count in counts.items() if count > 1]
+    fault = (
+        f"holds {quoted(twice[0])} more than once; which one counts can't be known" if twice else ""
+    )
+    return gathered(name, entries, fault)
+
+
+def _typed_online(kind: str) -> str:
+    """Return a sentence about a submission without a file; `kind` is the platform's word."""
+    kinds = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
+    return f"{kinds.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
+
+
 # Gradescope: folders such as `submission_123/`; `submission_metadata.yml` lists their students.
 
 
-def _gradescope_folders(download: Download) -> dict[str, TreeEntry] | None:
+def _gradescope_folders(download: Download) -> dict[str, TreeEntry]:
     if all(child.name != METADATA for child in download.children):
-        return None
+        return {}
     return {child.name: child for child in download.children if not child.is_plain_file}
 
 
-def _not_on_gradescope(name: str) -> Listed:
-    return Listed(name, f"gradescope:{name}", name)
+def _not_on_gradescope(folder: str) -> UnreadSubmission:
+    return UnreadSubmission(f"gradescope:{folder}", folder)
 
 
 # Classroom 50: a folder `<slug>_submissions_<time>` of clones, `<slug>-<user name>/`, and
@@ -318,10 +341,10 @@ _CLONES = re.compile(r"(.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
 _GROUP = re.compile(r"group-\d+")
 
 
-def _clones(download: Download) -> dict[str, TreeEntry] | None:
+def _clones(download: Download) -> dict[str, TreeEntry]:
     match = _CLONES.fullmatch(without_suffix(download.name))
     if not match:
-        return None
+        return {}
     found = {}
     for child in download.children:
         prefix, user = child.name[: len(match[1]) + 1], child.name[len(match[1]) + 1 :]
@@ -332,60 +355,32 @@ def _clones(download: Download) -> dict[str, TreeEntry] | None:
 
 PLATFORMS: Sequence[NamedUploads | ListedFolders] = (
     ListedFolders(
-        "Gradescope export",
-        METADATA,
-        METADATA_BYTES,
-        _gradescope_folders,
-        read_metadata,
-        _not_on_gradescope,
+        "Gradescope export", METADATA, _gradescope_folders, read_metadata, _not_on_gradescope
     ),
-    NamedUploads("Moodle download", _MOODLE_NAMES, True, ("name", "id"), _moodle_work),
-    NamedUploads("Canvas download", _CANVAS_NAMES, False, ("id",), _canvas_work, _is_canvas),
-    ListedFolders("Classroom 50 clones", SCORES, SCORES_BYTES, _clones, read_scores, on_github),
+    NamedUploads("Moodle download", _MOODLE_NAMES, True, _on_moodle, _moodle_submission),
+    NamedUploads("Canvas download", _CANVAS_NAMES, False, _on_canvas, _canvas_submission),
+    ListedFolders("Classroom 50 clones", SCORES, _clones, read_scores, on_github),
 )
 """In the order in which they are tried."""
 
-LISTS = {name: most for platform in PLATFORMS for name, most in platform.lists.items()}
-"""By the names of lists of students, the most bytes that are read of one."""
 
-
-def recognise(found: TreeEntry, problems: Problems) -> Layout | None:
+def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
     """Return the submissions of a folder if it, or its only subfolder, is a platform's download.
 
     Args:
-        found: the folder, or an opened archive.
+        folder: the folder, or an opened archive.
         problems: the problems of the course.
     """
-    for download in _places(found):
+    for download in _places(folder):
         for platform in PLATFORMS:
             if layout := platform.look(download, problems):
                 return layout
     return None
 
 
-def recognise_part(
-    part: TreeEntry, around: TreeEntry, above: TreeEntry, problems: Problems
-) -> Layout | None:
-    """Return the submission of one student if the folder around it is a platform's download.
-
-    Args:
-        part: the student's folder or archive.
-        around: the folder that contains it. Its other entries are read only if the name of the
-            part may belong to such a download.
-        above: the folder that contains `around`.
-        problems: the problems of the course.
-    """
-    for platform in [each for each in PLATFORMS if each.may_hold(part)]:
-        download = Download(around.name, around.children(), above.children())
-        if layout := platform.look(download, problems):
-            own = [work for work in layout.works if part.name in (*work.parts, work.folder.name)]
-            return Layout("", own) if len(own) == 1 else None
-    return None
-
-
-def _places(found: TreeEntry) -> Iterator[Download]:
-    children = found.children()
-    yield Download(found.name, children)
+def _places(folder: TreeEntry) -> Iterator[Download]:
+    children = folder.children()
+    yield Download(folder.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # the unreadable folder may be one student's

@@ -43,6 +43,12 @@ class Problems:
         return (self.given,) if self.given else self.known
 
     @property
+    def hint(self) -> str:
+        """The instruction for files of unknown problems."""
+        first = self.known[0]
+        return f"If this was handed in for one problem only, name it, such as --problem {first}"
+
+    @property
     def others(self) -> tuple[str, ...]:
         """The other problems of the course."""
         return tuple(id for id in self.known if id not in self.sought)

@@ -4,94 +4,113 @@ Nothing in a submission is run, imported, unpacked or followed here. Only regula
 size are read; others are reported. An error in one submission is reported in its row and does not
 affect other submissions.
 
-`disk` and `archives` create a tree, `paths` and `platforms` find the submissions in it, `collect`
-lists the files of each, and `locate` chooses the file of each problem.
+`disk` and `archives` create a tree, `layout` and `platforms` find the submissions in it, and
+`locate` chooses the file of each problem.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from grader.course import Course, Problem
-from grader.intake import disk, notices
-from grader.intake.collect import wanted
-from grader.intake.handed_in import Intake, StudentFile, Submission
-from grader.intake.identity import Collisions, result_name
-from grader.intake.layout import Work
-from grader.intake.locate import locate, read_file
-from grader.intake.paths import are_all_classes, opened_path
+from grader.intake.archives import opened
+from grader.intake.disk import entry_at
+from grader.intake.handed_in import Intake, Layout, StudentFile, Submission, UnreadSubmission
+from grader.intake.identity import make_unique, result_name
+from grader.intake.layout import opened_path
+from grader.intake.locate import locate, read_file, wanted
 from grader.intake.problem_names import Problems
+from grader.intake.student_lists import iso_time
 from grader.intake.tree import Kind, Refused, archive_suffix
-from grader.text import person_name, quoted
+from grader.text import counted, person_name, quoted
 
 HANDED_IN_LATE = "It was handed in late."
 
 
-def find_submissions(
-    paths: Iterable[Path], course: Course, only: Problem | None = None
-) -> list[Submission]:
-    """Read all submissions at `paths`, as `take_in` does."""
-    return take_in(paths, course, only).submissions
+def find_submissions(path: Path, course: Course, only: Problem | None = None) -> list[Submission]:
+    """Read all submissions at a path, as `take_in` does."""
+    return take_in(path, course, only).submissions
 
 
 def take_in(
-    paths: Iterable[Path],
+    path: Path,
     course: Course,
     only: Problem | None = None,
-    meant: Mapping[str, str] | None = None,
+    problems_by_name: Mapping[str, str] | None = None,
 ) -> Intake:
-    """Read all submissions at `paths`, each one submission or a class of them.
+    """Read all submissions at a path, which is one submission or a class of them.
 
     Folders and archives are treated alike. Downloads of learning platforms are recognised. In any
     other path, a single folder around a class or an archive's content is skipped. A folder with a
     problem's folder or file is one submission, unless it also contains two or more submissions:
     then it is a class. In a class, files with code are reported, and every folder has a row, even
     a problem's, so that no submission is lost.
-    Each of several paths is one submission, unless all contain two or more. A file among them
-    that is no archive is reported.
 
     An optional problem that was not submitted has no file, unless it is `only`.
 
     Args:
-        paths: the paths that the instructor gave.
+        path: the path that the instructor gave.
         course: the course with the problems to search for.
         only: the only problem to search for, if there is one. A `problem.py` of unknown problem
             then counts as this problem's.
-        meant: the problems' ids by the names of files and folders in submissions.
+        problems_by_name: the problems' ids by the names of files and folders in submissions.
 
     Raises:
-        SubmissionError: a path is neither a folder nor an archive, or is empty.
+        SubmissionError: the path is neither a folder nor an archive, or is empty.
     """
     known = {problem.id: problem for problem in course.problems()}
-    optional = [problem for problem in known.values() if problem.part.optional]
-    given = only.id if only else ""
-    problems = Problems(tuple(known), given, meant=meant or {}, stubs=known)
-    paths = list(paths)
-    intake = Intake()
-    collisions = Collisions()
-    several = len(paths) > 1
-    as_one = several and not are_all_classes(paths, problems)
-    for path in paths:
-        with opened_path(path, problems, several=several, as_one=as_one) as layout:
-            rows = [read_submission(work, problems) for work in layout.works]
-        if only is None:
-            rows = [without_skipped(row, optional) for row in rows]
-        if layout.title:
-            line = notices.summary(layout, rows)
-            intake.recognised.append(f"{path.name}: {line}" if several else line)
-        intake.submissions += rows
-        intake.is_whole |= len(rows) > 1
-        collisions.add(rows, path)
-        intake.unmatched += [*layout.notes, *layout.unmatched]
-    intake.unmatched += collisions.resolve()
-    intake.unmatched += notices.in_several(intake.submissions)
-    intake.without_problem = notices.untold(intake.submissions, problems)
-    is_told = any(notices.name_it(problems) in text for text in intake.unmatched)
-    intake.unmatched += [intake.without_problem] if intake.without_problem and not is_told else []
-    return intake
+    problems = Problems(tuple(known), only.id if only else "", problems_by_name or {}, known)
+    with opened_path(path, problems) as layout:
+        rows = [read_submission(each, problems) for each in layout.submissions]
+    if only is None:
+        optional = [problem for problem in known.values() if problem.part.optional]
+        rows = [without_skipped(row, optional) for row in rows]
+    remarks = [*layout.notes, *layout.unmatched, *make_unique(rows), *_in_several(rows)]
+    hint = _hint(rows, problems)
+    return Intake(
+        rows,
+        recognised=[_summary(layout, rows)] if layout.title else [],
+        unmatched=[*remarks, hint] if hint else remarks,
+        without_problem=hint,
+    )
+
+
+def _summary(layout: Layout, submissions: Sequence[Submission]) -> str:
+    """Return one line about a platform's download."""
+    students = sum(max(1, len(s.members)) for s in submissions)
+    late = sum(s.late for s in submissions)
+    unused = len(layout.unmatched) + sum(len(s.unused) for s in submissions)
+    parts = [counted(students, "student")]
+    if students != len(submissions):
+        parts[0] += f" in {counted(len(submissions), 'submission')}"
+    parts += [f"{late} late"] if late else []
+    parts += [f"{counted(unused, 'file')} not used"] if unused else []
+    return f"{layout.title}: {', '.join(parts)}."
+
+
+def _in_several(submissions: Iterable[Submission]) -> list[str]:
+    """Return a sentence about each person with more than one submission."""
+    submissions_of: dict[str, list[str]] = {}
+    for submission in submissions:
+        for member in submission.members:
+            submissions_of.setdefault(member, []).append(quoted(submission.shown_name))
+    return [
+        f"{quoted(member)} is a member of {' and '.join(names)}; the gradebook has a row for each."
+        for member, names in submissions_of.items()
+        if len(names) > 1
+    ]
+
+
+def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
+    """Return a hint if there are files that could be used if their problem were given."""
+    count = sum(each.is_untold and not each.is_read for each in submissions)
+    if problems.given or not count:
+        return ""
+    have = f"{counted(count, 'submission')} {'has' if count == 1 else 'have'}"
+    return f"{have} a Python file that tells no problem. {problems.hint}."
 
 
 # One submission
@@ -99,72 +118,68 @@ def take_in(
 
 def read_source(path: Path) -> StudentFile:
     """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
-    return read_file(disk.entry_at(path, Kind.FILE), path.parent.name)
+    return read_file(entry_at(path, Kind.FILE), path.parent.name)
 
 
-def read_submission(work: Work, problems: Problems) -> Submission:
+def read_submission(unread: UnreadSubmission, problems: Problems) -> Submission:
     """Read the submission of one student or group.
 
     Args:
-        work: the unread submission.
+        unread: the submission.
         problems: the problems to search for.
     """
-    row = _row(work)
+    row = _row(unread)
     try:
-        found = locate(work.folder.opened(wanted), problems, _told(work, problems))
+        located = locate(opened(unread.folder, wanted), problems, _problem_of(unread, problems))
     except Refused as refused:
-        unread = StudentFile(None, refused.sentence(quoted(work.folder.name)), bad=True)
-        row.files = dict.fromkeys(problems.sought, unread)
+        file = StudentFile(None, refused.sentence(quoted(unread.folder.name)), bad=True)
+        row.files = dict.fromkeys(problems.sought, file)
     else:
-        row.unused += tuple(found.unused)
-        row.notes += found.notes
-        row.is_untold = found.is_untold
-        row.files = {id: _with_times(file, work) for id, file in found.files.items()}
+        row.unused += tuple(located.unused)
+        row.notes += located.notes
+        row.is_untold = located.is_untold
+        row.files = {id: _with_times(file, unread) for id, file in located.files.items()}
     return row
 
 
-def _row(work: Work) -> Submission:
-    """Return the row of an unread submission."""
-    full_name = person_name(work.name)
-    identity = unicodedata.normalize("NFC", work.identity)
+def _row(unread: UnreadSubmission) -> Submission:
+    """Return a submission without its files."""
+    full_name = person_name(unread.name)
+    identity = unicodedata.normalize("NFC", unread.identity)
+    members = unread.members
+    group = f"A group of {len(members)}: {', '.join(map(quoted, members))}."
     return Submission(
         result_name(identity, full_name),
         {},
-        _about(work),
-        work.members,
-        work.late,
-        work.unused,
+        [
+            *([group] if len(members) > 1 else []),
+            *([HANDED_IN_LATE] if unread.late else []),
+            *unread.notes,
+        ],
+        members,
+        unread.late,
+        unread.unused,
         identity,
         full_name,
-        work.folder.name,
+        unread.folder.name,
     )
 
 
-def _with_times(file: StudentFile, work: Work) -> StudentFile:
+def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
     """Return a problem's file with its time of submission, if a file was submitted."""
     if not file.is_there:
         return file
-    return replace(file, late=work.late, handed_in=work.handed_in)
+    return replace(file, late=unread.late, handed_in=iso_time(unread.time))
 
 
-def _about(work: Work) -> list[str]:
-    """Return the notes about an unread submission."""
-    notes = []
-    if len(work.members) > 1:
-        notes.append(f"A group of {len(work.members)}: {', '.join(map(quoted, work.members))}.")
-    if work.late:
-        notes.append(HANDED_IN_LATE)
-    return [*notes, *work.notes]
-
-
-def _told(work: Work, problems: Problems) -> str:
+def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
     """Return the problem that the name of the upload indicates; empty for none.
 
     A name that is only the student's, or a group's number, counts only if it is a problem's id.
     """
-    name = work.folder.name
+    name = unread.folder.name
     stem = name.removesuffix(archive_suffix(name))
-    if stem == name or stem == work.name:
+    if stem in (name, unread.name):
         return stem if problems.given and stem in problems.known else ""
     return problems.of_folder(name) or (problems.nearly_folder(name) if problems.given else "")
 
@@ -184,10 +199,10 @@ def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Subm
     """
     skipped = {problem.id for problem in optional if _is_skipped(submission, problem)}
     files = {id: file for id, file in submission.files.items() if id not in skipped}
-    alone = len(submission.files) == 1 and bool(submission.unused)
-    meant = [submission.files[id] for id in submission.files if id in skipped]
-    told = [f.reason for f in meant if f.source is None and alone]
-    return replace(submission, files=files, notes=[*submission.notes, *told])
+    is_only = len(submission.files) == 1 and bool(submission.unused)
+    left = [submission.files[id] for id in submission.files if id in skipped]
+    reasons = [file.reason for file in left if file.source is None and is_only]
+    return replace(submission, files=files, notes=[*submission.notes, *reasons])
 
 
 def _is_skipped(submission: Submission, problem: Problem) -> bool:

@@ -13,9 +13,6 @@ from enum import Enum
 IS_LINK = "is a link; a link is not followed"
 IS_TWICE = "is in the archive more than once; which one counts can't be known"
 
-Wanted = Callable[[Sequence[str]], int]
-"""Return, by the parts of a member's name, the largest size at which it is read; 0 for never."""
-
 
 class Refused(Exception):  # noqa: N818  (it is an answer, not always an error)
     """An entry is not read. The text is the reason, as the rest of a sentence about the entry."""
@@ -40,7 +37,9 @@ class Kind(Enum):
     FILE = "file"
     LINK = "link"
     OTHER = "other"
-    """A device, a pipe, or an invalid member of an archive."""
+    """A device, a pipe, or a member of an archive that is there twice or cannot be read."""
+    OUTSIDE = "outside"
+    """A member of an archive with a name that is no path in its folder."""
 
 
 def _nothing() -> Iterable[TreeEntry]:
@@ -53,23 +52,21 @@ class TreeEntry:
 
     Attributes:
         name: the last part of its path, unchanged.
-        kind: folder, file, link or other.
+        kind: folder, file, link, outside or other.
         fault: why it is not read, as the rest of a sentence; empty if it is valid.
-        leads_out: the fault of a name below it, at any depth, that leads out of its folder.
         is_packed: whether it is an archive, or in one.
         list_children: returns the entries of a folder, in any order.
         read_bytes: returns the bytes of a regular file; one more than requested if it is longer.
-        open_archive: returns an archive as a folder; None if it may not be opened.
+        nested: how many archives inside each other can be opened, beginning with this one.
     """
 
     name: str
     kind: Kind
     fault: str = ""
-    leads_out: str = ""
     is_packed: bool = False
     list_children: Callable[[], Iterable[TreeEntry]] = _nothing
     read_bytes: Callable[[int], bytes] | None = None
-    open_archive: Callable[[Wanted], TreeEntry] | None = None
+    nested: int = 0
 
     @property
     def is_archive(self) -> bool:
@@ -88,7 +85,7 @@ class TreeEntry:
             Refused: it is not a folder, may not be read, or has too many entries.
         """
         if self.fault or self.kind is not Kind.FOLDER:
-            raise self._refused("is not a folder")
+            raise self.refused("is not a folder")
         return sorted(self.list_children(), key=lambda entry: entry.name)
 
     def read(self, limit: int) -> bytes:
@@ -98,40 +95,24 @@ class TreeEntry:
             Refused: it is not such a file, or may not be read.
         """
         if self.fault or self.read_bytes is None:
-            raise self._refused("is not a regular file")
+            raise self.refused("is not a regular file")
         content = self.read_bytes(limit)
         if len(content) > limit:
-            raise self._refused(f"has more than {limit:,} bytes")
+            raise self.refused(f"has more than {limit:,} bytes")
         return content
-
-    def opened(self, wanted: Wanted) -> TreeEntry:
-        """Return a folder unchanged, and an archive as a folder.
-
-        Args:
-            wanted: selects the members of an archive to read. Of the others only names are known.
-
-        Raises:
-            BadArchive: the file is not a readable archive, or is too large.
-        """
-        if self.kind is Kind.FOLDER or not archive_suffix(self.name):
-            return self
-        if self.fault or self.open_archive is None:
-            closed = "is an archive inside an archive, which is not opened; unpack the outer one"
-            raise BadArchive(self.fault or closed)
-        return self.open_archive(wanted)
 
     def renamed(self, name: str) -> TreeEntry:
         """Return the entry with another name."""
         return replace(self, name=name)
 
-    def _refused(self, reason: str) -> Refused:
+    def refused(self, reason: str = "") -> Refused:
+        """Return its fault as an exception, or else the reason."""
         return (BadArchive if self.is_packed else Refused)(self.fault or reason)
 
 
 def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:
     """Return a virtual folder of entries from other folders."""
-    leads_out = next((entry.leads_out for entry in entries if entry.leads_out), "")
-    return TreeEntry(name, Kind.FOLDER, fault, leads_out, list_children=lambda: entries)
+    return TreeEntry(name, Kind.FOLDER, fault, list_children=lambda: entries)
 
 
 # Names

@@ -29,7 +29,7 @@ def hand_in(tmp_path):
 
 def found(folder, course):
     """Return the submissions, by name, of the class that contains this problem's folder."""
-    return {s.name: s for s in find_submissions([folder.parents[1]], course)}
+    return {s.name: s for s in find_submissions(folder.parents[1], course)}
 
 
 def graded(grade, submission):
@@ -168,7 +168,7 @@ def test_the_hash_is_of_what_was_graded(grade, hand_in):
 
 
 def class_of_one(course, hand_in):
-    return find_submissions([hand_in().parents[1]], course)
+    return find_submissions(hand_in().parents[1], course)
 
 
 @pytest.mark.slow

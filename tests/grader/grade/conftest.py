@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -47,21 +46,21 @@ class School:
         write(self.out.parent / "book", {name: text})
 
     def submissions(self) -> list[Submission]:
-        return find_submissions([self.folder], self.course)
+        return find_submissions(self.folder, self.course)
 
     def grade(self, folder: Path | None = None, only: str = "", **options: object) -> ClassRun:
         self.graded.clear()
         settings = Settings(**options.pop("settings", {}))  # type: ignore[arg-type]
         chosen = self.course.select([only])[0] if only else None
-        submissions = find_submissions([folder or self.folder], self.course, chosen)
+        submissions = find_submissions(folder or self.folder, self.course, chosen)
         options = {"jobs": 1, "policy": Policy.TITLES, **options}
         return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
 
-    def command(self, *words: str, paths: Sequence[Path] = (), status: int = 0) -> str:
-        """Run `grader grade` on the class or on other paths; return its output in one line."""
+    def command(self, *words: str, path: Path | None = None, status: int = 0) -> str:
+        """Run `grader grade` on the class or on another path; return its output in one line."""
         self.graded.clear()
-        given = map(str, paths or [self.folder])
-        done = CliRunner().invoke(app, ["grade", *given, "--out", str(self.out), *words])
+        given = str(path or self.folder)
+        done = CliRunner().invoke(app, ["grade", given, "--out", str(self.out), *words])
         assert done.exit_code == status, done.output
         return " ".join(done.output.split())
 

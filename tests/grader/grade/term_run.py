@@ -29,7 +29,7 @@ def run_week(download: Path, out: Path, problem: str, only: Sequence[str] = ()) 
     """Grade what came for a problem; return the lines that the instructor reads."""
     course = own_course()
     (chosen,) = course.select([problem])
-    intake = take_in([download], course, chosen)
+    intake = take_in(download, course, chosen)
     submissions = only_these(intake.submissions, only) if only else intake.submissions
     run = class_run.grade_class(
         submissions,

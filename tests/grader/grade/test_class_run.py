@@ -149,5 +149,5 @@ def test_reports_inside_the_class_are_refused(school: Any) -> None:
 def test_how_many_were_graded_is_told(school: Any) -> None:
     assert "2 submissions graded." in school.command()
     school.hand_in("ada", school.wrong)
-    assert "1 submission graded, 1 as before." in school.command(paths=[school.folder / "ada"])
+    assert "1 submission graded, 1 as before." in school.command(path=school.folder / "ada")
     assert "0 submissions graded, 2 as before." in school.command()

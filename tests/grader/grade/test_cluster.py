@@ -168,7 +168,7 @@ def shared_class(
     """Submissions to the shared course."""
     folder = tmp_path_factory.mktemp("handed in") / "class"
     hand_in(folder)
-    return find_submissions([folder], shared_course)
+    return find_submissions(folder, shared_course)
 
 
 def needs_dask() -> None:
@@ -182,7 +182,7 @@ def hand_in(folder: Path) -> None:
 @pytest.fixture
 def submissions(small_course: Course, tmp_path: Path) -> list[Submission]:
     hand_in(tmp_path / "class")
-    return find_submissions([tmp_path / "class"], small_course)
+    return find_submissions(tmp_path / "class", small_course)
 
 
 def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ def test_a_submission_that_needs_much_time_is_graded_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "first_seconds", lambda settings: 0.5)
-    slow = find_submissions([write(tmp_path / "slow", {f"zoe/{FILE}": SLOW})], shared_course)
+    slow = find_submissions(write(tmp_path / "slow", {f"zoe/{FILE}": SLOW}), shared_course)
     found: list[SubmissionResult] = []
     address = scheduler.scheduler_address
     cluster.grade_on_cluster(

@@ -42,7 +42,7 @@ CLASS = {
 
 def grade(course: Course, folder: Path, jobs: int = 1) -> dict[str, SubmissionResult]:
     results: dict[str, SubmissionResult] = {}
-    submissions = find_submissions([folder], course)
+    submissions = find_submissions(folder, course)
     settings = Settings(call_seconds=0.5)
     grade_all(submissions, course, settings, jobs, lambda r: results.update({r.submission: r}))
     assert len(results) == len(submissions)

@@ -127,13 +127,13 @@ def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
     folder = term.folder.with_name("second")
     for path in (folder, folder / "bob"):
         for more in ([], ["--dry-run"]):
-            said = term.command(*more, paths=[path], status=2)
+            said = term.command(*more, path=path, status=2)
             assert "name it, such as --problem 01-doubling" in said
     assert (term.out / "gradebook.csv").read_bytes() == before
     write(folder, {f"ada/{OTHER}/problem.py": term.right})
-    said = term.command(paths=[folder])
+    said = term.command(path=folder)
     assert "1 submission has a Python file that tells no problem." in said
     before = (term.out / "gradebook.csv").read_bytes()
     write(folder, {"cem/problem.py": term.right})  # now these are most
-    assert "--problem 01-doubling" in term.command(paths=[folder], status=2)
+    assert "--problem 01-doubling" in term.command(path=folder, status=2)
     assert (term.out / "gradebook.csv").read_bytes() == before

@@ -41,7 +41,7 @@ class Term:
 
     def grade(self, problem: str, files: dict[str, str]) -> str:
         week = self.folder / f"week{len([*self.folder.iterdir()])}"
-        return str(self.school.command("--problem", problem, paths=[write(week, files)]))
+        return str(self.school.command("--problem", problem, path=write(week, files)))
 
     def add(self, name: str, text: str) -> None:
         self.book[name] = self.book.get(name, "") + text

@@ -90,7 +90,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
     for name in ("ada", "bob", "eve"):
         (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
     results: dict[str, SubmissionResult] = {}
-    submissions = find_submissions([tmp_path / "class"], small_course)
+    submissions = find_submissions(tmp_path / "class", small_course)
     pool.grade_all(
         submissions, small_course, Settings(), jobs, lambda r: results.update({r.submission: r})
     )
@@ -129,7 +129,7 @@ def test_a_submission_that_needs_much_time_is_graded_last(
     for name in ("ada", "bob"):
         (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
     found: list[SubmissionResult] = []
-    submissions = find_submissions([tmp_path / "class"], small_course)
+    submissions = find_submissions(tmp_path / "class", small_course)
     pool.grade_all(submissions, small_course, Settings(), 1, found.append)
     assert [each.submission for each in found] == ["bob", "ada"]
     assert all(each.points == 4 for each in found)

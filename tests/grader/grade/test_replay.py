@@ -35,7 +35,7 @@ def helper(x):
 def graded(tmp_path: Path, small_course: Course) -> Path:
     """A class of two students; one was graded with another seed."""
     write(tmp_path / "class", {f"{name}/{FILE}": SOURCE for name in ("ada", "bob")})
-    (ada, _) = find_submissions([tmp_path / "class"], small_course)
+    (ada, _) = find_submissions(tmp_path / "class", small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
     problem = ProblemResult("01-doubling", ada.files["01-doubling"].sha256, [test])
     problem.provenance = {"seed": 7, "isolation": "process"}

@@ -118,7 +118,7 @@ def test_an_archive_that_cannot_be_read_is_no_zero_in_part_two(
     (tmp_path / "class/bob/01-doubling").mkdir(parents=True)
     (tmp_path / "class/bob/01-doubling/problem.py").write_text(STUB)
     (tmp_path / "class/ada.zip").write_bytes(b"PK\3\4 and no more")
-    ada, _ = find_submissions([tmp_path / "class"], two_parts)
+    ada, _ = find_submissions(tmp_path / "class", two_parts)
     assert [(id, file.bad) for id, file in ada.files.items()] == [("01-doubling", True)]
 
 

@@ -104,7 +104,7 @@ def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path)
 def test_the_dry_run_says_the_same(term: Any, tmp_path: Path) -> None:
     term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
-    submissions = find_submissions([week2], term.course)
+    submissions = find_submissions(week2, term.course)
     book = GradebookFolder(term.out.parent / "book")
     ready = prepare(submissions, term.course, Settings(), term.out, people={})
     found = foresee(ready, Settings(), book)

@@ -42,11 +42,11 @@ def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -
         chosen = course.select([problem])[0] if problem else None
         path = tmp_path / name
         if request.param == "folder":
-            return take_in([write(path, files)], course, chosen)
+            return take_in(write(path, files), course, chosen)
         path = path.with_name(f"{name}.zip")
         path.write_bytes(zip_file(files))
         before = sorted(tmp_path.rglob("*"))
-        found = take_in([path], course, chosen)
+        found = take_in(path, course, chosen)
         assert sorted(tmp_path.rglob("*")) == before
         return found
 
@@ -80,7 +80,7 @@ def read(tmp_path: Path, small_course: Course) -> Read:
         (folder / f"ada{ending}").write_bytes(content)
         (folder / "grace.zip").write_bytes(zipped((FILE, RIGHT)))
         before = sorted(tmp_path.rglob("*"))
-        ada, grace = find_submissions([folder], small_course)
+        ada, grace = find_submissions(folder, small_course)
         assert (ada.name, grace.name, grace.notes) == ("ada", "grace", [])
         assert grace.files["01-doubling"].source == RIGHT
         assert sorted(tmp_path.rglob("*")) == before

@@ -59,7 +59,7 @@ def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
                 is_link = not name.endswith(".py")
                 info.external_attr = (LINK if is_link else stat.S_IFREG | 0o644) << 16
                 archive.writestr(info, b"bob" if is_link else RIGHT)
-        ada, bob = find_submissions([tmp_path / "class.zip"], small_course)
+        ada, bob = find_submissions(tmp_path / "class.zip", small_course)
         assert_bad(ada, "'ada' is in the archive more than once")
         assert (bob.name, bob.files["01-doubling"].source) == ("bob", RIGHT)
 

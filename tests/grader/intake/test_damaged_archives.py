@@ -39,7 +39,7 @@ def test_a_damaged_member_spares_the_others(tmp_path: Path, small_course: Course
     start = packed.index(FILE.encode()) + len(FILE)
     path = tmp_path / "class.zip"
     path.write_bytes(packed[:start] + b"\xff\xff\xff" + packed[start + 3 :])
-    ada, grace = find_submissions([path], small_course)
+    ada, grace = find_submissions(path, small_course)
     assert_bad(ada, "is damaged")
     assert grace.files["01-doubling"].source == RIGHT
 

@@ -29,7 +29,7 @@ def test_a_linked_folder_is_not_followed(class_folder: Path, small_course: Cours
     submission(class_folder, "ada")
     (class_folder / "eve").mkdir()
     (class_folder / "eve" / "01-doubling").symlink_to(class_folder / "ada" / "01-doubling")
-    eve = find_submissions([class_folder], small_course)[1]
+    eve = find_submissions(class_folder, small_course)[1]
     assert eve.files["01-doubling"].source is None
 
 
@@ -48,7 +48,7 @@ def test_a_bare_file_of_the_given_problem_is_read_like_any(
         path.mkdir()
     else:
         path.write_bytes(b"x = 1\n" if kind == "file" else bytes(MAX_SOURCE_BYTES + 1))
-    (found,) = find_submissions([class_folder], small_course, small_course.problems()[0])
+    (found,) = find_submissions(class_folder, small_course, small_course.problems()[0])
     file = found.files["01-doubling"]
     assert (file.source == b"x = 1\n") is (kind == "file")
     assert bool(file.reason) is (kind != "file")
@@ -60,7 +60,7 @@ def test_what_may_not_be_opened(tmp_path: Path, small_course: Course) -> None:
     (folder / "grace.zip").write_bytes(zipped((FILE, RIGHT)))
     (folder / "ada.zip").symlink_to(folder / "grace.zip")
     (folder / "eve.tar").symlink_to("nowhere")
-    ada, eve, grace = find_submissions([folder], small_course)
+    ada, eve, grace = find_submissions(folder, small_course)
     assert_bad(ada, "'ada.zip' is a link")
     assert_bad(eve, "'eve.tar' is a link")
     assert grace.files["01-doubling"].source == RIGHT

@@ -68,7 +68,7 @@ def test_a_class_made_on_windows(tmp_path: Path, small_course: Course) -> None:
     work = zipped(("01-doubling\\problem.py", RIGHT))
     members = [("ada\\01-doubling\\problem.py", RIGHT), ("spring\\..\\..\\x", b"")]
     path.write_bytes(zipped(*members, ("bea\\hw.zip", work), ("cho.zip", work)))
-    ada, bea, cho, spring = find_submissions([path], small_course)
+    ada, bea, cho, spring = find_submissions(path, small_course)
     assert [s.files["01-doubling"].source for s in (ada, bea, cho)] == [RIGHT] * 3
     assert_bad(spring, "leads out of its folder")
 
@@ -88,7 +88,7 @@ def test_in_a_class_they_are_one_students(tmp_path: Path, small_course: Course) 
     names = ("ada", "grace")
     members = [(f"{name}/{FILE}", RIGHT) for name in names]
     path.write_bytes(tarred(*members, ("ada/../grace/01-doubling/problem.py", b"x"), ("/x", b"")))
-    odd, ada, grace = find_submissions([path], small_course)
+    odd, ada, grace = find_submissions(path, small_course)
     assert_bad(odd, "is absolute")
     assert_bad(ada, "leads out of its folder")
     assert grace.files["01-doubling"].source == RIGHT

@@ -89,14 +89,14 @@ def test_what_a_name_means_is_read(
         write(folder, {"ada.zip": zip_file(files)})
     else:
         write(folder / "ada", files)
-    ada, bea = take_in([folder], small_course, meant=MEANT).submissions
+    ada, bea = take_in(folder, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, WRONG)
 
 
 def test_of_a_platform(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({"ada_12_98_dubbeling.py": RIGHT, "bea_13_99_x.py": RIGHT}))
-    ada, bea = take_in([path], small_course, meant=MEANT).submissions
+    ada, bea = take_in(path, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, None)
     assert ada.notes == ["'dubbeling.py' was read as 01-doubling."]
 
@@ -112,7 +112,7 @@ def test_what_is_there_by_its_own_name_counts(tmp_path: Path, small_course: Cour
             "bea/my-task/problem.py": RIGHT,
         },
     )
-    ada, bea = take_in([folder], small_course, meant=MEANT).submissions
+    ada, bea = take_in(folder, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, None)
 
 
@@ -132,7 +132,7 @@ def test_a_file_is_called_as_it_was_handed_in(
 ) -> None:
     folder = write(tmp_path / "class", {f"bea/{FILE}": WRONG})
     write(folder / "ada", files)
-    ada = take_in([folder], small_course, meant=MEANT).submissions[0]
+    ada = take_in(folder, small_course, problems_by_name=MEANT).submissions[0]
     told = [*ada.notes, *ada.unused, *(file.reason for file in ada.files.values())]
     assert any("dubbeling.py" in text for text in told)
     assert f"{ID}.py" not in ada.unused

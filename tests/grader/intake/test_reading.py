@@ -19,7 +19,7 @@ def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Cours
     for name in ("problem-1.py", "._problem.py", *given, "final/problem.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("x = 2\n")
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.files["01-doubling"].source == b"x = 1\n"
     names = ("01-doubling/final/problem.py", "01-doubling/problem-1.py")
     assert found.notes == [f"Not read: '{names[0]}', '{names[1]}'."]
@@ -29,14 +29,14 @@ def test_a_copy_one_folder_too_deep_is_read(class_folder: Path, small_course: Co
     submission(class_folder, "ada", below="01-doubling/final").joinpath("x").touch()
     folder = class_folder / "ada" / "01-doubling" / "final"
     (folder / "problem.py").write_text("x = 1\n")
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.files["01-doubling"].source == b"x = 1\n"
 
 
 @pytest.mark.parametrize("name", ["problem.ipynb", "My Notebook.ipynb", NOTEBOOK])
 def test_a_notebook_is_named_as_one(class_folder: Path, small_course: Course, name: str) -> None:
     submission(class_folder, "ada", file=name)
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.files["01-doubling"].reason == "There is no problem.py in 01-doubling."
     is_handed_out = name == NOTEBOOK
     told = f"Not read: '01-doubling/{name}'. A notebook is not graded: "
@@ -48,7 +48,7 @@ def test_a_notebook_in_no_problems_folder_is_named_as_one(
 ) -> None:
     (class_folder / "ada").mkdir()
     (class_folder / "ada/doubling.ipynb").touch()
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.notes[0].startswith("Not read: 'doubling.ipynb'. A notebook is not graded: ")
 
 

@@ -28,7 +28,7 @@ from tests.grader.intake.uploads import (
 
 def test_a_missing_folder_and_a_misspelt_one(class_folder: Path, small_course: Course) -> None:
     (class_folder / "ada" / "1-doubling").mkdir(parents=True)
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.files["01-doubling"].source is None
     assert "did you mean 01-doubling?" in found.notes[0]
 
@@ -61,7 +61,7 @@ def test_folders_passed_through_are_said_as_one_may_be_the_students(
 ) -> None:
     """A class of one, two folders deep, is called after the outer one."""
     submission(tmp_path / "week", "export", below="ada")
-    (found,) = find_submissions([tmp_path / "week"], small_course)
+    (found,) = find_submissions(tmp_path / "week", small_course)
     assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
 
 
@@ -84,7 +84,7 @@ def test_which_of_two_folders_counts_is_not_guessed(
         submission(class_folder, "ada", below=below)
         (class_folder / "ada" / below / FILE).write_text(f"x = {below!r}\n")
     submission(class_folder, "grace")
-    ada, grace = find_submissions([class_folder], small_course)
+    ada, grace = find_submissions(class_folder, small_course)
     assert ada.files["01-doubling"].bad
     places = f"'first/{FILE}', 'second/problems/{FILE}'"
     assert f"could be {places}; which one counts" in ada.files["01-doubling"].reason
@@ -96,7 +96,7 @@ def test_the_work_at_the_top_counts(class_folder: Path, small_course: Course) ->
     for below in ("problems", "backup"):
         submission(class_folder, "ada", below=below)
         (folder / below / "01-doubling" / "problem.py").write_text("x = 2\n")
-    (found,) = find_submissions([folder], small_course)
+    (found,) = find_submissions(folder, small_course)
     assert found.files["01-doubling"].source == b"x = 1\n"
     assert found.notes == [f"Not read: 'backup/{FILE}', 'problems/{FILE}'."]
 
@@ -209,7 +209,7 @@ def test_beside_an_optional_stub_a_file_that_tells_no_problem_is_read_if_it_is_g
 def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: Course) -> None:
     (class_folder / "ada").mkdir()
     (class_folder / "ada" / "problem.py").write_text("x = 1\n")
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.is_untold
     reason = found.files["01-doubling"].reason
     assert "It is not known which problem is in 'problem.py': no folder around it is" in reason
@@ -222,13 +222,13 @@ def test_the_only_archive_in_a_students_folder_is_read(
     work = submission(tmp_path, "work")
     (class_folder / "ada").mkdir()
     shutil.make_archive(str(class_folder / "ada" / "hw"), "zip", work)
-    (found,) = find_submissions([class_folder], small_course)
+    (found,) = find_submissions(class_folder, small_course)
     assert found.files["01-doubling"].source
     assert found.notes == ["The work is in the archive 'hw.zip'."]
     (work / FILE).write_text("x = 2\n")
     shutil.make_archive(str(class_folder / "ada" / "hw2"), "zip", work)
     submission(class_folder, "grace")
-    ada, _ = find_submissions([class_folder], small_course)
+    ada, _ = find_submissions(class_folder, small_course)
     assert f"could be 'hw.zip/{FILE}', 'hw2.zip/{FILE}'" in ada.files["01-doubling"].reason
 
 

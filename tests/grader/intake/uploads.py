@@ -132,4 +132,4 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
 
 def class_of(folder: Path, course: Course) -> dict[str, Submission]:
     """Return the submissions, by name, of the class that contains this problem's folder."""
-    return {s.full_name: s for s in find_submissions([folder.parents[1]], course)}
+    return {s.full_name: s for s in find_submissions(folder.parents[1], course)}

@@ -124,11 +124,11 @@ def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) ->
     """A class of archives with a date in each name is a class of archives."""
     names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
     folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})
-    intake = take_in([folder], small_course)
+    intake = take_in(folder, small_course)
     assert intake.recognised == []
     assert [s.full_name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
     assert all(source(s) == RIGHT for s in intake.submissions)
-    (alone,) = take_in([folder / names[0]], small_course).submissions
+    (alone,) = take_in(folder / names[0], small_course).submissions
     assert alone.identity == "ada_2024_12_hw"
 
 

@@ -70,7 +70,7 @@ def test_one_folder_that_cannot_be_read_is_a_row(
     files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea")}
     folder = write(tmp_path / "class", files | {f"{name}/{n}": b"" for n in range(6)})
     (folder / "link").symlink_to("nowhere")
-    found = {s.identity: s for s in take_in([folder], small_course).submissions}
+    found = {s.identity: s for s in take_in(folder, small_course).submissions}
     assert found.keys() == {"ada", "bea", name, "link"}
     assert (source(found["ada"]), source(found["bea"])) == (RIGHT, RIGHT)
     assert "holds more than 5 files" in found[name].files[ID].reason
@@ -101,7 +101,7 @@ def test_one_students_archive_harms_nobody_else(
     }
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file(bad | {"zoe_7_99_hw.zip": zip_file(COURSE)}))
-    found = by_name(take_in([path], small_course))
+    found = by_name(take_in(path, small_course))
     reasons = {name: s.files[ID].reason for name, s in found.items()}
     assert "has more than 100,000 bytes" in reasons["ada"]
     assert "unpacks to more than 300,000 bytes" in reasons["bea"]
@@ -118,7 +118,7 @@ def test_one_students_archive_harms_nobody_else(
 def test_links_in_a_download_are_not_followed(tmp_path: Path, small_course: Course) -> None:
     folder = write(tmp_path / "download", {"bea_2_9_problem_01.py": RIGHT, "../secret.py": RIGHT})
     (folder / "ada_1_8_problem_01.py").symlink_to(tmp_path / "secret.py")
-    ada, bea = take_in([folder], small_course).submissions
+    ada, bea = take_in(folder, small_course).submissions
     assert source(ada) is None
     assert "is a link" in ada.files[ID].reason
     assert source(bea) == RIGHT
