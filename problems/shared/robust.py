@@ -47,6 +47,9 @@ class Call:
         slopes: returns the right gradients by name, for the factors of the result's entries. They
             are those of the arguments that are numbers, and of the weights that it names.
         near: allowed differences, as for `checks.check`.
+        module: the module that holds `weights`, if it is not `code` itself.
+        compare: compares a result with the right one. Another one than `checks.check` is for
+            results with several parts, which the part "gradients" does not know.
     """
 
     text: str
@@ -56,6 +59,13 @@ class Call:
     weights: dict = field(default_factory=dict)
     slopes: Any = None
     near: dict = field(default_factory=dict)
+    module: Any = None
+    compare: Any = checks.check
+
+    @property
+    def holder(self):
+        """Return the module that holds the weights."""
+        return self.code if self.module is None else self.module
 
     @property
     def tensors(self):
@@ -67,7 +77,7 @@ class Call:
         given = self.arguments if arguments is None else arguments
         actual = self.code(*example.copied(given).values())
         right = self.right(*given.values())
-        checks.check(actual, right, self.text + what, **{**self.near, **near})
+        self.compare(actual, right, self.text + what, **{**self.near, **near})
         return actual
 
 
@@ -138,9 +148,9 @@ def _nothing_changed(call, rng, sizes, other):
     right = case.right(*example.copied(case.arguments).values())
     with example.nothing_left_behind(case.text), example.left_alone(case.text, **case.tensors):
         actual = case.code(*case.arguments.values())
-    checks.check(actual, right, case.text, **case.near)
+    case.compare(actual, right, case.text, **case.near)
     if case.weights:
-        example.check_weights_are_kept(case.code, case.weights, case.text)
+        example.check_weights_are_kept(case.holder, case.weights, case.text)
 
 
 def _second_call(call, rng, sizes, other):
@@ -151,15 +161,15 @@ def _second_call(call, rng, sizes, other):
     for number, (actual, arguments) in enumerate(zip(found, given, strict=True), start=1):
         right = case.right(*arguments.values())
         text = f"{case.text}, call {number} of {len(given)}"
-        checks.check(actual, right, text, **case.near)
+        case.compare(actual, right, text, **case.near)
     if case.weights:
         # Module and arguments stay, the weights are others.
-        checks.set_weights(case.code, later[0].weights)
+        checks.set_weights(case.holder, later[0].weights)
         for what in (", after a change of the weights", ", after eval()"):
             actual = case.code(*example.copied(case.arguments).values())
             right = later[0].right(*case.arguments.values())
-            checks.check(actual, right, case.text + what, **case.near)
-            case.code.eval()
+            case.compare(actual, right, case.text + what, **case.near)
+            case.holder.eval()
 
 
 def _gradients(call, rng, sizes, other):
@@ -168,7 +178,7 @@ def _gradients(call, rng, sizes, other):
     actual = case.check()
     upstream = rng.normal(*actual.shape, dtype=actual.dtype)
     if case.weights:
-        inputs |= example.trained(case.code, case.weights)
+        inputs |= example.trained(case.holder, case.weights)
     found = checks.gradients(actual, inputs, upstream, case.text, may_miss=True)
     near = {"atol": 1e-4, **case.near}
     checks.check_gradients(found, case.slopes(upstream), case.text, **near)
