@@ -2,20 +2,16 @@
 
 import math
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
 
 from grader.run.calls import answers
 from grader.run.checks import check, check_form, check_that, gradients, require
+from shared import robust
 from shared.oracles import sampling as oracles
-from shared.worked_example import (
-    check_refused,
-    check_without_gradients,
-    left_alone,
-    nothing_left_behind,
-    turned,
-)
+from shared.worked_example import check_refused, left_alone, random_seeds, seeded, turned
 
 INF = math.inf
 
@@ -24,6 +20,10 @@ LOGITS = [1.0, 4.0, 0.0, 2.0, 3.0]
 
 SHAPES = [(7,), (3, 5), (1, 6), (2, 3, 5), (2, 1, 2, 4)]
 """The last number is V, how many tokens there are; what stands before it may be anything."""
+
+
+NO_FILTER = {"temperature": 1.0, "top_k": None, "top_p": None}
+"""The defaults of sample. One test is about them; others give all options."""
 
 
 # Inputs and results
@@ -46,17 +46,6 @@ def clear_logits(rng, *shape, p, dtype=torch.float32):
 def named(**arguments):
     """How a student would write a call of sample."""
     return f"sample({', '.join(['logits', *(f'{k}={v}' for k, v in arguments.items())])})"
-
-
-def seeded(seed):
-    """Return a new generator with this seed."""
-    return torch.Generator().manual_seed(seed)
-
-
-def random_seeds(rng, number):
-    """Different seeds for generators."""
-    first = int(torch.randint(2**31, (), generator=rng.generator))
-    return [first + step for step in range(number)]
 
 
 def draws(problem, rng, calls):
@@ -83,9 +72,9 @@ def all_from_generator(call):
     require(same, f"{call}\n{message}")
 
 
-def check_kept(actual, logits, expected, call):
+def check_kept(actual, logits, expected, call, **near):
     """Compare a filter's result with the expected one: first which tokens are kept."""
-    check_that(actual, oracles.keeps, call, logits, expected)
+    check_that(actual, oracles.keeps, call, logits, expected, near)
 
 
 def check_call(problem, name, logits, amount, what=""):
@@ -103,11 +92,11 @@ def check_call(problem, name, logits, amount, what=""):
     check_kept(getattr(problem, name)(logits.clone(), amount), logits, expected, call)
 
 
-def check_slopes(actual, logits, kept, upstream, call):
+def check_slopes(actual, logits, kept, slope, upstream, call, **near):
     """Compare the gradients of a filter where it keeps tokens; elsewhere they may be anything."""
     found = gradients(actual, {"logits": logits}, upstream, call)["logits"]
     what = f"the gradient of {call}, where tokens are kept"
-    check_that(found, oracles.passes_gradients, what, kept, upstream)
+    check_that(found, oracles.passes_gradients, what, kept, slope, near)
 
 
 def whole(drawn):
@@ -145,6 +134,7 @@ def check_distribution(problem, row, shape, **options):
     """Draw once for each of many rows that are all alike, and look how often each token comes."""
     logits = torch.tensor(row).repeat(*shape, 1)
     torch.default_generator.manual_seed(11)
+    options = NO_FILTER | options
     drawn = problem.sample(logits, **options)
     check_drawn(drawn, row, shape, named(**options), **options)
 
@@ -155,7 +145,7 @@ def check_distribution(problem, row, shape, **options):
 @pytest.mark.points(0.25)
 def test_temperature_in_numbers(problem):
     """apply_temperature divides the logits, as in the example of the README"""
-    for temperature in (0.5, 1.0, 2.0):
+    for temperature in (0.5, 1.0, 1, 2.0):
         call = f"apply_temperature(tensor({LOGITS}), {temperature})"
         actual = problem.apply_temperature(torch.tensor(LOGITS), temperature)
         check(actual, oracles.AT_TEMPERATURE[temperature], call)
@@ -164,10 +154,10 @@ def test_temperature_in_numbers(problem):
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_temperature_of_any_shape(problem, rng, shape):
+@pytest.mark.parametrize("temperature", [0.7, 3, 1e-3, 1e4])
+def test_temperature_of_any_shape(problem, rng, temperature):
     """apply_temperature takes logits of any shape, and temperatures far from 1"""
-    for temperature in (1, 0.7, 3, 1e-3, 1e4):
+    for shape in SHAPES:
         check_call(problem, "apply_temperature", rng.normal(*shape), temperature)
 
 
@@ -463,115 +453,86 @@ def test_gradients_flow(problem, rng):
     actual = problem.apply_temperature(logits.clone(), 0.5)
     found = gradients(actual, {"logits": logits}, upstream, call)
     check(found["logits"], oracles.apply_temperature(upstream, 0.5), f"the gradient of {call}")
-    for name, size in [
-        ("keep_top_k", 3),
-        ("keep_top_k", 9),
-        ("keep_top_p", 0.8),
-        ("keep_top_p", 1),
-    ]:
+    sizes = [("keep_top_k", 3), ("keep_top_k", 9), ("keep_top_p", 0.8), ("keep_top_p", 1)]
+    for name, size in sizes:
         call, expected = f"{name}(logits, {size})", getattr(oracles, name)(plain, size)
         actual = getattr(problem, name)(logits.clone(), size)
-        check_slopes(actual, logits, expected, upstream, call)
+        check_slopes(actual, logits, expected, upstream, upstream, call)
 
 
-@pytest.mark.points(0.5)
-def test_dtype_is_kept(problem, rng):
-    """float32 logits give float32, float64 logits give float64 with all digits"""
-    for dtype in (torch.float32, torch.float64):
-        logits = clear_logits(rng, 3, 5, p=0.7, dtype=dtype)
-        logits = logits + torch.tensor([[0.3], [1 / 3], [-0.7]], dtype=dtype)
-        name = str(dtype).removeprefix("torch.")
-        for function, amount in [
-            ("apply_temperature", 0.7),
-            ("keep_top_k", 3),
-            ("keep_top_p", 0.7),
-            ("keep_top_p", 1.0),
-        ]:
-            expected = getattr(oracles, function)(logits, amount)
-            actual = getattr(problem, function)(logits.clone(), amount)
-            check(actual, expected, f"{function}(logits, {amount}) in {name}", all_digits=True)
-        several = {"temperature": 0}, {"temperature": 0.9, "top_k": 4, "top_p": 0.9}
-        found = draws(problem, rng, [(logits, options) for options in several])
-        for drawn, options in zip(found, several, strict=True):
-            check_tokens(drawn, (3,), 5, f"{named(**options)} in {name}")
-
-
-@pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """No argument is changed, transposed ones are fine, and the filters draw nothing"""
-    logits = clear_logits(rng, 2, 3, 5, p=0.8)
-    logits[0, 1, 2] = -INF
-    for name, amount in [
-        ("apply_temperature", 0.7),
-        ("keep_top_k", 2),
-        ("keep_top_k", 5),
-        ("keep_top_p", 0.8),
-        ("keep_top_p", 1.0),
-    ]:
-        call, expected = f"{name}(logits, {amount})", getattr(oracles, name)(logits, amount)
-        with nothing_left_behind(call), left_alone(call, logits=logits):
-            check_form(getattr(problem, name)(logits, amount), logits, call)
-        found = getattr(problem, name)(turned(logits), amount)
-        check(found, expected, f"{call} with transposed logits")
-    options = {"temperature": 0.7, "top_k": 4, "top_p": 0.8}
-    greedy = options | {"temperature": 0}
-    for given in (greedy, {}, *({name: options[name]} for name in options), options):
-        with left_alone(named(**given), logits=logits):
-            check_tokens(problem.sample(logits, **given), (2, 3), 5, named(**given))
-    torch.default_generator.manual_seed(13)
-    drawn = problem.sample(turned(logits), top_k=1)
-    call = "sample(logits, top_k=1) with transposed logits"
-    check(whole(drawn), oracles.first_largest(logits), call)
-
-
-@pytest.mark.points(0.25)
-def test_nothing_is_remembered(problem, rng):
-    """An answer depends on the arguments of its own call only"""
-    kept = []
-    for number, (shape, k, p) in enumerate([((2, 5), 2, 0.5), ((2, 5), 3, 0.8), ((7,), 4, 0.3)], 1):
-        logits = clear_logits(rng, *shape, p=p)
-        for name, amount in {"keep_top_k": k, "keep_top_p": p, "apply_temperature": p}.items():
-            call, expected = f"{name}(logits, {amount})", getattr(oracles, name)(logits, amount)
-            actual = getattr(problem, name)(logits.clone(), amount)
-            check_kept(actual, logits, expected, f"{call}, call number {number}")
-            kept.append((actual, expected, f"{call}, looked at after other calls"))
-        call = "sample(logits, temperature=0), after other calls"
-        (drawn,) = draws(problem, rng, [(logits, {"temperature": 0})])
-        check(whole(drawn), oracles.first_largest(logits), call)
-    for actual, expected, call in kept:
-        check(actual, expected, call)
-
-
-FUNCTIONS = [
-    ("apply_temperature", "temperature", 0.6),
-    ("keep_top_k", "k", 2),
-    ("keep_top_p", "p", 0.6),
-]
+FILTERS = {
+    "apply_temperature": ("temperature", 0.6),
+    "keep_top_k": ("k", 2),
+    "keep_top_p": ("p", 0.6),
+}
 """The functions from logits to logits, with the name of the second argument and a value of it."""
+
+
+def call_of(problem, right, rng, name, lead=(2, 3), n=5, dtype=torch.float32):
+    """Return a call of one of these functions; `right` has the right ones."""
+    argument, amount = FILTERS[name]
+    logits = clear_logits(rng, *lead, n, p=0.6, dtype=dtype) + 1 / 3
+    arguments = {"logits": logits, argument: amount}
+    functions = getattr(problem, name), arguments, getattr(right, name)
+    return robust.Call(f"{name}(logits, {amount})", *functions)
+
+
+PARTS = "float32", "float64", "sizes of one", "transposed memory", "nothing changed", "second call"
+
+
+@pytest.mark.points(0.625)
+@robust.parts(*PARTS)
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_in_use(problem, rng, name, part):
+    """The first three functions keep the rules of every problem"""
+    call = partial(call_of, problem, oracles, rng, name)
+    robust.check_part(part, rng, call, sizes="n", other={"lead": (), "n": 7})
+
+
+@pytest.mark.points(0.125)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_sample_in_use(problem, rng, dtype):
+    """sample leaves the logits alone; they may be transposed, and of float32 or float64"""
+    several = NO_FILTER | {"temperature": 0.7, "top_k": 4, "top_p": 0.8}
+    for shape in ((2, 3, 5), (7,), (2, 3, 5)):
+        logits = clear_logits(rng, *shape, p=0.8, dtype=dtype)
+        logits[..., 2] = -INF
+        for options in (NO_FILTER, several, several | {"temperature": 0}):
+            with left_alone(named(**options), logits=logits):
+                drawn = problem.sample(logits, **options)
+            check_tokens(drawn, shape[:-1], shape[-1], named(**options))
+        torch.default_generator.manual_seed(13)
+        drawn = problem.sample(turned(logits), top_k=1)
+        call = "sample(logits, top_k=1) with transposed logits"
+        check(whole(drawn), oracles.first_largest(logits), call)
+
+
+@pytest.mark.points(0.25)
+def test_defaults(problem, rng):
+    """sample(logits) has the temperature 1 and no filter"""
+    logits = rng.normal(240, 200)
+    torch.default_generator.manual_seed(15)
+    drawn = check_tokens(problem.sample(logits.clone()), (240,), 200, "sample(logits)")
+    check_that(drawn, oracles.comes_from_all, "sample(logits)", logits)
 
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
     """All arguments can be given by name or by position, in the order of the docstrings"""
     logits = clear_logits(rng, 2, 5, p=0.6)
-    for name, argument, amount in FUNCTIONS:
+    for name, (argument, amount) in FILTERS.items():
         call = f"{name}({argument}={amount}, logits=logits)"
         expected = getattr(oracles, name)(logits, amount)
         actual = getattr(problem, name)(**{argument: amount, "logits": logits.clone()})
         check(actual, expected, call)
-    many = rng.normal(240, 200) / 4
-    drawn = check_tokens(problem.sample(many.clone()), (240,), 200, "sample(logits)")
-    check_that(drawn, oracles.comes_from_all, "sample(logits)", many)
-    rows = torch.tensor([LOGITS]).repeat(1500, 1)
     options = {"temperature": 2.0, "top_k": 4, "top_p": 0.7}
+    rows, by_name = torch.tensor([LOGITS]).repeat(1500, 1), dict(reversed(options.items()))
     torch.default_generator.manual_seed(14)
-    drawn = problem.sample(rows.clone(), 2.0, 4, 0.7, seeded(3))
+    drawn = problem.sample(rows.clone(), *options.values(), seeded(3))
     check_drawn(drawn, LOGITS, (1500,), "sample(logits, 2.0, 4, 0.7, generator)", **options)
     call = "sample(generator=generator, top_p=0.7, top_k=4, temperature=2.0, logits=logits)"
     torch.default_generator.manual_seed(14)
-    drawn = problem.sample(
-        generator=seeded(3), top_p=0.7, top_k=4, temperature=2.0, logits=rows.clone()
-    )
+    drawn = problem.sample(generator=seeded(3), **by_name, logits=rows.clone())
     check_drawn(drawn, LOGITS, (1500,), call, **options)
 
 
@@ -585,34 +546,28 @@ LARGE_SHAPES = [(2, 1000), (70, 3)]
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize("shape", MORE_SHAPES + LARGE_SHAPES, ids=str)
-def test_hidden_temperature(problem, solution, rng, shape):
+@pytest.mark.parametrize("temperature", [0.31, 0.7, 2, 17.5, 0.004])
+def test_hidden_temperature(problem, solution, rng, temperature):
     """apply_temperature is right for other shapes and temperatures, and so are its gradients"""
-    for temperature in (0.31, 1, 1.0, 2, 17.5, 0.004):
-        logits, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
-        call = f"apply_temperature(logits, {temperature})"
-        actual = problem.apply_temperature(logits.clone(), temperature)
+    for shape in MORE_SHAPES + LARGE_SHAPES:
+        logits = rng.normal(*shape)
+        check_filter(problem, solution, "apply_temperature", logits, temperature, rng)
+        logits[..., 0] = -INF
         expected = solution.apply_temperature(logits, temperature)
-        check(actual, expected, call)
-        found = gradients(actual, {"logits": logits}, upstream, call)["logits"]
-        right = solution.apply_temperature(upstream, temperature)
-        check(found, right, f"the gradient of {call}")
-    logits = logits.detach().clone()
-    logits[..., 0] = -INF
-    expected = solution.apply_temperature(logits, 3)
-    call = "apply_temperature(logits, 3) with entries of -inf"
-    check(problem.apply_temperature(turned(logits), 3), expected, call)
+        call = f"apply_temperature(logits, {temperature}) with entries of -inf"
+        check(problem.apply_temperature(turned(logits), temperature), expected, call)
 
 
-def check_filter(problem, solution, name, logits, amount, rng):
-    """Compare a filter and its gradients where tokens are kept with the reference."""
+def check_filter(problem, solution, name, logits, amount, rng, **near):
+    """Compare one of the first three functions and its gradients with the reference."""
     call = f"{name}(logits, {amount}) with logits of shape {tuple(logits.shape)}"
     function, expected = getattr(problem, name), getattr(solution, name)(logits, amount)
-    check_kept(function(turned(logits), amount), logits, expected, call)
+    check_kept(function(turned(logits), amount), logits, expected, call, **near)
     leaf, upstream = logits.clone().requires_grad_(), rng.normal(*logits.shape, dtype=logits.dtype)
     actual = function(leaf.clone(), amount)
-    check_kept(actual, logits, expected, call)
-    check_slopes(actual, leaf, expected, upstream, call)
+    check_kept(actual, logits, expected, call, **near)
+    slope = upstream / amount if name == "apply_temperature" else upstream
+    check_slopes(actual, leaf, expected, slope, upstream, call, **near)
 
 
 @pytest.mark.points(0.5)
@@ -667,50 +622,40 @@ def test_hidden_top_p_of_many(problem, solution, rng):
     check_that(problem.keep_top_p(alike.clone(), 0.9), hidden_judges.keeps_about, call, alike, 0.9)
 
 
-@pytest.mark.points(0.5)
-def test_hidden_digits(problem, solution, rng):
+@pytest.mark.points(0.375)
+@pytest.mark.parametrize("name", FILTERS)
+def test_hidden_digits(problem, solution, rng, name):
     """float64 keeps all its digits, and so do gradients, in other shapes too"""
     for shape in [(6,), (2, 3, 5)]:
         logits = clear_logits(rng, *shape, p=0.6, dtype=torch.float64) + 1 / 3
-        for name, _, amount in FUNCTIONS:
-            call, upstream = f"{name}(logits, {amount}) in float64", rng.normal(*shape).double()
-            expected = getattr(solution, name)(logits, amount)
-            leaf = logits.clone().requires_grad_()
-            actual = getattr(problem, name)(leaf.clone(), amount)
-            check(actual, expected, call, all_digits=True)
-            found = gradients(actual, {"logits": leaf}, upstream, call)["logits"]
-            slope = upstream / amount if name == "apply_temperature" else upstream
-            what = f"the gradient of {call}, where tokens are kept"
-            check_that(found, hidden_judges.passes_all_digits, what, expected, slope)
+        check_filter(problem, solution, name, logits, FILTERS[name][1], rng, all_digits=True)
 
 
 @pytest.mark.points(0.25)
+@robust.parts("float32", "sizes of one", "second call")
+@pytest.mark.parametrize("name", FILTERS)
+def test_hidden_filters_in_use(problem, solution, rng, name, part):
+    """The first three functions keep the rules of every problem in other shapes, too"""
+    call = partial(call_of, problem, solution, rng, name, n=8)
+    robust.check_part(part, rng, call, sizes="n", other={"lead": (300, 1), "n": 3})
+
+
+@pytest.mark.points(0.375)
 def test_hidden_other_logits(problem, solution, rng):
-    """All is right for logits near 5000, pairs and hundreds of rows, with gradients and without"""
-    kinds = {
-        "near 5000": clear_logits(rng, 3, 6, p=0.6) + 5000,
-        "near -5000": clear_logits(rng, 3, 6, p=0.6) - 5000,
-        "of two tokens": clear_logits(rng, 4, 2, p=0.6),
-        "of one token": clear_logits(rng, 4, 1, p=0.6),
-        "in 300 rows": clear_logits(rng, 300, 1, 3, p=0.6),
-    }
-    for name, argument, amount in FUNCTIONS:
-        cases = [
-            (f"{name}(logits, {amount}) with logits {what}", {"logits": logits, argument: amount})
-            for what, logits in kinds.items()
-        ]
-        expected = [getattr(solution, name)(**arguments) for _, arguments in cases]
-        check_without_gradients(getattr(problem, name), cases, expected)
-    plain, seeds = kinds["in 300 rows"], random_seeds(rng, 1) * 2
-    calls = [(plain.clone(),), (plain.clone().requires_grad_(),)]
+    """All is right for logits near 5000 and near -5000, with gradients and without"""
+    for name, (_, amount) in FILTERS.items():
+        for shift in (5000, -5000):
+            logits = clear_logits(rng, 3, 6, p=0.6) + shift
+            check_filter(problem, solution, name, logits, amount, rng)
+    logits, seeds = clear_logits(rng, 300, 1, 3, p=0.6), [*random_seeds(rng, 1)] * 2
+    calls = [(logits.clone(),), (logits.clone().requires_grad_(),)]
     drawn, learning = answers(problem.sample, calls, seeds)
-    call = "sample(logits) with logits that require a gradient, after the same torch.manual_seed"
-    drawn = check_tokens(drawn, (300, 1), 3, "sample(logits)")
-    check_that((drawn, whole(learning)), hidden_judges.are_alike, call)
     with torch.no_grad():
         again = answers(problem.sample, calls, seeds)[1]
-    call = f"{call}, under torch.no_grad()"
-    check_that((drawn, whole(again)), hidden_judges.are_alike, call)
+    drawn = check_tokens(drawn, (300, 1), 3, "sample(logits)")
+    call = "sample(logits) with logits that require a gradient, after the same torch.manual_seed"
+    for found, told in [(learning, call), (again, f"{call}, under torch.no_grad()")]:
+        check_that((drawn, whole(found)), hidden_judges.are_alike, told)
 
 
 @pytest.mark.points(0.25)
@@ -853,24 +798,3 @@ def test_hidden_generator(problem, rng, shape, options):
     same = "After the same torch.manual_seed it drew different tokens."
     message = f"After {many} different torch.manual_seed it drew the same tokens."
     check_seeds(found[0], found[1:], call, same, message)
-
-
-@pytest.mark.points(0.25)
-def test_hidden_second_call(problem, solution, rng):
-    """Calls do not touch each other, and none changes its argument, for every shape"""
-    kept = []
-    for shape in [(6,), (2, 6), (3, 1, 4), (2, 6)]:
-        logits = clear_logits(rng, *shape, p=0.7)
-        calls = {"apply_temperature": 0.6, "keep_top_k": 2, "keep_top_p": 0.7, "sample": 0.0}
-        for name, amount in calls.items():
-            expected = getattr(solution, name)(logits.clone(), amount)
-            call = f"{name}(logits, {amount})"
-            with left_alone(call, logits=logits):
-                actual = getattr(problem, name)(logits, amount)
-            actual = whole(actual) if name == "sample" else actual
-            check(actual, expected, call)
-            kept.append((actual, expected, f"{call}, looked at after other calls"))
-        with left_alone("sample(logits, 0.9, 3, 0.9)", logits=logits):
-            problem.sample(logits, 0.9, 3, 0.9)
-    for actual, expected, call in kept:
-        check(actual, expected, call)

@@ -1,14 +1,10 @@
 """Judges for the hidden tests of problem 08."""
 
 import math
-from functools import partial
 
 import torch
 
 from grader.run.compare import check_form, require
-from shared.oracles import sampling
-
-passes_all_digits = partial(sampling.passes_gradients, all_digits=True)
 
 
 def keeps_about(filtered, call, logits, p):

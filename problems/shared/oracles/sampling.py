@@ -124,7 +124,7 @@ def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
 # Judges
 
 
-def keeps(actual, call, logits, expected):
+def keeps(actual, call, logits, expected, near):
     """A filter keeps the right tokens, and the logits of those.
 
     Args:
@@ -132,6 +132,7 @@ def keeps(actual, call, logits, expected):
         call: the call, as text.
         logits: its argument.
         expected: the right result.
+        near: allowed differences, as for `check`.
     """
     actual = check_form(actual, expected, call)
     wrong = ((actual > -INF) != (expected > -INF)).any(-1)
@@ -143,7 +144,7 @@ def keeps(actual, call, logits, expected):
             f"{call}\nOf the row {shown(logits[wrong][0])}\n  it keeps the tokens     {kept}\n"
             f"  it should keep those    {right}"
         )
-    check(actual, expected, call)
+    check(actual, expected, call, **near)
 
 
 def shown(row):
@@ -152,7 +153,7 @@ def shown(row):
     return f"[{', '.join(numbers[:8])}{', ...' if len(numbers) > 8 else ''}]"
 
 
-def passes_gradients(found, call, kept, slope, **near):
+def passes_gradients(found, call, kept, slope, near):
     """The gradient of a filter is `slope` where tokens are kept; elsewhere it may be anything."""
     check(torch.where(kept > -INF, found, 0), torch.where(kept > -INF, slope, 0), call, **near)
 
@@ -212,10 +213,24 @@ def are_seeded(drawn, call, same, different):
 
 
 def comes_from_all(drawn, call, logits):
-    """Improbable tokens are drawn, too: no filter is on."""
+    """Tokens were drawn from all, and are as probable in the mean as the softmax has it.
+
+    The mean of so many log-probabilities is off by six standard deviations less than once in a
+    hundred million times.
+    """
+    drawn = check_form(drawn, torch.zeros(logits.shape[:-1], dtype=torch.int64), call)
     rank = (logits > logits.gather(-1, drawn[:, None])).sum(-1).max() + 1
+    call = f"{call} with logits of shape {tuple(logits.shape)}"
     require(
         rank > 100,
-        f"{call} with logits of shape {tuple(logits.shape)}\nIt drew only from the {rank} most "
+        f"{call}\nIt drew only from the {rank} most "
         f"probable of {logits.shape[-1]} tokens. Is a filter on by default?",
+    )
+    logs = logits.double().log_softmax(-1)
+    mean = (logs.exp() * logs).sum(-1, keepdim=True)
+    spread = (logs.exp() * (logs - mean).square()).sum().sqrt()
+    off = (logs.gather(-1, drawn[:, None]) - mean).sum() / spread
+    side = "probable" if off > 0 else "improbable"
+    require(
+        off.abs() < 6, f"{call}\nIt drew {side} tokens too often, as if the logits were others."
     )
