@@ -19,18 +19,15 @@ from grader.run.checks import (
     gradients,
     require,
 )
+from shared import robust
 from shared.oracles import gpt as oracles
 from shared.oracles import judges, modules
 from shared.small_gpt import block_weights, mlp_weights, norm_weights, part
 from shared.worked_example import (
     check_gradient_with_dropout,
-    check_like,
-    check_like_in_use,
     check_random_start,
     check_slopes,
-    check_weights_are_kept,
     holding,
-    left_alone,
     nothing_left_behind,
     turned,
 )
@@ -62,11 +59,6 @@ def named(name, *arguments, **options):
     return f"{name}({', '.join(given)})"
 
 
-def all_digits(dtype):
-    """Return the tolerance for tests of dtypes and digits."""
-    return {"all_digits": True, **(ALL_DIGITS if dtype == torch.float64 else {})}
-
-
 def check_parameters(module, expected, call):
     """Require that a module has the parameters of these names and shapes, and no others.
 
@@ -94,7 +86,7 @@ def check_parameters(module, expected, call):
 # gelu
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_gelu_in_numbers(problem):
     """gelu of some numbers has the README's values"""
     x = torch.tensor([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
@@ -155,17 +147,22 @@ def learned(module, weights):
     return {name: parameters(module)[name] for name in weights}
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_gelu_has_gradients(problem, rng):
-    """Gradients pass through gelu, and are finite and right for numbers up to 10,000"""
+    """Gradients pass through gelu"""
     x, upstream = (rng.normal(3, 4) * 2).requires_grad_(), rng.normal(3, 4)
 
     def by_hand(given):
         return oracles.gelu(given["x"])
 
-    actual = problem.gelu(x.clone())
     inputs = {"x": x}
+    actual = problem.gelu(x.clone())
     check_slopes_of_output(actual, inputs, inputs, by_hand, upstream, "gelu(x)", rng)
+
+
+@pytest.mark.points(0.25)
+def test_gelu_has_gradients_of_large_numbers(problem):
+    """Gradients of gelu are finite and right for numbers up to 10,000"""
     sizes = torch.tensor([12, 100, 3000, 1e4])
     x = torch.cat([sizes, -sizes]).requires_grad_()
     call = "gelu(x) with x = 12, 100, 3000, 10000 and the same below 0"
@@ -228,14 +225,13 @@ def spread_rows(rng, *shape):
 
 
 @pytest.mark.points(0.5)
-def test_layer_norm_of_nearly_constant_rows(problem, rng):
+@pytest.mark.parametrize("options", [{}, {"eps": 1e-5}, {"eps": 0}, {"eps": 0.3}], ids=str)
+def test_layer_norm_of_nearly_constant_rows(problem, rng, options):
     """eps is added to the variance, below the root; it is 0.00001 unless another is given"""
-    x = (spread_rows(rng, 2, 3, 8) / 1000).float()
-    for options in ({}, {"eps": 1e-5}, {"eps": 0}, {"eps": 0.3}):
-        weights = norm_weights(rng, 8)
-        module = make(problem, "LayerNorm", weights, 8, **options)
-        call = f"{named('LayerNorm', 8, **options)}(x) with rows whose variance is 0.000001"
-        check(module(x.clone()), oracles.layer_norm(x, weights, **options), call)
+    x, weights = (spread_rows(rng, 2, 3, 8) / 1000).float(), norm_weights(rng, 8)
+    module = make(problem, "LayerNorm", weights, 8, **options)
+    call = f"{named('LayerNorm', 8, **options)}(x) with rows whose variance is 0.000001"
+    check(module(x.clone()), oracles.layer_norm(x, weights, **options), call)
 
 
 def far_rows(rng, *shape, dtype):
@@ -389,7 +385,7 @@ def test_block_that_adds_nothing(problem, rng):
     check(module(x.clone()), oracles.block(x, weights, 2), call)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("silent", ["mlp", "attn"])
 def test_half_a_block(problem, rng, silent):
     """A Block adds attn(ln_1(x)) to x where c_proj of mlp is 0, and mlp(ln_2(x)) the other way"""
@@ -399,13 +395,17 @@ def test_half_a_block(problem, rng, silent):
     check(module(x.clone()), oracles.block(x, weights, 2), call, **ROUGHLY, start=x)
 
 
-BLOCK_SIZES = [(2, 4, WIDTH, 2), (1, 1, WIDTH, 4), (3, 5, 50, 1), (3, 3, 51, 3)]
-"""Batch, sequence length, embedding width, number of heads."""
-
-
-@pytest.mark.points(4)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), BLOCK_SIZES)
+@pytest.mark.points(4.25)
+@pytest.mark.parametrize(
+    ("batch", "seq_len", "n_embd", "n_head", "bias"),
+    [
+        (2, 4, WIDTH, 2, True),
+        (1, 1, WIDTH, 4, True),
+        (3, 5, 50, 1, True),
+        (3, 3, 51, 3, True),
+        (2, 5, 51, 3, False),
+    ],
+)
 def test_block_by_hand(problem, rng, batch, seq_len, n_embd, n_head, bias):
     """Block is attention after ln_1, added to x, then the MLP after ln_2, added to that"""
     weights, x = block_weights(rng, n_embd, bias=bias), rng.normal(batch, seq_len, n_embd)
@@ -526,74 +526,52 @@ def in_dtype(weights, dtype):
     return {name: weight.to(dtype) for name, weight in weights.items()}
 
 
-@pytest.mark.points(0.5)
-@BOTH_DTYPES
-def test_dtype_is_kept(problem, rng, dtype):
-    """float32 gives float32, float64 gives float64, with all the digits that it has"""
-    weights, x = in_dtype(block_weights(rng, 6), dtype), rng.normal(2, 5, 6, dtype=dtype)
-    name = str(dtype).removeprefix("torch.")
-    check(problem.gelu(x.clone()), oracles.gelu(x), f"gelu(x) in {name}", **all_digits(dtype))
-    norm, mlp = part(weights, "ln_1"), part(weights, "mlp")
-    module = make(problem, "LayerNorm", norm, 6)
-    expected = oracles.layer_norm(x, norm)
-    check(module(x.clone()), expected, f"LayerNorm(6)(x) in {name}", **all_digits(dtype))
-    module = make(problem, "MLP", mlp, 6)
-    expected = oracles.mlp(x, mlp)
-    check(module(x.clone()), expected, f"MLP(6)(x) in {name}", **all_digits(dtype))
-    module = make(problem, "Block", weights, 6, 2)
-    expected = oracles.block(x, weights, 2)
-    check(module(x.clone()), expected, f"Block(6, 2)(x) in {name}", **all_digits(dtype))
+MODULES = {
+    "LayerNorm": (norm_weights, ()),
+    "MLP": (mlp_weights, ()),
+    "Block": (block_weights, (2,)),
+}
+"""Of each class: the function that draws weights, and further arguments."""
+
+DEFINITIONS = {"LayerNorm": "layer_norm", "MLP": "mlp", "Block": "block"}
+"""The oracle for each class."""
 
 
-@pytest.mark.points(0.25)
-def test_transposed_tensors(problem, rng):
-    """Tensors may have been transposed, so that their numbers lie in memory in another order"""
-    weights, x = block_weights(rng, WIDTH), rng.normal(2, 4, WIDTH)
-    expected = oracles.gelu(x)
-    check(problem.gelu(turned(x)), expected, "gelu(x) of a transposed x", **ROUGHLY)
-    norm, call = part(weights, "ln_1"), f"LayerNorm({WIDTH})(x) with a transposed x"
-    actual = make(problem, "LayerNorm", norm, WIDTH)(turned(x))
-    check(actual, oracles.layer_norm(x, norm), call, **ROUGHLY)
-    actual = make(problem, "Block", weights, WIDTH, 3)(turned(x))
-    expected, call = oracles.block(x, weights, 3), f"Block({WIDTH}, 3)(x)"
-    check(actual, expected, f"{call} with a transposed x", **ROUGHLY)
+def call_of(problem, right, rng, name, batch=2, seq_len=4, dtype=torch.float32):
+    """Return a call of gelu, or of a module with random weights.
+
+    Args:
+        problem: the student's code.
+        right: returns the right function for a class, weights and further arguments.
+        rng: draws the numbers.
+        name: "gelu", or that of a class.
+        batch: sizes of the input, as `seq_len`.
+        seq_len: see batch.
+        dtype: the dtype of input and weights.
+    """
+    x = rng.normal(batch, seq_len, WIDTH, dtype=dtype)
+    near = ALL_DIGITS if dtype == torch.float64 else ROUGHLY
+    if name == "gelu":
+        return robust.Call("gelu(x)", problem.gelu, {"x": x}, oracles.gelu, near=near)
+    draw, arguments = MODULES[name]
+    weights = in_dtype(draw(rng, WIDTH), dtype)
+    module, call = make(problem, name, weights, WIDTH, *arguments), named(name, WIDTH, *arguments)
+    expected = right(name, weights, arguments)
+    return robust.Call(f"{call}(x)", module, {"x": x}, expected, weights=weights, near=near)
 
 
-@pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its argument, and a call does not change the weights"""
-    weights, x = block_weights(rng, 6), rng.normal(2, 4, 6)
-    with left_alone("gelu(x)", x=x):
-        check_form(problem.gelu(x), x, "gelu(x)")
-    for name, held, arguments in [
-        ("LayerNorm", part(weights, "ln_1"), (6,)),
-        ("MLP", part(weights, "mlp"), (6,)),
-        ("Block", weights, (6, 2)),
-    ]:
-        module, call = make(problem, name, held, *arguments), f"{named(name, *arguments)}(x)"
-        with left_alone(call, x=x):
-            check_form(module.train()(x), x, call)
-        check_weights_are_kept(module, held, call)
+def defined(name, weights, arguments):
+    """Return the definition of a module with these weights."""
+    return lambda x: getattr(oracles, DEFINITIONS[name])(x, weights, *arguments)
 
 
-@pytest.mark.points(0.25)
-def test_nothing_is_remembered(problem, rng):
-    """An output depends on x and the present weights only, in training as in evaluation"""
-    weights, others = block_weights(rng, WIDTH), block_weights(rng, WIDTH)
-    inputs = [rng.normal(*size, WIDTH) * 3 + 1 for size in ((2, 4), (2, 4), (3, 2))]
-    module = make(problem, "Block", weights, WIDTH, 2)
-    norm = make(problem, "LayerNorm", part(weights, "ln_1"), WIDTH)
-    for number, x in enumerate(inputs, 1):
-        mode = "train" if number < 3 else "eval"
-        expected = oracles.layer_norm(x, part(weights, "ln_1"))
-        call = f"call {number} of {named('LayerNorm', WIDTH)}(x), after {mode}()"
-        check(norm.train(number < 3)(x.clone()), expected, call, **ROUGHLY)
-        call = f"call {number} of {named('Block', WIDTH, 2)}(x), after {mode}()"
-        expected = oracles.block(x, weights, 2)
-        check(module.train(number < 3)(x.clone()), expected, call, **ROUGHLY)
-    holding(module, others)
-    call = f"{named('Block', WIDTH, 2)}(x), after its weights were changed"
-    check(module(x.clone()), oracles.block(x, others, 2), call, **ROUGHLY)
+@pytest.mark.points(1)
+@robust.parts("float32", "float64", "transposed memory", "nothing changed", "second call")
+@pytest.mark.parametrize("name", ["gelu", *MODULES])
+def test_in_use(problem, rng, name, part):
+    """gelu and the modules keep the rules of every problem"""
+    call = partial(call_of, problem, defined, rng, name)
+    robust.check_part(part, rng, call, other={"batch": 3, "seq_len": 2})
 
 
 @pytest.mark.points(0.25)
@@ -643,13 +621,6 @@ def test_all_is_your_own(problem, rng):
 
 from shared.oracles import hidden_transformer_block as hidden_judges  # noqa: E402
 
-PARTS = [
-    pytest.param("LayerNorm", norm_weights, (6,), id="LayerNorm"),
-    pytest.param("MLP", mlp_weights, (6,), id="MLP"),
-    pytest.param("Block", block_weights, (6, 2), id="Block"),
-]
-"""The name of a class, what draws weights for it, and how it is made."""
-
 
 def make_right(solution, name, weights, *arguments, **options):
     """The reference's module of this class, holding these weights in their dtype, in evaluation."""
@@ -685,75 +656,52 @@ def check_alike(student, reference, x, rng, call, *, digits=False, argument=torc
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize("shape", [(), (1,), (50,), (4, 1, 6), (2, 3, 2, 2, 2)], ids=str)
-def test_hidden_gelu(problem, solution, rng, shape):
+@pytest.mark.parametrize("size", [0.3, 2.0, 6.0, 3000.0])
+def test_hidden_gelu(problem, solution, rng, size):
     """gelu is right for other shapes and sizes of numbers, and so are its gradients"""
-    for size in (0.3, 2.0, 6.0, 3000.0):
+    for shape in [(), (1,), (50,), (4, 1, 6), (2, 3, 2, 2, 2), (300, 1, 2)]:
         x = rng.normal(math.prod(shape)).reshape(shape) * size
         call = f"gelu(x) with numbers of size {size:g} in shape {shape}"
         check_alike(problem.gelu, solution.gelu, x, rng, call, argument=turned)
-    signs, powers = rng.normal(2, math.prod(shape))
-    x = (signs.sign() * 10 ** (8 * powers.abs()).clamp(max=30)).reshape(shape)
-    call = f"gelu(x) with x = {x.flatten()[:4].tolist()} and the like"
-    check(problem.gelu(x.clone()), solution.gelu(x), call)
 
 
 @pytest.mark.points(0.25)
-def test_hidden_gelu_in_use(problem, solution, rng):
-    """gelu is right for hundreds of numbers, zeros and numbers near 10,000, and draws nothing"""
-    numbers = {
-        "hundreds of numbers": rng.normal(2, 600),
-        "hundreds of rows": rng.normal(300, 1, 2),
-        "zeros": torch.zeros(2, 3),
-        "numbers near 10,000": 1e4 * rng.normal(2, 3).sign(),
-        "numbers that were transposed": turned(rng.normal(2, 3, 4)),
-    }
-    cases = [(f"gelu of {what}", {"x": x.requires_grad_()}) for what, x in numbers.items()]
-    check_like(solution.gelu, problem.gelu, rng, cases)
+def test_hidden_gelu_of_large_numbers(problem, solution, rng):
+    """gelu is right for numbers up to 1e30, and for zeros"""
+    signs, powers = rng.normal(2, 60)
+    x = torch.cat([torch.zeros(2), signs.sign() * 10 ** (8 * powers.abs()).clamp(max=30)])
+    call = f"gelu(x) with x = {x[:5].tolist()} and the like"
+    check(problem.gelu(x.clone()), solution.gelu(x), call)
 
 
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize(("name", "draw", "arguments"), PARTS)
-def test_hidden_ways_of_use(problem, solution, rng, name, draw, arguments):
-    """Modules are right in evaluation, with other weights, by default, and for large numbers"""
-    x, weights, others = rng.normal(3, 4, 6), draw(rng, 6), draw(rng, 6)
-    doubles = in_dtype(weights, torch.float64)
-    student, reference = both(problem, solution, name, doubles, *arguments)
-    call = f"{named(name, *arguments)}(x)"
-    large = {"x": (1e6 * x.double()).requires_grad_()}  # few digits would be left in float32
-    near_a_million = (f"{call} with numbers near a million", large)
-    check_like(reference, student, rng, [near_a_million], may_draw=True, atol=1e-2)
-    student, reference = both(problem, solution, name, weights, *arguments)
-    near = {"rtol": 1e-3, "atol": 1e-3}
-    check_like_in_use(reference, student, rng, x, others, call, may_draw=True, **near)
-    student = holding(getattr(problem, name)(*arguments), weights)
-    reference = modules.made(weights, getattr(solution, name), *arguments)
-    new = (f"{call} as it is made", {"x": x.requires_grad_()})
-    check_like(reference, student, rng, [new], may_draw=True, **near)
+@pytest.mark.points(0.75)
+@robust.parts("sizes of one", "transposed memory", "nothing changed", "second call")
+@pytest.mark.parametrize("name", MODULES)
+def test_hidden_in_use(problem, solution, rng, name, part):
+    """The modules keep the rules of every problem in other shapes, too"""
+
+    def right(name, weights, arguments):
+        return make_right(solution, name, weights, WIDTH, *arguments)
+
+    call = partial(call_of, problem, right, rng, name, batch=3, seq_len=7)
+    robust.check_part(part, rng, call, sizes="batch seq_len", other={"batch": 40, "seq_len": 2})
+
+
+NORM_SHAPES = [
+    *((9,), (1, 4), (2, 5, 4), (4, 4, 4), (2, 7, 20), (3, 1, 2, 6), (40, 64), (1, 2, 1100)),
+    *((1, 130, 6), (300, 1, 6), (2, 3, 1)),
+]
 
 
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize(
-    ("shape", "bias"),
-    [
-        ((9,), True),
-        ((1, 4), False),
-        ((2, 5, 4), True),
-        ((4, 4, 4), False),
-        ((2, 7, 20), True),
-        ((3, 1, 2, 6), False),
-        ((40, 64), True),
-        ((1, 2, 1100), False),
-        ((1, 130, 6), True),
-        ((300, 1, 6), False),
-        ((2, 3, 1), True),
-    ],
-    ids=str,
+    ("eps", "size", "bias"),
+    [(1e-5, 1, True), (0.02, 0.3, True), (1e-8, 50, True), (1e-5, 1, False)],
 )
-def test_hidden_layer_norm(problem, solution, rng, shape, bias):
+def test_hidden_layer_norm(problem, solution, rng, eps, size, bias):
     """LayerNorm is right for other sizes and values of eps, and so are all its gradients"""
-    weights = norm_weights(rng, shape[-1], bias=bias)
-    for eps, size in [(1e-5, 1), (0.02, 0.3), (1e-8, 50)]:
+    for shape in NORM_SHAPES:
+        weights = norm_weights(rng, shape[-1], bias=bias)
         student, reference = both(problem, solution, "LayerNorm", weights, shape[-1], eps=eps)
         x = rng.normal(*shape) * size + rng.normal(*shape[:-1], 1)
         call = f"{named('LayerNorm', shape[-1], bias=bias, eps=eps)}(x) with x of shape {shape}"
@@ -800,10 +748,17 @@ def test_hidden_mlp(problem, solution, rng, shape, bias):
     check_alike(*pair, rng.normal(*shape) * 2, rng, call, argument=turned)
 
 
-@pytest.mark.points(3.75)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.points(4)
 @pytest.mark.parametrize(
-    "sizes", [(2, 7, 80, 4), (5, 2, 63, 9), (1, 12, 64, 2), (300, 2, 60, 3), (1, 130, 50, 1)]
+    ("sizes", "bias"),
+    [
+        ((2, 7, 80, 4), True),
+        ((5, 2, 63, 9), True),
+        ((1, 12, 64, 2), True),
+        ((300, 2, 60, 3), True),
+        ((1, 130, 50, 1), True),
+        ((2, 9, 63, 9), False),
+    ],
 )
 def test_hidden_block(problem, solution, rng, sizes, bias):
     """Block is put together rightly for other sizes, in training and in evaluation"""
@@ -822,11 +777,11 @@ def test_hidden_block(problem, solution, rng, sizes, bias):
         ((2, 7, 20, 4), True),
         ((5, 2, 9, 3), False),
         ((1, 12, 16, 2), True),
-        ((4, 1, 5, 5), False),
+        ((4, 1, 5, 5), True),
         ((1, 130, 12, 2), True),
-        ((300, 2, 12, 3), False),
+        ((300, 2, 12, 3), True),
         ((2, 3, 1, 1), True),
-        ((1, 2, 130, 2), False),
+        ((1, 2, 130, 2), True),
     ],
     ids=str,
 )
@@ -840,14 +795,17 @@ def test_hidden_block_gradients(problem, solution, rng, sizes, bias):
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize(("name", "draw", "arguments"), PARTS)
-def test_hidden_precision(problem, solution, rng, name, draw, arguments):
-    """float64 keeps all its digits, in gradients, too"""
-    x, call = rng.normal(2, 5, 6, dtype=torch.float64) * 2, f"{named(name, *arguments)}(x)"
+@pytest.mark.parametrize("name", MODULES)
+def test_hidden_precision(problem, solution, rng, name):
+    """float64 keeps all its digits, in gradients and for large numbers, too"""
+    draw, arguments = MODULES[name]
+    x, call = rng.normal(2, 5, 6, dtype=torch.float64) * 2, f"{named(name, 6, *arguments)}(x)"
     weights = in_dtype(draw(rng, 6), torch.float64)
-    pair = both(problem, solution, name, weights, *arguments)
+    student, reference = both(problem, solution, name, weights, 6, *arguments)
     check_alike(problem.gelu, solution.gelu, x, rng, "gelu(x) in float64", digits=True)
-    check_alike(*pair, x, rng, f"{call} in float64", digits=True)
+    check_alike(student, reference, x, rng, f"{call} in float64", digits=True)
+    large = f"{call} in float64 with numbers near a million"
+    check(student(1e6 * x), reference(1e6 * x), large, atol=1e-2)
 
 
 @pytest.mark.points(0.75)
@@ -881,19 +839,3 @@ def check_counts_vary(mlp, x):
         f"In each of 30 calls it dropped {min(counts)} of 8 entries. Each is dropped by itself."
     )
     require(len(counts) > 1, f"{call}\n{message}")
-
-
-@pytest.mark.points(0.5)
-def test_hidden_second_call(problem, solution, rng):
-    """Calls do not touch each other, their arguments or the weights; weights can be loaded"""
-    weights = block_weights(rng, WIDTH)
-    student = problem.Block(WIDTH, 3)
-    student.load_state_dict(weights, strict=False)
-    reference = make_right(solution, "Block", weights, WIDTH, 3)
-    inputs = [rng.normal(b, n, WIDTH) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2)]]
-    copies, call = [x.clone() for x in inputs], f"{named('Block', WIDTH, 3)}(x)"
-    outputs = [student(x) for x in inputs]
-    for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
-        require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")
-        check(output, reference(copy), f"call {number} of {call}", **ROUGHLY)
-    check_weights_are_kept(student, weights, call)
