@@ -89,7 +89,7 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
 
     Args:
         text: the exception's text.
-        forms: shape and dtype of each tensor in the student's line, from `grader.code.operands`.
+        forms: shape and dtype of each tensor in the student's line.
     """
     for sign, sentence in _KNOWN:
         if sign in text:

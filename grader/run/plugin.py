@@ -10,13 +10,12 @@ from bdb import BdbQuit
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from grader.code.loading import is_students
 from grader.code.quiet import quiet
-from grader.course import MANIFEST, OWN_TESTS, Problem, is_problem_folder, on_the_way, way_to
+from grader.course import OWN_TESTS, Problem, is_problem_folder, on_the_way, way_to
 from grader.errors import CannotLoad, CourseError
 from grader.result import Status, TestResult
 from grader.run.announce import loaded
@@ -30,11 +29,6 @@ from grader.run.verdict import ends_tests
 STATUS = "status"
 """The property of a report with the status of a problem's test."""
 
-_ONE_PROCESS = (
-    "The tests of a problem run in one process, as a mistake is named by all that they find."
-)
-
-_IN_ONE = pytest.StashKey[bool]()
 _SESSION = pytest.StashKey[Session]()
 _TEST = pytest.StashKey[CollectedTest]()
 _RESULT = pytest.StashKey[TestResult]()
@@ -61,45 +55,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SESSION] = Session(LocalFiles(), hidden=hidden, seed=seed, debugger=True)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Run the tests of problems in one process, ignoring options of pytest-xdist.
-
-    With several processes no session would have all results, so no mistake could be named.
-    """
-    option = config.option
-    several = getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no"
-    if several or getattr(option, "distload", False):
-        config.stash[_IN_ONE] = all(map(_is_of_problems, _paths(config)))
-        if config.stash[_IN_ONE]:
-            option.numprocesses, option.distload = 0, False
-    return (yield)
-
-
-def _paths(config: pytest.Config) -> list[Path]:
-    """Return the paths of pytest's arguments."""
-    start = config.invocation_params.dir
-    return [(start / arg.partition("::")[0]).resolve() for arg in config.args]
-
-
-def _is_of_problems(path: Path) -> bool:
-    """Return whether a path is a course, its folder of problems, a problem, or a file of one."""
-    is_course = path.name == "problems" or (path / MANIFEST).is_file()
-    return is_course or is_problem_folder(path) or is_problem_folder(path.parent)
-
-
-def pytest_report_collectionfinish(config: pytest.Config) -> str:
-    """Report that several processes were requested and not used."""
-    return _ONE_PROCESS if config.stash.get(_IN_ONE, False) else ""
-
-
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
     """Print the right command if a requested file has no tests."""
     if exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED:
         return
-    for path in _paths(config):
+    start = config.invocation_params.dir
+    for path in [(start / arg.partition("::")[0]).resolve() for arg in config.args]:
         if path.is_file() and is_problem_folder(path.parent):
             run = f"{way_to(path.parent)}uv run pytest"
             terminalreporter.write_line(

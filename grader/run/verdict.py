@@ -6,10 +6,14 @@ import difflib
 import re
 import unittest
 from bdb import BdbQuit
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 
+import numpy
 import pytest
+from torch import Tensor
 
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.code.loading import (
@@ -22,7 +26,7 @@ from grader.code.loading import (
     student_frame,
     text_of,
 )
-from grader.code.operands import Operands, operands_of
+from grader.code.tensors import Array, dtype_name
 from grader.code.time_limit import NO_END, DoesNotEnd
 from grader.course import SUBMISSION_FILE
 from grader.diagnose.error_hint import error_hint
@@ -121,21 +125,17 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             text = re.split(r"\n?assert ", text_of(exception), maxsplit=1)[0]
             return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
         case _:
-            told = place(tb) + _explained(exception, tb) + alone(exception)
-            return Verdict(Status.ERROR, named(exception) + told)
+            details = place(tb) + _explained(exception, tb) + alone(exception)
+            return Verdict(Status.ERROR, named(exception) + details)
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
-    """Return the forms of the tensors in the student's line, and the error hint."""
-    forms = _operands(tb)
-    told = ", ".join(f"{name} is {form}" for name, form in forms.items())
-    sentence = error_hint(text_of(exception), forms)
-    return (f"\n  {told}" if told else "") + (f"\n{sentence}" if sentence else "")
-
-
-def _operands(tb: TracebackType | None) -> Operands:
+    """Return the operands in the student's line, and the error hint."""
     frame = student_frame(tb)
-    return {} if frame is None else operands_of(frame[3], frame[2])
+    operands = {} if frame is None else operands_of(frame[3], frame[2])
+    listed = ", ".join(f"{name} is {form}" for name, form in operands.items())
+    hint = error_hint(text_of(exception), operands)
+    return (f"\n  {listed}" if listed else "") + (f"\n{hint}" if hint else "")
 
 
 def _forbidden(name: str) -> str:
@@ -155,3 +155,93 @@ def _missing(module: ModuleType, name: str) -> str:
 def _not_written(tb: TracebackType | None) -> str:
     frame = student_frame(tb)
     return f"not written yet: {frame[1]} (line {frame[0]})" if frame else "not written yet"
+
+
+# The operands in a line of student code
+
+_MOST = 4
+_LONGEST_NAME = 40
+_LONGEST_FORM = 200
+_LARGEST = 1e9
+
+_VALUES = (Tensor, numpy.ndarray)
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+Operands = dict[str, str]
+"""Shapes and dtypes of tensors, such as "(2, 3, 5) float64", and numbers, by name."""
+
+
+def operands_of(frame: FrameType, line: str) -> Operands:
+    """Return at most four tensors that a line names, then the numeric arguments of its function.
+
+    Only names and attributes such as `self.mask` are looked up in the frame's variables. Nothing is
+    called, so no student code runs.
+
+    Args:
+        frame: the frame in which the line ran.
+        line: its text, which may be part of a longer statement.
+    """
+    found: Operands = {}
+    for name in _names(line):
+        value = _look_up(name, frame.f_locals)
+        if isinstance(value, _VALUES) and issubclass(type(value), _VALUES):
+            with suppress(Exception):  # a nested tensor has no shape
+                text = form(value)
+                if len(text) <= _LONGEST_FORM:
+                    found.setdefault(name, text)
+        if len(found) == _MOST:
+            break
+    return found | _numbers(frame)
+
+
+def _numbers(frame: FrameType) -> Operands:
+    """Return the first arguments of a function that are Python numbers."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    values = ((name, frame.f_locals.get(name)) for name in names if len(name) <= _LONGEST_NAME)
+    numbers = [
+        (name, repr(value))
+        for name, value in values
+        if isinstance(value, int | float) and type(value) is not bool and _is_small(value)
+    ]
+    return dict(numbers[:_MOST])
+
+
+def _is_small(number: float) -> bool:
+    return type(number) in (int, float) and abs(number) < _LARGEST
+
+
+def form(tensor: Tensor | Array) -> str:
+    """Return a tensor's or an array's shape and dtype, such as "(2, 3, 5) float64"."""
+    return f"{tuple(map(int, tensor.shape))} {dtype_name(tensor)}"
+
+
+def _names(line: str) -> Iterator[str]:
+    """Yield the names and attributes in a line, except of what it sets, in order."""
+    for chain in _NAME.findall(line.partition(" = ")[2] or line):
+        parts = chain.split(".")
+        for count in range(len(parts), 0, -1):
+            name = ".".join(parts[:count])
+            if len(name) <= _LONGEST_NAME:
+                yield name
+
+
+def _look_up(name: str, values: Mapping[str, object]) -> object:
+    first, *rest = name.split(".")
+    value = values.get(first)
+    for part in rest:
+        value = _member(value, part)
+    return value
+
+
+def _member(value: object, name: str) -> object:
+    """Return an attribute without running a property: a module's tensors, or a plain attribute."""
+    try:
+        members = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    for kept in (members, members.get("_parameters"), members.get("_buffers")):
+        if type(kept) is dict and name in kept:
+            return kept[name]
+    modules = members.get("_modules")
+    return modules.get(name) if type(modules) is dict else None

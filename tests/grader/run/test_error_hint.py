@@ -10,9 +10,9 @@ import pytest
 import torch
 from syrupy.assertion import SnapshotAssertion
 
-from grader.code.operands import operands_of
 from grader.diagnose.error_hint import error_hint
 from grader.result import ProblemResult
+from grader.run.verdict import operands_of
 
 Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 

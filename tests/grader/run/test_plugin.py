@@ -107,27 +107,6 @@ def test_a_part_of_the_tests_has_no_points(student_pytest: StudentPytest) -> Non
     assert "2 of 2 points" in student_pytest(right, "--lf").text
 
 
-@pytest.mark.parametrize(
-    "options", [["-n2"], ["-nauto"], ["-n", "1"], ["-d", "--tx=popen"], ["-n2", "--dist=loadfile"]]
-)
-def test_the_tests_of_problems_run_in_one_process(
-    student_pytest: StudentPytest, options: list[str]
-) -> None:
-    source = "def double(x): return 3 * x"
-    alone, found = student_pytest(source), student_pytest(source, *options)
-    assert found.screen == alone.screen
-    assert "The tests of a problem run in one process, as a mistake" in found.text
-
-
-@pytest.mark.slow
-def test_other_tests_may_run_in_several_processes(
-    student_pytest: StudentPytest, small_course: Course
-) -> None:
-    other = small_course.root / "test_other.py"
-    other.write_text("def test_other():\n    pass\n")
-    assert "2 workers" in student_pytest("", "-n2", str(other)).text
-
-
 @pytest.mark.parametrize("file", ["problem.py", "explore.py"])
 def test_a_file_without_tests_says_what_to_run(
     student_pytest: StudentPytest,
