@@ -91,8 +91,11 @@ def _remedy(text: str) -> str:
 
 
 def text_of(exception: BaseException) -> str:
-    """Return an exception's text, shortened."""
-    return str(exception)[:_MOST_TEXT]
+    """Return an exception's text, shortened; empty if its `__str__` raises, be it SystemExit."""
+    try:
+        return str(exception)[:_MOST_TEXT]
+    except BaseException:
+        return ""
 
 
 def named(exception: BaseException) -> str:
@@ -150,18 +153,12 @@ _SIGNS = ("can't allocate memory", "not enough memory", "std::bad_alloc")
 """Parts of the texts of torch's RuntimeErrors, which have no separate type."""
 
 
-def out_of_memory(exception: BaseException, text: str | None = None) -> bool:
-    """Return whether an exception was raised because memory ran out.
-
-    Args:
-        exception: any exception.
-        text: its text, if its `str` can't be trusted.
-    """
+def out_of_memory(exception: BaseException) -> bool:
+    """Return whether an exception was raised because memory ran out."""
     if isinstance(exception, OSError):
         return exception.errno == errno.ENOMEM
     if isinstance(exception, RuntimeError):
-        said = str(exception) if text is None else text
-        return any(sign in said for sign in _SIGNS)
+        return any(sign in text_of(exception) for sign in _SIGNS)
     return isinstance(exception, MemoryError)
 
 

@@ -97,6 +97,7 @@ def test_what_is_taken_back_counts_no_more(school: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+@pytest.mark.usefixtures("lent")
 def test_a_correction_that_matches_nothing_ends_the_run_with_the_right_line(
     line: str, suggested: str, dry: list[str], school: Any
 ) -> None:
@@ -124,6 +125,7 @@ def test_doubles(problem, x):
 
 
 @pytest.mark.parametrize("case", ["2", "no such case"])
+@pytest.mark.usefixtures("lent")
 def test_a_correction_of_a_case_is_checked_before_grading(case: str, school: Any) -> None:
     school.course.problems()[0].test_file.write_text(CASES)
     correct(school, f"bob,01,test_doubles[{case}],1,why\n")

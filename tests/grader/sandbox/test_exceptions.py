@@ -8,12 +8,18 @@ from grader.result import Status
 
 ERROR, MEMORY, NOT_IMPLEMENTED = Status.ERROR, Status.MEMORY, Status.NOT_IMPLEMENTED
 
+HOSTILE = """class Hostile(Exception):
+    def __str__(self):
+        raise SystemExit
+"""
+
 FILES = {
     "no Python": ("def f(:\n  pass", ERROR, r"can't be read as Python: .*\n  line 1: def"),
     "an error": ("x = 1\nraise ValueError('no')", ERROR, r"ValueError: no\n  problem.py:2: "),
     "not written": ("raise NotImplementedError", NOT_IMPLEMENTED, "stops before it is read to its"),
     "an import": ("import nowhere_at_all", ERROR, "Error: problem.py can't import nowhere"),
     "an exit": ("raise SystemExit", ERROR, "SystemExit"),
+    "an exit as its text": (HOSTILE + "raise Hostile", ERROR, "imported.\nHostile\n"),
     "zero bytes": ("x = '\0'", ERROR, "null bytes"),
     "memory": ("x = bytearray(10 ** 13)", MEMORY, "out of memory.*\n  problem.py:1: x"),
     "a text": ("import json\nexec('x =')", ERROR, "stops while it is being imported"),
@@ -27,9 +33,11 @@ FILES = {
 }  # fmt: skip
 
 CALLS = {
-    "an error": ("raise ValueError('too bad')", ERROR, "ValueError: too bad\n  problem.py:5, in f"),
+    "an error": ("raise ValueError('too bad')", ERROR, "^ValueError: too bad\n  problem.py:10"),
     "a class of its own": ("raise Mine('x' * 10000)", ERROR, r"^Mine: x{1000}"),
     "an exit": ("raise SystemExit(0)", ERROR, "SystemExit"),
+    "an exit as its text": ("raise Hostile", ERROR, "^Hostile\n  problem.py:"),
+    "an exit as memory's text": ("raise HostileRuntime", ERROR, "^HostileRuntime\n  problem.py:"),
     "a group": ("raise ExceptionGroup('several', [ValueError('one')])", ERROR, "several"),
     "a group that ends": ("raise BaseExceptionGroup('several', [SystemExit(0)])", ERROR, "several"),
     "no name": ("raise type('', (ValueError,), {})('several')", ERROR, "several"),
@@ -53,11 +61,13 @@ CALLS = {
         ERROR, "NotImplementedError",
     ),
 }  # fmt: skip
-SOURCE = """import mmap, torch
+SOURCE = f"""{HOSTILE}
+import mmap, torch
 from torch import nn
 class Function(torch.autograd.Function): pass
 class Mine(ValueError): pass
-def f(x): {}
+class HostileRuntime(Hostile, RuntimeError): pass
+def f(x): {{}}
 def double(x): return f(x)
 """
 
