@@ -19,7 +19,7 @@ from grader.run.local_files import LocalFiles
     ("number", "one", "other", "told"),
     [
         # The layers that exist, and the result computed with them.
-        ("02", "weights_transposed", "made_bias_never", {"made_bias_never"}),
+        ("02", "weights_transposed", "made_bias_never", {"weights_transposed", "made_bias_never"}),
         (
             "02",
             "softmax_largest",

@@ -154,6 +154,47 @@ def test_two_faults_in_two_parts_are_both_named() -> None:
     assert names(found, given(DOUBLED.main, TRIPLED.main)) == [("doubled",), ("tripled",)]
 
 
+TWO_NUMBERS = Answers({"a": value(2)}, {}), Answers({"b": value(3)}, {})
+
+
+def test_two_mistakes_in_one_function_are_both_named() -> None:
+    one, other = TWO_NUMBERS
+    found = known(of_a={"f": one}, of_b={"f": other}, of_both={"f": DOUBLED})
+    both = given({"a": value(2), "b": value(3)})
+    assert names(found, both) == [("of_a",), ("of_b",)]
+    assert names(found, given({"a": value(2), "b": value(4)})) == []
+
+
+def test_where_two_mistakes_change_a_number_both_it_may_be_any() -> None:
+    right = Answers(dict.fromkeys("abc", value(1)), {})
+    one = Answers({"a": value(2), "b": value(2)}, {})
+    other = Answers({"b": value(3), "c": value(3)}, {})
+    faults = Fault("one", {"f": one}), Fault("other", {"f": other})
+    texts = {fault.name: Text(f"it is {fault.name}", "Look again.") for fault in faults}
+    found = Fingerprints({"f": right}, faults, texts)
+    answers = {"a": value(2), "b": value(6), "c": value(3)}
+    assert names(found, {"f": Answers(answers, {})}) == [("one",), ("other",)]
+    assert names(found, {"f": Answers({**answers, "a": value(1)}, {})}) == []
+
+
+def test_one_mistake_is_preferred_to_two() -> None:
+    one, other = TWO_NUMBERS
+    both = Answers({**one.main, **other.main}, {})
+    found = known(of_a={"f": one}, of_b={"f": other}, of_both={"f": both})
+    assert names(found, given(both.main)) == [("of_both",)]
+
+
+def test_a_mistake_beside_an_unknown_one_is_one_of_at_least_two() -> None:
+    right = Answers({"a": value(1), "b": value(1)}, {})
+    fault = Fault("layers", {"C: layers": DOUBLED})
+    found = Fingerprints(
+        {"C": right, "C: layers": right}, (fault,), {"layers": Text("it has no layers", "Look.")}
+    )
+    unknown = Answers({"a": value(7)}, {})
+    (only,) = diagnose(found, {"C": unknown, "C: layers": DOUBLED})
+    assert only.sentence == ("One of at least two mistakes: it looks as if it has no layers. Look.")
+
+
 def test_what_a_caller_shows_may_stand_in_what_it_calls_if_that_is_wrong_too() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(g=DOUBLED.main, large=value(7)))
