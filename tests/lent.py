@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 from types import SimpleNamespace
@@ -29,6 +30,8 @@ def lent_template(template: TemplateProcess) -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.grade.processes.TemplateProcess", lambda: kept)
+        alone = partial(template.start, beside=False)
+        patch.setattr("grader.grade.processes.start_alone", alone)
         yield
 
 
