@@ -93,7 +93,8 @@ def _with_names(
 ) -> list[TestResult]:
     """Return the tests, each failed one with the names of the mistakes that explain it.
 
-    A mistake of which no test is known explains the failures of its function that have no name.
+    A mistake of which no test is known explains the failures of its function that have no name. A
+    mistake explains nothing if its known tests were not selected, as by `pytest -k`.
 
     Args:
         tests: all tests.
@@ -104,8 +105,10 @@ def _with_names(
     failed = [test for test in tests if test.status in DIAGNOSED]
     by = {test.id: _explaining(found, test, shown.get(test.id), sides) for test in failed}
     explaining = {id(each) for of_test in by.values() for each in of_test}
+    ran = {test.name for test in tests}
     for each in found:
-        if id(each) not in explaining:
+        were_selected = not each.tests or any(id.partition("[")[0] in ran for id in each.tests)
+        if id(each) not in explaining and were_selected:
             of_it = (t for t in failed if not by[t.id] and _is_about(each, t))
             by |= {test.id: [each] for test in of_it}
     return [

@@ -58,8 +58,17 @@ def test_what_gives_all_numbers_is_told_alone() -> None:
     assert only.sentence == "It is the right answer with its last two dimensions swapped."
 
 
-def result_of(number: str, folder: Path, *edits: tuple[str, str]) -> ProblemResult:
-    """Return what the tests find of the right solution with these edits."""
+def result_of(
+    number: str, folder: Path, *edits: tuple[str, str], tests: tuple[str, ...] = ()
+) -> ProblemResult:
+    """Return what the tests find of the right solution with these edits.
+
+    Args:
+        number: the problem's.
+        folder: where the edited file goes.
+        edits: pairs of an old and a new text.
+        tests: names of the tests to run; by default all.
+    """
     problem = PROBLEMS[number]
     text = COURSE.solution(problem).read_text(encoding="utf-8")
     for old, new in edits:
@@ -68,7 +77,7 @@ def result_of(number: str, folder: Path, *edits: tuple[str, str]) -> ProblemResu
     path = folder / "problem.py"
     path.write_text(text, encoding="utf-8")
     session = Session(LocalFiles(lambda _: path))
-    Suite([problem], COURSE.root).run(session)
+    Suite([problem], COURSE.root).run(session, tests=tests)
     return session.results[problem.id]
 
 
@@ -202,6 +211,20 @@ def test_a_name_does_not_contradict_what_passes(
 ) -> None:
     result = result_of(number, tmp_path, *edits)
     assert not any(false in sentence for sentence in result.diagnoses)
+
+
+@pytest.mark.slow
+def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(tmp_path: Path) -> None:
+    """In 05 dropout comes last: until then no question is about it."""
+    without_dropout = [
+        ("self.attn_dropout(attention_weights(q, k, self.causal))",
+         "attention_weights(q, k, self.causal)"),
+        ("self.resid_dropout(self.c_proj(merge_heads(weights @ v)))",
+         "self.c_proj(merge_heads(weights @ (v.bool() if self.causal else v)))"),
+    ]  # fmt: skip
+    result = result_of("05", tmp_path, *without_dropout, tests=("test_future_is_hidden",))
+    told = reading(result, ())
+    assert "dropout" not in f"{told.nudge} {told.sentences}"
 
 
 @pytest.mark.slow
