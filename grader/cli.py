@@ -28,7 +28,6 @@ from grader.errors import (
     UsageError,
 )
 from grader.files import is_of_a_place, os_error_sentence
-from grader.run.environment import require_own_packages
 from grader.text import plain, printable
 
 app = typer.Typer(
@@ -85,7 +84,6 @@ def default(
 ) -> None:
     """Show the progress if there is no command, as `grader check` does."""
     with faults():
-        require_own_packages()
         if course is not None:
             use_course(course)
     if context.invoked_subcommand is None:

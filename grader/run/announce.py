@@ -11,15 +11,7 @@ import atexit
 import gc
 import sys
 
-from grader.errors import UsageError
-from grader.run.environment import require_own_packages
-
 _WORDS = "Loading PyTorch ..."
-
-try:
-    require_own_packages()
-except UsageError as error:
-    raise SystemExit(str(error)) from None
 
 _LOADING = "torch" not in sys.modules
 _SAID = _LOADING and sys.stderr is not None and sys.stderr.isatty()

@@ -1,6 +1,7 @@
-"""Collects the tests of problems through pytest, by its public hooks, and hands over records.
+"""Collect the tests of problems by pytest's public hooks, and convert them into plain records.
 
-Nothing of pytest is kept.
+The tests of problems are plain functions with arguments. This is checked here, so that they can
+run without pytest, too.
 """
 
 from __future__ import annotations
@@ -76,19 +77,20 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         reasons = reasons or [printed.getvalue()[-_LONGEST_REASON:]]
         raise CourseError("pytest could not collect the course's tests:\n" + "\n".join(reasons))
     tests = records(found.items)
-    _check_nothing_unasked(tests)
+    _check_fixtures(tests)
     return [*tests.values()]
 
 
-def _check_nothing_unasked(tests: Mapping[pytest.Function, CollectedTest]) -> None:
-    """Check that tests get no more than they ask for.
+def _check_fixtures(tests: Mapping[pytest.Function, CollectedTest]) -> None:
+    """Check that tests use only the fixtures of problems.
 
     Raises:
-        CourseError: a file has a fixture for all of its tests, or a function such as setup_module.
+        CourseError: a test uses another one, perhaps by a function such as setup_module.
     """
+    known = f"there are only {', '.join(FIXTURES)} and what its own cases give"
     for item, test in tests.items():
         for name in sorted({*item.fixturenames} - {*test.case, *test.fixtures}):
-            raise refused(item, f"would get {name} without asking for it")
+            raise refused(item, f"uses the fixture {name}; {known}")
 
 
 class _Collected:
@@ -117,10 +119,6 @@ class _Collected:
         """Keep that the user ended it; pytest itself does so, in its own ways, after an error."""
         self.interrupted |= type(excinfo.value) is KeyboardInterrupt
 
-    def pytest_exception_interact(self, call: pytest.CallInfo[object]) -> None:
-        """Keep that the user ended it; pytest 8.2 takes that for an error of a file."""
-        self.interrupted |= call.excinfo is not None and call.excinfo.type is KeyboardInterrupt
-
 
 @contextmanager
 def _no_other_plugins() -> Iterator[None]:
@@ -143,6 +141,8 @@ def _printed() -> Iterator[io.StringIO]:
     with redirect_stdout(printed), redirect_stderr(printed):
         yield printed
 
+
+# Records of tests
 
 FIXTURES = ("problem", "solution", "rng")
 """The arguments that a test may have in addition to its parameters."""
@@ -329,10 +329,10 @@ def _function_key(item: pytest.Item) -> tuple[Path, str]:
 def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> CollectedTest:
     function, first = item.function, tests.first_hidden_line
     hidden = first is not None and function.__code__.co_firstlineno > first
-    asked = inspect.signature(function).parameters
-    if "solution" in asked and not hidden:
+    arguments = inspect.signature(function).parameters
+    if "solution" in arguments and not hidden:
         raise refused(item, f"uses the solution, but is above '{HIDDEN_MARKER}'")
-    arguments = item.callspec.params if hasattr(item, "callspec") else {}
+    case = item.callspec.params if hasattr(item, "callspec") else {}
     return CollectedTest(
         tests=tests,
         id=item.name,
@@ -340,8 +340,8 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
         hidden=hidden,
         points=_points(item) / cases,
         function=function,
-        case={name: value for name, value in arguments.items() if name in asked},
-        fixtures=tuple(name for name in FIXTURES if name in asked),
+        case={name: value for name, value in case.items() if name in arguments},
+        fixtures=tuple(name for name in FIXTURES if name in arguments),
         inspection_only=item.get_closest_marker("inspection_only") is not None,
     )
 
@@ -375,22 +375,7 @@ def _plain_function(item: pytest.Item) -> pytest.Function:
     """
     if not isinstance(item, pytest.Function) or item.cls is not None:
         raise refused(item, "is no plain function")
-    function = item.function
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        raise refused(item, "is no plain function: it is a coroutine or a generator")
     for mark in item.iter_markers():
         if mark.name not in _MARKS:
             raise refused(item, f"is marked {mark.name}; there are only {', '.join(_MARKS)}")
-    unknown = inspect.signature(function).parameters.keys() - {*FIXTURES, *_case_names(item)}
-    if unknown:
-        known = f"there are only {', '.join(FIXTURES)} and what its own cases give"
-        raise refused(item, f"asks for {' and '.join(sorted(unknown))}; {known}")
     return item
-
-
-def _case_names(item: pytest.Item) -> set[str]:
-    """Return the names of the direct parameters of a parametrised test."""
-    marks = [mark for mark in item.iter_markers("parametrize") if not mark.kwargs.get("indirect")]
-    names = [mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in marks]
-    lists = [name.split(",") if isinstance(name, str) else name for name in names]
-    return {name.strip() for each in lists for name in each}

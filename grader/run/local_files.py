@@ -43,7 +43,7 @@ class LocalFiles:
         Raises:
             CannotLoad: the file isn't there or doesn't run.
         """
-        hold()
+        restrict()
         if problem.id not in self._opened:
             self._opened[problem.id] = self._load(problem)
         opened = self._opened[problem.id]
@@ -101,28 +101,28 @@ class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student
     """A student's file tried an action that is refused in grading."""
 
 
-def hold() -> None:
+def restrict() -> None:
     """Refuse from now on actions of student code that are refused in grading."""
-    _hold()
+    _restrict()
     if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
         sys.stdin = RefusedInput(sys.stdin, _refuse_input)
 
 
 @cache
-def _hold() -> None:
+def _restrict() -> None:
     without_compiler()
     _pythons_folders()
     hold_imports_by_name(is_students)
-    sys.addaudithook(_look)
-    _look_at_threads()
+    sys.addaudithook(_check)
+    _restrict_threads()
 
 
-def _look(event: str, arguments: tuple[object, ...]) -> None:
+def _check(event: str, arguments: tuple[object, ...]) -> None:
     """Raise NotWhenGraded if a student's file is about to do something that is refused."""
     if event == "open":
-        _look_at_file(*arguments)
+        _check_file(*arguments)
     elif event in _CHANGES:
-        _look_at_file(arguments[0], "w", 0)
+        _check_file(arguments[0], "w", 0)
     elif event in _MEANS:
         _refuse(_MEANS[event])
     elif event == "builtins.input":
@@ -135,7 +135,7 @@ def _refuse_input() -> None:
         raise EOFError(NO_INPUT)
 
 
-def _look_at_threads() -> None:
+def _restrict_threads() -> None:
     """Refuse threads, which not every version of Python reports to the hook."""
     start = threading.Thread.start
 
@@ -152,7 +152,7 @@ def _refuse(means: str) -> None:
         raise NotWhenGraded(f"{SUBMISSION_FILE} can't use {means}: {_ALONE}.")
 
 
-def _look_at_file(path: object, mode: object, flags: object) -> None:
+def _check_file(path: object, mode: object, flags: object) -> None:
     if is_input(path):
         _refuse_input()
     if not isinstance(path, str | bytes | os.PathLike):  # a file that is open already

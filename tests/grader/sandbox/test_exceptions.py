@@ -56,10 +56,6 @@ CALLS = {
     "the forms of operands": (
         "q = torch.ones(2, 3); return q @ q", ERROR, r"q is \(2, 3\) float32"
     ),
-    "refused": (
-        "\n    try: open('/etc/nothing')\n    except OSError: raise NotImplementedError",
-        ERROR, "NotImplementedError",
-    ),
 }  # fmt: skip
 SOURCE = f"""{HOSTILE}
 import mmap, torch

@@ -85,20 +85,3 @@ def test_garbage_is_collected_again_and_one_thread_works_once_torch_is_loaded() 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True", "1"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_a_file_with_the_name_of_a_package_is_named(name: str, tmp_path: Path) -> None:
-    file = tmp_path / f"{name}.py"
-    file.write_text("x = 1\n")
-    done = subprocess.run(
-        [sys.executable, "-c", "import grader.run.plugin"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert f"{file} stands in the way of the package {name}" in done.stderr
-    assert "Rename it" in done.stderr
-    assert "Traceback" not in done.stderr
