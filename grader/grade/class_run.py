@@ -18,12 +18,7 @@ from grader.grade.provenance import grader_sha256
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.grade.words import Words
-from grader.gradebook.adjusting import (
-    ClassBook,
-    adjusted,
-    lower_than_before,
-    match_roster,
-)
+from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.folder import FOLDER, GradebookFolder
 from grader.intake.handed_in import Submission
 from grader.reports.class_table import RunSummary
@@ -128,24 +123,24 @@ def grade_class(
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
         same = same_people(keeper.results, ready.people)
-        rows, about_book = adjusted(same.rows(keeper.results), book, same.also)
+        class_book = ClassBook(same.rows(keeper.results), book, same.also)
+        rows = class_book.results
         keeper.keep_adjustments(same, rows)
         rows_before = {row.submission: row for row in same.rows(before.values())}
-        matched = match_roster(rows, book)
         run = ready.summary(
             rows,
             same,
-            matched,
+            class_book.matched,
             book,
-            about_book=about_book,
+            about_book=class_book.messages,
             asked=[
                 *perhaps_the_same(rows, ready.rows_of(same), ready.people, book.roster),
-                *ClassBook(rows, book, same.also).of_earlier_files(rows_before),
-                *lower_than_before(rows, rows_before, book, same.also),
+                *class_book.of_earlier_files(rows_before),
+                *class_book.lower_than_before(rows_before),
             ],
         )
         reports = ClassReports(rows, course, part)
-        reports.write(out, run, policy, matched, keeper.sources)
+        reports.write(out, run, policy, class_book.matched, keeper.sources)
     return ClassRun(
         **vars(run),
         results=reports.shown,

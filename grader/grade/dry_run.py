@@ -14,7 +14,7 @@ from grader.grade.preparing import Prepared
 from grader.grade.previous import NEW, Plan
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
-from grader.gradebook.adjusting import ClassBook, adjusted, match_roster
+from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.folder import GradebookFolder
 from grader.intake.handed_in import StudentFile
 from grader.intake.submissions import HANDED_IN_LATE
@@ -54,16 +54,16 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
     came = [_with_what_came(each, result) for each, result in zip(plans, kept, strict=True)]
     all_known = [*map(_together, kept, came), *ready.absent]
     same = same_people(all_known, ready.people)
-    now, about_book = adjusted(same.rows([*kept, *ready.absent]), book, same.also)
+    now = ClassBook(same.rows([*kept, *ready.absent]), book, same.also)
     new = same.rows([*came, *(replace(each, problems=[]) for each in ready.absent)])
     came_book = ClassBook(new, book, same.also)
     before = {row.submission: row for row in same.rows(ready.previous.results.values())}
     summary = ready.summary(
-        now,
+        now.results,
         same,
-        match_roster(now, book),
+        now.matched,
         book,
-        about_book=_about_what_is_there(about_book, plans),
+        about_book=_about_what_is_there(now.messages, plans),
         asked=[
             *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
             *came_book.of_earlier_files(before),

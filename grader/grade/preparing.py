@@ -25,7 +25,7 @@ from grader.grade.provenance import common_provenance
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
 from grader.gradebook import corrections
-from grader.gradebook.adjusting import require_followed
+from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.corrections import Correction
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.lines import read_lines
@@ -99,7 +99,8 @@ class Prepared:
         rows = same.rows(results)
         try:
             is_whole = self.is_whole or bool(self.absent)
-            require_followed(rows, book, same.also, [*tests], is_whole=is_whole)
+            made = ClassBook(rows, book, same.also, [*tests], is_whole=is_whole)
+            made.require_followed()
         except UsageError as error:  # perhaps two rows belong to one person
             asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
             raise UsageError("\n".join([str(error), *asked])) from None

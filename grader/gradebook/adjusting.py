@@ -14,7 +14,7 @@ from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import Extensions, read_late_policy
 from grader.gradebook.lines import EVERYBODY, BookLine, Line, read_lines, undisputed
 from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, nearly
-from grader.gradebook.roster import Known, Matched
+from grader.gradebook.roster import Known
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown, total
 from grader.text import counted, quoted, some
 
@@ -36,7 +36,9 @@ class ClassBook:
         is_whole: whether these are all results; otherwise an unknown student may be elsewhere.
 
     Attributes:
-        results: with the real names of the roster.
+        matched: the class matched with its roster.
+        people: the students by name.
+        results: with the real names of the roster, and new adjustments instead of old ones.
         wrong: messages about lines that match nothing or contradict each other.
         open: messages about missing submissions or marks.
 
@@ -53,27 +55,41 @@ class ClassBook:
         *,
         is_whole: bool = True,
     ) -> None:
-        matched = match_roster(results := list(results), book)
-        self.results = [replace(r, full_name=matched.name(r.who) or r.full_name) for r in results]
+        results = list(results)
+        self.matched = book.roster.match(Known(r.who, r.full_name, r.members) for r in results)
+        results = [replace(r, full_name=self.matched.name(r.who) or r.full_name) for r in results]
+        self.people = People(results, self.matched, also)
         self.wrong: dict[str, None] = {}
         self.open: dict[str, None] = {}
-        self._people = People(self.results, matched, also)
+        self._path = book.path(corrections.FILE)
         self._problems = problems
         self._is_whole = is_whole
         self._policy = read_late_policy(book.path(late_policy.FILE))
-        self._lines = read_lines(book.path(corrections.FILE), Correction)
-        self._corrections = self._by_person(self._lines)
-        self._by_hand = self._by_person(read_criteria(book.path(criteria.FILE)))
+        self._lines = read_lines(self._path, Correction)
+        self._corrections = self._by_person(self._lines, results)
+        self._by_hand = self._by_person(read_criteria(book.path(criteria.FILE)), results)
         self._own_extensions = self._extensions_by_person()
+        self.results = self._adjusted_class(results)
+        self.open |= dict.fromkeys(self._lacking() if self._by_hand else ())
 
-    def adjusted(self) -> list[SubmissionResult]:
-        """Return the results with new adjustments.
+    @property
+    def messages(self) -> list[str]:
+        """All messages; none about an empty class."""
+        return [*self.wrong, *self.open] if self.results else []
 
-        Old adjustments are dropped, so that a second call changes nothing.
+    def require_followed(self) -> None:
+        """Check that each line of the book has an effect.
+
+        Raises:
+            UsageError: some lines have none; the text contains lines to write instead.
         """
+        if self.wrong:
+            raise UsageError("\n".join(self.wrong))
+
+    def _adjusted_class(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
         adjusted = []
         unclear: list[str] = []
-        for result in self.results:
+        for result in results:
             problems = [self._adjusted(result, problem) for problem in result.problems]
             adjusted.append(replace(result, problems=problems))
             unclear += [
@@ -87,7 +103,6 @@ class ClassBook:
                 f"known how late, and {late_policy.FILE} says no share ('flagged') that is right "
                 f"for this: {', '.join(unclear)}."
             ] = None
-        self.open |= dict.fromkeys(self._lacking() if self._by_hand else ())
         return adjusted
 
     def is_late(self, result: SubmissionResult, problem: ProblemResult) -> bool:
@@ -104,11 +119,36 @@ class ClassBook:
             f"{corrections.FILE}, line {line.number}: {result.shown_name} has handed in a new file "
             f"for {problem.id} since the last run. Does the line still hold?"
             for line in self._lines
-            if len(meant := self._people.meant(line.submission)) == 1
+            if len(meant := self.people.meant(line.submission)) == 1
             for result in meant
             for problem in _handed_in_anew(result, before.get(result.submission))
             if line.concerns(problem.id)
         ]
+
+    def lower_than_before(self, before: Mapping[str, SubmissionResult]) -> list[str]:
+        """Return a message for each mark below an earlier one in time, and the line that keeps it.
+
+        Args:
+            before: the results of the last run, by submission.
+        """
+        messages = []
+        for result in self.results:
+            old = before.get(result.submission)
+            earlier = {problem.id: problem for problem in old.problems} if old else {}
+            for new in result.problems:
+                kept = earlier.get(new.id, new)
+                is_lower = kept.sha256 != new.sha256 and kept.points > new.points
+                if is_lower and not self.is_late(result, kept):
+                    line = correction_line(
+                        self._path, result.who, new.id[:2], kept.points, "The earlier file counts."
+                    )
+                    messages += [
+                        f"{result.shown_name}: {new.id} has {shown(new.points)} points now, and "
+                        f"the earlier file, which was in time, had {shown(kept.points)}. To keep "
+                        f"that mark, put this line into {self._path}:",
+                        line,
+                    ]
+        return messages
 
     def _adjusted(self, result: SubmissionResult, problem: ProblemResult) -> ProblemResult:
         if any(test.status is Status.INTERNAL for test in problem.tests):
@@ -140,21 +180,23 @@ class ClassBook:
     def _extensions(self, result: SubmissionResult) -> Extensions:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
-    def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
+    def _by_person(
+        self, lines: Iterable[Line], results: Sequence[SubmissionResult]
+    ) -> dict[str, list[Line]]:
         """Return lines by the name of the submission; lines for the class under `*`."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:
-                meant = [] if line.for_everybody else [self._people.one(line.submission)]
+                meant = [] if line.for_everybody else [self.people.one(line.submission)]
             except NotOne as error:
-                is_known = self._is_whole or self._people.meant(line.submission)
+                is_known = self._is_whole or self.people.meant(line.submission)
                 if error.is_awaited or not is_known:
                     self.open[line.without_effect(str(error), advise=False)] = None
                 else:
                     advice = line.without_effect(str(error), "submission", error.instead)
                     self.wrong[advice] = None
             else:
-                if self._has_part(line, meant or self.results):
+                if self._has_part(line, meant or results):
                     by_person[meant[0].submission if meant else EVERYBODY].append(line)
         return by_person
 
@@ -187,14 +229,14 @@ class ClassBook:
             if name == EVERYBODY:
                 continue
             try:
-                person = self._people.one(name).submission
+                person = self.people.one(name).submission
                 by_person[person] = self._policy.extensions_of(name)
             except NotOne as error:
                 if error.is_awaited:  # the submission may come later
                     continue
                 near = " or ".join(map(quoted, error.instead))
                 why = f"{error}{f', did you mean {near}' if near else ''}"
-                messages = self.wrong if self._people.meant(name) else self.open
+                messages = self.wrong if self.people.meant(name) else self.open
                 messages[f"{late_policy.FILE}: this extension does not count: {why}."] = None
         return by_person
 
@@ -216,82 +258,6 @@ def _of(
     """Return the lines about a problem of a submission, then those for the whole class."""
     both = [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
     return [line for line in both if line.concerns(problem.id)]
-
-
-def adjusted(
-    results: Iterable[SubmissionResult], book: GradebookFolder, also: Aliases = NO_ALIASES
-) -> tuple[list[SubmissionResult], list[str]]:
-    """Return results with adjustments, and messages about the book.
-
-    Arguments and errors are those of `ClassBook`.
-    """
-    made = ClassBook(results, book, also)
-    rows = made.adjusted()
-    return rows, [*made.wrong, *made.open] if rows else []
-
-
-def require_followed(
-    results: Iterable[SubmissionResult],
-    book: GradebookFolder,
-    also: Aliases = NO_ALIASES,
-    problems: Collection[str] = (),
-    *,
-    is_whole: bool = True,
-) -> None:
-    """Check that each line of the book has an effect; arguments are those of `ClassBook`.
-
-    Raises:
-        UsageError: some lines have none; the text contains lines to write instead.
-    """
-    made = ClassBook(results, book, also, problems, is_whole=is_whole)
-    made.adjusted()
-    if made.wrong:
-        raise UsageError("\n".join(made.wrong))
-
-
-def lower_than_before(
-    results: Iterable[SubmissionResult],
-    before: Mapping[str, SubmissionResult],
-    book: GradebookFolder,
-    also: Aliases = NO_ALIASES,
-) -> list[str]:
-    """Return a message for each mark below an earlier one in time, and the line that keeps it.
-
-    Args:
-        results: of the whole class, adjusted.
-        before: the results of the last run, by submission.
-        book: the instructor's own files.
-        also: by the name of a submission, other names of the student.
-
-    Raises:
-        UsageError: a file of the book can't be read.
-    """
-    path, earlier = book.path(corrections.FILE), ClassBook(before.values(), book, also)
-    told = []
-    for result in results:
-        old = before.get(result.submission)
-        files = {problem.id: problem for problem in old.problems} if old else {}
-        for new in result.problems:
-            kept = files.get(new.id, new)
-            is_lower = kept.sha256 != new.sha256 and kept.points > new.points
-            if is_lower and not earlier.is_late(result, kept):
-                points, reason = shown(kept.points), "The earlier file counts."
-                told += [
-                    f"{result.shown_name}: {new.id} has {shown(new.points)} points now, and the "
-                    f"earlier file, which was in time, had {points}. To keep that mark, put this "
-                    f"line into {path}:",
-                    correction_line(path, result.who, new.id[:2], kept.points, reason),
-                ]
-    return told
-
-
-def match_roster(results: Iterable[SubmissionResult], book: GradebookFolder) -> Matched:
-    """Match a class with the roster of its book.
-
-    Raises:
-        UsageError: the roster can't be read.
-    """
-    return book.roster.match(Known(r.who, r.full_name, r.members) for r in results)
 
 
 def _handed_in_anew(

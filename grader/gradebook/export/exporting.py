@@ -8,14 +8,13 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.files import write_together
-from grader.gradebook.adjusting import adjusted, match_roster, require_followed
+from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.export.feedback_archive import feedback_archive
 from grader.gradebook.export.filling import fill
 from grader.gradebook.export.marks import marks_of
 from grader.gradebook.export.sheet import PLATFORMS, any_csv, read_sheet
 from grader.gradebook.export.table import read_table
 from grader.gradebook.folder import GradebookFolder
-from grader.gradebook.people import People
 from grader.result import SubmissionResult
 from grader.text import quoted
 
@@ -70,18 +69,17 @@ def export_from(
         CannotWrite: a file can't be written; no file is.
     """
     _require_sense(order, results)
-    require_followed(results, order.book, order.also)
-    now, remarks = adjusted(results, order.book, order.also)
+    book = ClassBook(results, order.book, order.also)
+    book.require_followed()
     try:
         table = read_table(order.file.read_bytes(), order.file.name)
     except OSError as error:
         raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
     platform = PLATFORMS.get(order.platform) or any_csv(order.id_column)
-    people = People(now, match_roster(now, order.book), order.also)
     sheet = read_sheet(platform, table, order.column, order.new_column)
-    filled = fill(sheet, marks_of(now, order.problem), people)
+    filled = fill(sheet, marks_of(book.results, order.problem), book.people)
     contents = {order.out: filled.content}
-    messages = [*filled.messages, *remarks, *_newer(results, now)]
+    messages = [*filled.messages, *book.messages, *_newer(results, book.results)]
     if unreadable:
         names = ", ".join(unreadable)
         messages.append(f"Their results can't be read, so grade them again: {names}.")

@@ -11,7 +11,7 @@ import pytest
 from grader.errors import UsageError
 from grader.grade import class_run
 from grader.grade.previous import load_previous
-from grader.gradebook.adjusting import lower_than_before
+from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.folder import GradebookFolder, open_gradebook_folder
 from grader.reports.class_table import about_book, about_run
 from grader.result import ProblemResult, Status
@@ -287,7 +287,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
     (tmp_path / "late.toml").write_text(policy or "flagged = 0\n")
     old = result_of("bob", ProblemResult("01-doubling", "abc", [doubles()], **earlier))
     new = result_of("bob", ProblemResult("01-doubling", "abd", [doubles(Status.FAILED)]))
-    told = lower_than_before([new], {"bob": old}, GradebookFolder(tmp_path))
+    told = ClassBook([new], GradebookFolder(tmp_path)).lower_than_before({"bob": old})
     assert bool(told) is asked
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from grader.gradebook.adjusting import ClassBook
+from grader.gradebook.folder import GradebookFolder
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from tests.results import result_of
 
@@ -23,3 +26,11 @@ def result(name: str, *problems: ProblemResult, **more: Any) -> SubmissionResult
     """Return a result of some problems; without any, of 03 with 20 of 25 points."""
     found = problems or [problem("03-scaled-attention", 20, 25)]
     return result_of(name, *found, **{"identity": name, **more})
+
+
+def adjusted(
+    results: Iterable[SubmissionResult], book: GradebookFolder
+) -> tuple[list[SubmissionResult], list[str]]:
+    """Return results with adjustments, and messages about the book."""
+    made = ClassBook(results, book)
+    return made.results, made.messages

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from grader.errors import UsageError
-from grader.gradebook.adjusting import adjusted
 from grader.gradebook.folder import GradebookFolder
 from grader.reports.feedback import feedback_page
 from grader.reports.gradebook_csv import (
@@ -19,7 +18,7 @@ from grader.reports.gradebook_csv import (
     write_gradebook,
 )
 from grader.result import Policy, Status, SubmissionResult, TestResult
-from tests.grader.gradebook.built import problem, result
+from tests.grader.gradebook.built import adjusted, problem, result
 
 HEADER = "submission,problem,test,mark,reason\n"
 

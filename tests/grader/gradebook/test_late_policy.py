@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.gradebook.adjusting import adjusted
 from grader.gradebook.folder import GradebookFolder
 from grader.reports.wording import adjustment_lines
 from grader.result import Adjustment, SubmissionResult
-from tests.grader.gradebook.built import problem, result
+from tests.grader.gradebook.built import adjusted, problem, result
 
 DAILY = """
 per = "day"

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.gradebook.adjusting import adjusted
 from grader.gradebook.criteria import read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import Known, Matched, read_roster
 from grader.result import SubmissionResult
-from tests.grader.gradebook.built import problem, result
+from tests.grader.gradebook.built import adjusted, problem, result
 from tests.grader.gradebook.platform_files import CLASS, canvas_gradebook, moodle_worksheet
 
 

@@ -6,13 +6,12 @@ import re
 from pathlib import Path
 
 from grader.course import own_course
-from grader.gradebook.adjusting import adjusted
 from grader.gradebook.corrections import Correction
 from grader.gradebook.criteria import read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import read_late_policy
 from grader.gradebook.lines import read_lines
-from tests.grader.gradebook.built import problem, result
+from tests.grader.gradebook.built import adjusted, problem, result
 
 
 def shown_file(first_line: str) -> str:
