@@ -6,7 +6,8 @@ It is kept in version control. The folder of reports can be deleted; the next ru
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -25,15 +26,15 @@ _NEAR = 0.8
 """The similarity of two names above which one is a misspelling of the other."""
 
 
+@dataclass(frozen=True)
 class GradebookFolder:
     """The instructor's own files.
 
-    Args:
+    Attributes:
         folder: their folder; it need not exist.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def path(self, name: str) -> Path:
         """Return the path of a file, which need not exist."""
@@ -48,19 +49,22 @@ class GradebookFolder:
         """
         return read_roster(self.path(roster.FILE))
 
-    def told(self) -> list[str]:
-        """Return messages about the files that are read and those that are not."""
-        here = [name for name in FILES if (self.folder / name).exists()]
-        told = [f"The book: {self.folder} ({', '.join(here)})."] if here else []
-        return [*told, *self._misnamed(here)]
+    def files_read(self) -> list[str]:
+        """Return a message about the files that are read."""
+        present = [name for name in FILES if self.path(name).exists()]
+        return [f"The book: {self.folder} ({', '.join(present)})."] if present else []
 
-    def _misnamed(self, here: Collection[str]) -> Iterator[str]:
-        """Yield a message for each file with nearly the name of a missing file."""
-        missing = [name for name in FILES if name not in here]
-        for path in sorted(self.folder.glob("*")):
-            meant = get_close_matches(path.name.lower(), missing, n=1, cutoff=_NEAR)
-            if meant and path.name not in FILES:
-                yield f"{path} is not read: the name of that file is {meant[0]}."
+    def files_unread(self, folder: Path) -> Iterator[str]:
+        """Yield a message for each file in a folder that may be meant as one of the book.
+
+        Args:
+            folder: where such files may be by mistake, or the book itself.
+        """
+        is_other = folder.resolve() != self.folder.resolve()
+        for path in sorted(folder.glob("*")):
+            for name in get_close_matches(path.name.lower(), FILES, n=1, cutoff=_NEAR):
+                if is_other or not self.path(name).exists():
+                    yield f"{path} is not read: move it to {self.path(name)}."
 
 
 def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[GradebookFolder, list[str]]:
@@ -78,23 +82,10 @@ def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[Gradebook
             f"There is no folder {folder} with corrections, deadlines and the roster. Say another "
             f"--book, or make it: mkdir -p {shlex.quote(str(folder))}"
         )
-    beside = reports.absolute().parent / FOLDER
-    named = _short(beside)
-    book = GradebookFolder(folder or named)
-    told = book.told()
-    told += [
-        f"{reports / name} is not read: move it to {book.folder}."
-        for name in FILES
-        if (reports / name).exists() and reports.resolve() != book.folder.resolve()
-    ]
-    here = Path(FOLDER)
-    is_other = here.is_dir() and here.resolve() != book.folder.resolve()
-    if folder is None and is_other and any((here / name).exists() for name in FILES):
-        told.append(f"The folder {here} was not read, as it isn't beside {reports}: say --book.")
-    return book, told
-
-
-def _short(path: Path) -> Path:
-    """Return a path relative to the current folder, if it is inside."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    beside, here = reports.absolute().parent / FOLDER, Path.cwd()
+    if beside.is_relative_to(here):
+        beside = beside.relative_to(here)
+    book = GradebookFolder(folder or beside)
+    others = [book.folder, reports, *([] if folder else [Path(FOLDER)])]
+    unread = [text for each in dict.fromkeys(others) for text in book.files_unread(each)]
+    return book, [*book.files_read(), *unread]

@@ -256,12 +256,12 @@ def test_a_file_of_the_book_by_a_name_that_is_nearly_right_is_told(tmp_path: Pat
     book = GradebookFolder(tmp_path)
     for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
         (tmp_path / name).touch()
-    assert book.told() == [
-        f"The book: {tmp_path} (names.csv).",
-        f"{tmp_path / 'Roster.csv'} is not read: the name of that file is roster.csv.",
-        f"{tmp_path / 'correction.csv'} is not read: the name of that file is corrections.csv.",
-        f"{tmp_path / 'late.tml'} is not read: the name of that file is late.toml.",
+    assert book.files_read() == [f"The book: {tmp_path} (names.csv)."]
+    assert [*book.files_unread(tmp_path)] == [
+        f"{tmp_path / 'Roster.csv'} is not read: move it to {tmp_path / 'roster.csv'}.",
+        f"{tmp_path / 'correction.csv'} is not read: move it to {tmp_path / 'corrections.csv'}.",
+        f"{tmp_path / 'late.tml'} is not read: move it to {tmp_path / 'late.toml'}.",
     ]
     for name in ("roster.csv", "corrections.csv", "late.toml"):
         (tmp_path / name).touch()
-    assert len(book.told()) == 1
+    assert not [*book.files_unread(tmp_path)]
