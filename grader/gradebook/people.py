@@ -83,13 +83,13 @@ class People:
                 one submission, even if another student has this name.
         """
         exact = self._by_name.get(_folded(name), {})
-        found = dict(exact or self._by_small.get(_small(name), {}))
+        meant = dict(exact or self._by_small.get(_small(name), {}))
         if name in self._by_identity:
             one = self._by_identity[name]
             if ":" in name:  # the id of a platform, which is no name
                 return [one]
-            found[one.submission] = one
-        return list(found.values())
+            meant[one.submission] = one
+        return list(meant.values())
 
     def owners(self, name: str) -> list[str]:
         """Return the names of the submissions that a name in a platform's file identifies.
@@ -115,19 +115,19 @@ class People:
         Raises:
             NotOne: it matches none, or several.
         """
-        found = self.meant(name)
+        meant = self.meant(name)
         others = [] if name in self._by_identity else self._others_called(name)
-        if len(found) == 1 and not others:
-            return found[0]
-        if not found and len(others) == 1:
+        if len(meant) == 1 and not others:
+            return meant[0]
+        if not meant and len(others) == 1:
             why = f"{quoted(name)} is on the roster and has handed in nothing"
             raise NotOne(why, is_awaited=True)
-        if not found and not others:
+        if not meant and not others:
             numbered = [id for id in self._by_identity if id.partition(":")[2] == name]
             near = numbered or nearly(name, self._by_name)
             raise NotOne(f"no student in these results is called {quoted(name)}", near)
-        whose = sorted([*(result.who for result in found), *(each.names[-1] for each in others)])
-        raise NotOne(f"{quoted(name)} may be {' and '.join(whose)}", whose)
+        who = sorted([*(result.who for result in meant), *(each.names[-1] for each in others)])
+        raise NotOne(f"{quoted(name)} may be {' and '.join(who)}", who)
 
 
 def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:

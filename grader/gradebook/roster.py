@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -154,57 +154,62 @@ class Roster:
             known: all authors.
         """
         known = list({each.identity: each for each in known}.values())
-        found: defaultdict[str, list[RosterEntry]] = defaultdict(list)
+        matched: defaultdict[str, list[RosterEntry]] = defaultdict(list)
         free = list(self.entries)
-        unclear: list[RosterEntry] = []
-        for round in (_by_id, keys_of, _by_name):
-            pairs = _pairs(self.entries, known, round)
+        unclear: dict[RosterEntry, None] = {}
+        for keys in (_by_id, keys_of, _by_name):
+            pairs = _pairs(self.entries, known, keys)
             for entry in [*free]:
-                whose = [each for each in pairs.get(entry, ()) if _may_be(entry, each, found)]
-                if len(whose) == 1 and _is_alone(entry, whose[0], pairs):
-                    found[whose[0].identity].append(entry)
+                candidates = [
+                    each for each in pairs.get(entry, ()) if _may_be(entry, each, matched)
+                ]
+                if len(candidates) == 1 and _is_alone(entry, candidates[0], pairs):
+                    matched[candidates[0].identity].append(entry)
                     free.remove(entry)
-                    unclear = [each for each in unclear if each is not entry]
-                elif whose:
-                    unclear.append(entry)
-        unclear = list(dict.fromkeys(unclear))
+                    unclear.pop(entry, None)
+                elif candidates:
+                    unclear[entry] = None
         return Matched(
-            found,
+            matched,
             [entry for entry in free if entry not in unclear],
-            unclear,
-            [each.identity for each in known if each.identity not in found],
+            [*unclear],
+            [each.identity for each in known if each.identity not in matched],
         )
 
 
 _Pairs = dict[RosterEntry, list[Known]]
 
 
-def _pairs(entries: Iterable[RosterEntry], known: Iterable[Known], round: object) -> _Pairs:
+def _pairs(
+    entries: Iterable[RosterEntry],
+    known: Iterable[Known],
+    keys: Callable[[RosterEntry | Known], Iterable[str]],
+) -> _Pairs:
     """Return the authors that share a key with each entry."""
-    assert callable(round)
     by_key: defaultdict[str, dict[str, Known]] = defaultdict(dict)
     for each in known:
-        for key in round(each):
+        for key in keys(each):
             by_key[key][each.identity] = each
-    return {
-        entry: list({k.identity: k for key in keys for k in by_key[key].values()}.values())
-        for entry in entries
-        if (keys := [key for key in round(entry) if key in by_key])
-    }
+    pairs: _Pairs = {}
+    for entry in entries:
+        shared = {id: each for key in keys(entry) for id, each in by_key[key].items()}
+        if shared:
+            pairs[entry] = [*shared.values()]
+    return pairs
 
 
-def _may_be(entry: RosterEntry, known: Known, found: Mapping[str, Sequence[RosterEntry]]) -> bool:
+def _may_be(entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[RosterEntry]]) -> bool:
     """Return whether an author is free and has no other id on the same platform."""
     of_same_platform = entry.id.partition(":")[0] == known.platform != ""
     if of_same_platform and entry.id != known.identity:
         return False
-    return len(known.members) > 1 or known.identity not in found
+    return len(known.members) > 1 or known.identity not in matched
 
 
 def _is_alone(entry: RosterEntry, known: Known, pairs: _Pairs) -> bool:
     """Return whether no other entry matches this author; a group has several."""
-    rivals = [other for other, whose in pairs.items() if known in whose and other is not entry]
-    return len(known.members) > 1 or not rivals
+    others = [other for other, authors in pairs.items() if known in authors and other is not entry]
+    return len(known.members) > 1 or not others
 
 
 def _by_id(each: RosterEntry | Known) -> list[str]:
@@ -272,26 +277,25 @@ def read_roster(path: Path) -> Roster:
 
 def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
     """Return the student of a line; None for staff, test students and empty lines."""
-    said: dict[str, str] = {}
+    row: dict[str, str] = {}
     for column, cell in zip(columns, cells, strict=False):
-        text = person_name(cell)
-        said.setdefault(column, text)
-    name, spellings = _name(said)
-    if name.lower() in _NO_STUDENTS or _first(said, _NAME).lower().strip() in _NO_STUDENTS:
+        row.setdefault(column, person_name(cell))
+    name, spellings = _name(row)
+    if name.lower() in _NO_STUDENTS or _first(row, _NAME).lower().strip() in _NO_STUDENTS:
         return None
-    id, keys = _ids(said)
-    if said.get("role", "").lower() in _STAFF:
+    id, keys = _ids(row)
+    if row.get("role", "").lower() in _STAFF:
         return None
-    if not (name or id or keys) or (_is_of_canvas(said) and not id):
+    if not (name or id or keys) or (_is_of_canvas(row) and not id):
         return None
-    groups = frozenset(squeezed(group) for group in _first(said, _GROUPS).split(",")) - {""}
-    section = _first(said, _SECTION)
+    groups = frozenset(squeezed(group) for group in _first(row, _GROUPS).split(",")) - {""}
+    section = _first(row, _SECTION)
     return RosterEntry(name, section, id, frozenset(keys), frozenset(spellings), groups)
 
 
-def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
+def _name(row: Mapping[str, str]) -> tuple[str, set[str]]:
     """Return a name, first name first, and its spellings."""
-    whole, first, last = (_first(said, columns) for columns in (_NAME, _FIRST, _LAST))
+    whole, first, last = (_first(row, columns) for columns in (_NAME, _FIRST, _LAST))
     if not whole:
         whole = f"{first} {last}".strip()
     elif whole.count(", ") == 1:
@@ -301,21 +305,21 @@ def _name(said: Mapping[str, str]) -> tuple[str, set[str]]:
     return whole, spellings - {""}
 
 
-def _ids(said: Mapping[str, str]) -> tuple[str, set[str]]:
+def _ids(row: Mapping[str, str]) -> tuple[str, set[str]]:
     """Return the identity on a platform, if known, and the other keys."""
-    keys = {column: said[column] for column in _KEYS if said.get(column)}
-    if said.keys() >= _OF_AN_ASSIGNMENT:
+    keys = {column: row[column] for column in _KEYS if row.get(column)}
+    if row.keys() >= _OF_AN_ASSIGNMENT:
         keys.pop("identifier", None)
-    if _is_of_canvas(said):
+    if _is_of_canvas(row):
         id = keys.pop("id", "")
         return f"canvas:{id}" if id else "", {_key(key) for key in keys.values()}
     own = next((key for key in keys.values() if ":" in key), "")
     return own, {_key(key) for key in keys.values() if key != own}
 
 
-def _is_of_canvas(said: Mapping[str, str]) -> bool:
-    return said.keys() >= _OF_CANVAS and bool({"student", "lastname"} & said.keys())
+def _is_of_canvas(row: Mapping[str, str]) -> bool:
+    return row.keys() >= _OF_CANVAS and bool({"student", "lastname"} & row.keys())
 
 
-def _first(said: Mapping[str, str], columns: Iterable[str]) -> str:
-    return next((said[column] for column in columns if said.get(column)), "")
+def _first(row: Mapping[str, str], columns: Iterable[str]) -> str:
+    return next((row[column] for column in columns if row.get(column)), "")

@@ -225,14 +225,14 @@ def _chosen_column(platform: Platform, table: Table, chosen: str, possible: Row 
         for n, name in enumerate(names)
         if n not in ids and (not platform.has_assignments or _is_assignment(name, n, possible))
     ]
-    found = [n for n in candidates if names[n] == chosen]
-    found = found or [n for n in candidates if chosen in _title_and_id(names[n])]
+    columns = [n for n in candidates if names[n] == chosen]
+    columns = columns or [n for n in candidates if chosen in _title_and_id(names[n])]
     if not chosen and platform.has_assignments:
-        found = candidates
-    if len(found) == 1:
-        return found[0]
-    asked = f"{table.name} has no such column." if chosen and not found else "Which column?"
-    there = ", ".join(quoted(names[n]) for n in found or candidates) or "none for marks"
+        columns = candidates
+    if len(columns) == 1:
+        return columns[0]
+    asked = f"{table.name} has no such column." if chosen and not columns else "Which column?"
+    there = ", ".join(quoted(names[n]) for n in columns or candidates) or "none for marks"
     raise UsageError(
         f"{asked} There are: {there}. Say which with --column, or add one with --new-column."
     )
