@@ -88,7 +88,7 @@ def export_from(
         pages, download = order.folder / "feedback", order.download
         download = download if order.platform == "canvas" else None
         contents[order.feedback], about = feedback_archive(filled.rows, pages, download)
-        messages += [*about, f"Feedback: {order.feedback}."]
+        messages += [*about, f"Written: {order.feedback}."]
     write_together(contents)
     return messages
 

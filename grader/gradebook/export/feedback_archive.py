@@ -17,6 +17,7 @@ from textwrap import indent
 
 from grader.errors import UsageError
 from grader.gradebook.export.sheet import SheetPerson
+from grader.text import counted
 
 _PAGE = "feedback.html"
 _TEXT = {".py", ".txt", ".md"}
@@ -57,7 +58,7 @@ def feedback_archive(
             messages.append(f"No feedback for {person}: there is no {page.name}.")
         elif name:
             files[name] = _content(name, page)
-    return _zipped(files), messages
+    return _zipped(files), [*messages, f"Packed the feedback for {counted(len(files), 'student')}."]
 
 
 def _content(name: str, page: Path) -> bytes:
