@@ -8,39 +8,11 @@ import pytest
 import torch
 
 from grader.code.tensors import parameters
+from grader.run import checks
 from grader.run.calls import answers
-from grader.run.checks import (
-    check,
-    check_form,
-    check_gradients,
-    check_same,
-    check_that,
-    gradients,
-    may_be_skipped,
-    require,
-)
+from shared import robust
+from shared import worked_example as example
 from shared.oracles import causal_masking as oracles
-from shared.oracles import modules
-from shared.three_layers import check_long_sequence
-from shared.worked_example import (
-    LAYERS,
-    K,
-    Q,
-    V,
-    check_layers,
-    check_like,
-    check_like_in_use,
-    check_random_start,
-    check_refused,
-    check_weights_are_kept,
-    holding,
-    left_alone,
-    loops_over_pairs,
-    nothing_left_behind,
-    of_any_size,
-    random_weights,
-    trained,
-)
 
 # Scores that large overflow as soon as one takes exp of them, and lie beyond -1e9 or -1e30. From
 # the lowest score to the highest is farther than from the dtype's lowest number to 0, so even that
@@ -75,12 +47,7 @@ def with_a_zero(scores, mask):
 def make_attention(problem, weights, n_positions):
     """The student's CausalAttention in the dtype of these weights, holding them."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    return holding(problem.CausalAttention(n_embd, n_positions, bias), weights)
-
-
-def turned(tensor):
-    """The same numbers in the same places, but lying in memory in another order."""
-    return tensor.mT.contiguous().mT
+    return example.holding(problem.CausalAttention(n_embd, n_positions, bias), weights)
 
 
 def name_of(dtype):
@@ -88,24 +55,29 @@ def name_of(dtype):
     return str(dtype).removeprefix("torch.")
 
 
-def weights_of(problem, scores, mask):
-    """What masked_softmax returns for copies: what it does to them is judged by another test."""
-    return problem.masked_softmax(scores.clone(), mask.clone())
-
-
-def check_weights(actual, expected, mask, call, **near):
-    """Compare weights, and see that the masked ones are exactly 0."""
-    check_that(actual, oracles.are_weights, call, expected, mask, near)
+def check_masked_softmax(problem, scores, mask, what, **near):
+    """Compare weights with the definition, and see that the masked ones are exactly 0."""
+    # Copies: what becomes of the arguments is judged by another test.
+    actual = problem.masked_softmax(scores.clone(), mask.clone())
+    call, expected = (
+        f"masked_softmax(scores, mask) with {what}",
+        oracles.masked_softmax(scores, mask),
+    )
+    checks.check_that(actual, oracles.are_weights, call, expected, mask, near)
 
 
 def check_mask(layer, n_positions, call):
     """See that the layer has a buffer `mask` and that it is the causal mask, in any number type."""
     buffers = dict(layer.named_buffers())
     here = ", ".join(buffers) or "none"
-    require("mask" in buffers, f"There is no buffer called `mask`. The buffers found are: {here}.")
-    require(not buffers["mask"].requires_grad, "`mask` asks for gradients; it isn't to be trained.")
+    checks.require(
+        "mask" in buffers, f"There is no buffer called `mask`. The buffers found are: {here}."
+    )
+    checks.require(
+        not buffers["mask"].requires_grad, "`mask` asks for gradients; it isn't to be trained."
+    )
     expected = oracles.causal_mask(n_positions).double()
-    check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
+    checks.check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
 
 
 def check_device_is_used(problem, seq_len):
@@ -115,7 +87,9 @@ def check_device_is_used(problem, seq_len):
     except RuntimeError:
         return  # PyTorch looked for it
     call = f'causal_mask({seq_len}, device="nowhere")'
-    require(False, f"{call}\nThere is no such device, and a mask came back: `device` isn't used.")
+    checks.require(
+        False, f"{call}\nThere is no such device, and a mask came back: `device` isn't used."
+    )
 
 
 def default_positions(problem):
@@ -166,7 +140,7 @@ def huge_scores(dtype):
 def test_causal_mask_in_numbers(problem):
     """causal_mask(4) is True on the diagonal and below it, and False above it"""
     expected = oracles.causal_mask(4)
-    check_that(problem.causal_mask(4), oracles.is_mask, "causal_mask(4)", expected)
+    checks.check_that(problem.causal_mask(4), oracles.is_mask, "causal_mask(4)", expected)
 
 
 @pytest.mark.points(0.5)
@@ -174,7 +148,7 @@ def test_causal_mask_in_numbers(problem):
 def test_causal_mask_of_any_size(problem, seq_len):
     """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
     actual = problem.causal_mask(seq_len=seq_len)
-    check(actual, oracles.causal_mask(seq_len), f"causal_mask(seq_len={seq_len})")
+    checks.check(actual, oracles.causal_mask(seq_len), f"causal_mask(seq_len={seq_len})")
 
 
 @pytest.mark.points(0.25)
@@ -182,48 +156,31 @@ def test_causal_mask_takes_a_device(problem):
     """causal_mask takes a device, by its name or as a torch.device"""
     expected = oracles.causal_mask(3)
     actual = problem.causal_mask(3, "cpu")
-    check_that(actual, oracles.is_mask, 'causal_mask(3, "cpu")', expected)
+    checks.check_that(actual, oracles.is_mask, 'causal_mask(3, "cpu")', expected)
     actual = problem.causal_mask(3, device=torch.device("cpu"))
     call = 'causal_mask(3, device=torch.device("cpu"))'
-    check_that(actual, oracles.is_mask, call, expected)
+    checks.check_that(actual, oracles.is_mask, call, expected)
     check_device_is_used(problem, 3)
 
 
 @pytest.mark.points(0.5)
 def test_masked_softmax_in_numbers(problem):
     """masked_softmax gives the weights of the worked example"""
-    actual = problem.masked_softmax(scores=Q @ K.T / math.sqrt(8), mask=triangle(4))
+    actual = problem.masked_softmax(scores=example.Q @ example.K.T / math.sqrt(8), mask=triangle(4))
     call = "masked_softmax(scaled scores of the worked example, causal mask)"
-    check_weights(actual, oracles.WEIGHTS, triangle(4), call)
+    checks.check_that(actual, oracles.are_weights, call, oracles.WEIGHTS, triangle(4), {})
 
 
-@pytest.mark.points(0.25)
-def test_masked_softmax_leaves_its_arguments_alone(problem, rng):
-    """masked_softmax changes neither scores nor mask"""
-    scores, mask = rng.normal(2, 4, 4), triangle(4)
-    call = "masked_softmax(scores, mask)"
-    with left_alone(call, scores=scores, mask=mask):
-        actual = problem.masked_softmax(scores, mask)
-    check_form(actual, scores, call)
-
-
-@pytest.mark.points(0.25)
-def test_masked_softmax_of_equal_scores(problem):
-    """masked_softmax gives equal weights to allowed scores that are all 0"""
-    scores, mask = torch.zeros(3, 3), triangle(3)
-    call = "masked_softmax(scores, mask) of scores 0"
-    expected = oracles.masked_softmax(scores, mask)
-    check_weights(weights_of(problem, scores, mask), expected, mask, call)
-
-
-@pytest.mark.points(0.25)
-def test_masked_softmax_with_one_place_left(problem, rng):
-    """masked_softmax gives the weight 1 to the only allowed entry of a row"""
-    mask = torch.eye(4)[[2, 0, 3]].bool()
-    scores = with_a_zero(rng.normal(2, 3, 4), mask)
-    call = "masked_softmax(scores, mask) where each row of the mask has a single True"
-    expected = oracles.masked_softmax(scores, mask)
-    check_weights(weights_of(problem, scores, mask), expected, mask, call)
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("case", ["equal scores", "one place left", "long rows"])
+def test_masked_softmax_of_special_rows(problem, rng, case):
+    """masked_softmax is right for scores of 0, a single allowed one, and hundreds of them"""
+    scores, mask = {
+        "equal scores": (torch.zeros(3, 3), triangle(3)),
+        "one place left": (rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()),
+        "long rows": (rng.normal(2, 500), torch.arange(500) < torch.tensor([[500], [300]])),
+    }[case]
+    check_masked_softmax(problem, with_a_zero(scores, mask), mask, case)
 
 
 @pytest.mark.points(1)
@@ -245,29 +202,7 @@ def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
     """masked_softmax gives the softmax of each row's allowed scores, for any mask"""
     mask = random_mask(rng, *mask_shape)
     scores = with_a_zero(rng.normal(*shape) * 2, mask)
-    call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
-    expected = oracles.masked_softmax(scores, mask)
-    check_weights(weights_of(problem, scores, mask), expected, mask, call)
-
-
-@pytest.mark.points(0.25)
-def test_masked_softmax_takes_transposed_tensors(problem, rng):
-    """masked_softmax takes scores and masks that were transposed, as they are"""
-    mask = random_mask(rng, 4, 5)
-    scores, mask = turned(with_a_zero(rng.normal(3, 4, 5), mask)), turned(mask)
-    call = "masked_softmax(scores, mask) with transposed tensors"
-    expected = oracles.masked_softmax(scores, mask)
-    check_weights(weights_of(problem, scores, mask), expected, mask, call)
-
-
-@pytest.mark.points(0.25)
-def test_masked_softmax_of_long_rows(problem, rng):
-    """masked_softmax is right for rows with hundreds of allowed scores"""
-    mask = torch.arange(500) < torch.tensor([[500], [300]])
-    scores = with_a_zero(rng.normal(2, 500), mask)
-    call = "masked_softmax(scores, mask) with rows of 500 scores"
-    expected = oracles.masked_softmax(scores, mask)
-    check_weights(weights_of(problem, scores, mask), expected, mask, call)
+    check_masked_softmax(problem, scores, mask, f"scores {shape} and mask {mask_shape}")
 
 
 @pytest.mark.points(0.5)
@@ -275,9 +210,8 @@ def test_masked_softmax_of_long_rows(problem, rng):
 def test_masked_softmax_of_huge_scores(problem, dtype):
     """masked_softmax stays right when masked or allowed scores are huge or far below zero"""
     scores, mask = huge_scores(dtype)
-    call = f"masked_softmax(scores, mask) with masked and allowed scores up to {4 * HUGE[dtype]:g}"
-    expected = oracles.masked_softmax(scores, mask)
-    check_weights(weights_of(problem, scores, mask), expected, mask, call, **wide(dtype))
+    what = f"masked and allowed scores up to {4 * HUGE[dtype]:g}"
+    check_masked_softmax(problem, scores, mask, what, **wide(dtype))
 
 
 @pytest.mark.points(0.5)
@@ -292,46 +226,49 @@ def test_masked_softmax_gradients(problem, rng, size):
     upstream = rng.normal(*scores.shape)
     call = f"masked_softmax(scores, mask) of {size} scores"
     scores.requires_grad_()
-    found = gradients(weights_of(problem, scores, mask), {"scores": scores}, upstream, call)
+    weights = problem.masked_softmax(scores.clone(), mask.clone())
+    found = checks.gradients(weights, {"scores": scores}, upstream, call)
     expected = oracles.masked_softmax_gradient(scores, mask, upstream)
-    check_gradients(found, expected, call, **wide(scores.dtype))
+    checks.check_gradients(found, expected, call, **wide(scores.dtype))
+
+
+def masked_softmax_call(problem, rng, lead=(), n=4, m=5, dtype=torch.float32):
+    """A call of masked_softmax."""
+    scores, mask = rng.normal(*lead, n, m, dtype=dtype), random_mask(rng, n, m)
+    scores[..., 0, 0] += 15  # next to these the others weigh less than a millionth
+    return robust.Call(
+        "masked_softmax(scores, mask)",
+        problem.masked_softmax,
+        {"scores": with_a_zero(scores, mask), "mask": mask},
+        oracles.masked_softmax,
+        # Nearer than usual: a small number added to the denominator would show.
+        near={"rtol": 1e-12, "atol": 1e-13} if dtype == torch.float64 else {},
+    )
+
+
+@pytest.mark.points(1)
+@robust.parts("float16", "bfloat16", "float32", "float64", "sizes of one", *robust.KEPT)
+def test_masked_softmax_in_use(problem, rng, part):
+    """masked_softmax keeps the rules that hold in every problem"""
+    make = partial(masked_softmax_call, problem, rng)
+    robust.check_part(part, rng, make, sizes="lead n m")
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_masked_softmax_keeps_the_dtype(problem, rng, dtype):
-    """masked_softmax returns the dtype that came in, with its precision; half precision, too"""
-    scores, mask = rng.normal(2, 4, 5, dtype=dtype), random_mask(rng, 4, 5)
-    scores[1, :, 0] += 15  # next to these the others weigh less than a millionth
-    scores = with_a_zero(scores, mask)
-    call = f"masked_softmax(scores, mask) in {name_of(dtype)}"
-    # Nearer than usual: a small number added to the denominator would show.
-    near = {"rtol": 1e-12, "atol": 1e-13} if dtype == torch.float64 else {}
-    expected = oracles.masked_softmax(scores, mask)
-    actual = weights_of(problem, scores, mask)
-    check_weights(actual, expected, mask, call, all_digits=True, **near)
-
-
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_layers(problem, bias):
-    """CausalAttention has query, key and value alone, with a bias unless bias=False"""
-    check_layers(problem.CausalAttention(n_embd=6, n_positions=4, bias=bias), 6, bias)
+    """CausalAttention has query, key and value alone, random at first, and biases unless False"""
+    make = partial(problem.CausalAttention, n_embd=6, n_positions=4, bias=bias)
+    example.check_layers(make(), 6, bias)
+    example.check_random_start(make, example.LAYERS, f"CausalAttention(6, 4, bias={bias})")
 
 
 @pytest.mark.points(0.25)
 def test_defaults(problem):
     """CausalAttention() is 768 wide and has 1024 positions and biases"""
-    check_layers(problem.CausalAttention(n_positions=3), 768)
+    example.check_layers(problem.CausalAttention(n_positions=3), 768)
     found = default_positions(problem)
-    check_that(found, oracles.default_positions, "CausalAttention(n_embd=2)")
-
-
-@pytest.mark.points(0.25)
-def test_weights_start_at_random(problem):
-    """The weights of CausalAttention start at random, and no seed is set inside"""
-    check_layers(problem.CausalAttention(4, 3), 4)
-    check_random_start(lambda: problem.CausalAttention(4, 3), LAYERS, "CausalAttention(4, 3)")
+    checks.check_that(found, oracles.default_positions, "CausalAttention(n_embd=2)")
 
 
 @pytest.mark.points(0.5)
@@ -339,11 +276,13 @@ def test_weights_start_at_random(problem):
 def test_mask_is_a_buffer(problem, n_positions):
     """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
     layer = problem.CausalAttention(3, n_positions)
-    require(
+    checks.require(
         "mask" not in parameters(layer),
         "`mask` is a parameter; it should be a buffer, never trained.",
     )
     check_mask(layer, n_positions, f"the buffer mask of CausalAttention(3, {n_positions})")
+    layer(torch.zeros(1, 1, 3))
+    check_mask(layer, n_positions, "the same mask, after a call with one token")
 
 
 @pytest.mark.points(1.5)
@@ -351,10 +290,10 @@ def test_attention_in_numbers(problem):
     """CausalAttention gives the output of the worked example"""
     # Token i is 1 at place i and 0 elsewhere, so column i of each matrix is what it turns into.
     tokens = torch.eye(4, 8)[None]
-    tables = zip(LAYERS, (Q, K, V), strict=True)
+    tables = zip(example.LAYERS, (example.Q, example.K, example.V), strict=True)
     weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
     actual = make_attention(problem, weights, n_positions=6)(tokens)
-    check(actual, oracles.OUTPUT[None], "CausalAttention on the worked example")
+    checks.check(actual, oracles.OUTPUT[None], "CausalAttention on the worked example")
 
 
 @pytest.mark.points(2)
@@ -366,40 +305,40 @@ def test_attention_in_numbers(problem):
 )
 def test_attention(problem, rng, shape, n_positions, bias):
     """For each position CausalAttention averages the values up to it, by scaled scores"""
-    x, weights = rng.normal(*shape), random_weights(rng, shape[-1], bias=bias)
+    x, weights = rng.normal(*shape), example.random_weights(rng, shape[-1], bias=bias)
     layer = make_attention(problem, weights, n_positions).train(bias)
     mode = "" if bias else ", in evaluation"
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}{mode}"
     expected = oracles.output(x, weights)
-    check(layer(x.clone()), expected, call, sizes={"n_embd": shape[-1]})
+    checks.check(layer(x.clone()), expected, call, sizes={"n_embd": shape[-1]})
 
 
 @pytest.mark.points(0.5)
 def test_no_look_ahead(problem, rng):
     """What comes later changes nothing: the first output is the first token's own value"""
-    x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
+    x, weights = rng.normal(2, 5, 6), example.random_weights(rng, 6)
     layer = make_attention(problem, weights, n_positions=7)
     before = layer(x.clone())
     call = "CausalAttention(6, 7) on x: the first output, which is the first token's own value"
-    check(check_form(before, x, call)[:, :1], oracles.output(x[:, :1], weights), call)
+    checks.check(checks.check_form(before, x, call)[:, :1], oracles.output(x[:, :1], weights), call)
     for seen in range(1, 5):
         other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6)], dim=1)
         layer.train(seen < 3)
         mode = "" if seen < 3 else ", in evaluation"
-        after = check_form(layer(other.clone()), x, f"CausalAttention(6, 7) on x{mode}")
+        after = checks.check_form(layer(other.clone()), x, f"CausalAttention(6, 7) on x{mode}")
         call = f"CausalAttention(6, 7){mode}: the first {seen} outputs, once the tokens after are"
         call = f"{call} others"
-        check_same(after[:, :seen], before[:, :seen], call)
+        checks.check_same(after[:, :seen], before[:, :seen], call)
 
 
 @pytest.mark.points(0.25)
 def test_attention_of_equal_scores(problem, rng):
     """CausalAttention gives the mean of the values so far where all scores are 0"""
-    x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
+    x, weights = rng.normal(2, 4, 3), example.random_weights(rng, 3)
     weights["query.weight"], weights["query.bias"] = torch.zeros(3, 3), torch.zeros(3)
     actual = make_attention(problem, weights, n_positions=5)(x.clone())
     call = "CausalAttention(3, 5) whose queries are all 0, so each output is the mean of its values"
-    check(actual, oracles.output(x, weights), call)
+    checks.check(actual, oracles.output(x, weights), call)
 
 
 @pytest.mark.points(0.5)
@@ -408,87 +347,45 @@ def test_weights_of_the_last_token(problem, rng):
     # No two of these sizes, their halves, their squares and their roots are alike. Each token is
     # its own value and has a place of its own, so an output shows its weights.
     x = torch.eye(7, 11).repeat(3, 1, 1)
-    weights = random_weights(rng, 11, bias=False)
+    weights = example.random_weights(rng, 11, bias=False)
     weights["value.weight"] = torch.eye(11)
     actual = make_attention(problem, weights, n_positions=13)(x.clone())
     call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
-    actual, expected = check_form(actual, x, call), oracles.output(x, weights)
-    check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
-
-
-@pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """CausalAttention changes neither x, its weights nor its mask, and nothing the random state"""
-    x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
-    layer = make_attention(problem, weights, n_positions=5)
-    torch.rand(3)  # so that a seed set inside shows, even if it was set before
-    with left_alone("CausalAttention(3, 5) on x", x=x):
-        output = layer(x)
-    check_form(output, x, "CausalAttention(3, 5) on x")
-    check_weights_are_kept(layer, weights, "CausalAttention(3, 5) on x")
-    check_mask(layer, 5, "the buffer mask of CausalAttention(3, 5), after a call with 4 tokens")
-    call = "causal_mask(4), masked_softmax(scores, mask) and CausalAttention(3, 5) on x"
-    with nothing_left_behind(call):
-        problem.causal_mask(4)
-        weights_of(problem, rng.normal(2, 4, 4), triangle(4))
-        layer(x)
-
-
-@pytest.mark.points(0.25)
-def test_attention_takes_transposed_tensors(problem, rng):
-    """CausalAttention takes an x that was transposed, as it is"""
-    x, weights = turned(rng.normal(2, 4, 5)), random_weights(rng, 5)
-    expected = oracles.output(x, weights)
-    actual = make_attention(problem, weights, n_positions=6)(x)
-    check(actual, expected, "CausalAttention(5, 6) on a transposed x")
+    actual, expected = checks.check_form(actual, x, call), oracles.output(x, weights)
+    checks.check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("batch", [1, 8])
 def test_longest_sequence(problem, rng, batch):
     """A sequence of n_positions tokens is fine, and a longer one raises ValueError"""
-    weights = random_weights(rng, 3)
+    weights = example.random_weights(rng, 3)
     layer = make_attention(problem, weights, n_positions=4)
     x = rng.normal(batch, 4, 3)
     call = "CausalAttention(3, 4) on a sequence of 4"
-    check(layer(x.clone()), oracles.output(x, weights), call)
+    checks.check(layer(x.clone()), oracles.output(x, weights), call)
     for length in (5, 9):
         call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
-        check_refused(call, partial(layer, rng.normal(batch, length, 3)))
-    wide = make_attention(problem, random_weights(rng, 7), n_positions=2)
+        example.check_refused(call, partial(layer, rng.normal(batch, length, 3)))
+    wide = make_attention(problem, example.random_weights(rng, 7), n_positions=2)
     call = "CausalAttention(7, n_positions=2) on a sequence of 3"
-    check_refused(call, partial(wide, rng.normal(batch, 3, 7)))
-    check_refused(f"{call}, in eval", partial(wide.eval(), rng.normal(batch, 3, 7)))
+    example.check_refused(call, partial(wide, rng.normal(batch, 3, 7)))
+    example.check_refused(f"{call}, in eval", partial(wide.eval(), rng.normal(batch, 3, 7)))
     with torch.no_grad():
-        check_refused(
+        example.check_refused(
             f"{call}, in eval, with torch.no_grad()", partial(wide, rng.normal(batch, 3, 7))
         )
     # A mask for one position fits any sequence, as it would be repeated.
     shortest = make_attention(problem, weights, n_positions=1)
     for length in (2, 4):
         call = f"CausalAttention(3, n_positions=1) on a sequence of {length}"
-        check_refused(call, partial(shortest, rng.normal(batch, length, 3)))
-
-
-@pytest.mark.points(0.25)
-def test_second_call(problem, rng):
-    """CausalAttention remembers nothing and does the same in training and in eval"""
-    weights = random_weights(rng, 3)
-    layer = make_attention(problem, weights, n_positions=6)
-    outputs = []
-    for shape in [(2, 3, 3), (2, 3, 3), (1, 6, 3), (4, 2, 3), (2, 5, 3)]:
-        x = rng.normal(*shape)
-        call = f"CausalAttention(3, 6) on x of shape {shape}, with other calls before and after"
-        outputs.append((layer.train()(x.clone()), x, call))
-        outputs.append((layer.eval()(x.clone()), x, f"{call}, in eval"))
-    for output, x, call in outputs:
-        check(output, oracles.output(x, weights), call)
+        example.check_refused(call, partial(shortest, rng.normal(batch, length, 3)))
 
 
 @pytest.mark.points(0.25)
 def test_attention_of_large_tokens(problem, rng):
     """CausalAttention stays right for tokens of any size"""
-    x, weights = rng.normal(2, 4, 3), random_weights(rng, 3)
+    x, weights = rng.normal(2, 4, 3), example.random_weights(rng, 3)
     # The score of two tokens is the product of their first entries, times -1: far below 0 for the
     # first token and itself, and never so near another score that rounding decides.
     x[..., 0] = torch.tensor([-2.0, 3.0, 1.0, -1.0])
@@ -497,47 +394,59 @@ def test_attention_of_large_tokens(problem, rng):
     x *= 1e12
     actual = make_attention(problem, weights, n_positions=6)(x.clone())
     call = "CausalAttention(3, 6) on tokens around 1e12"
-    check(actual, oracles.output(x, weights), call, atol=1e8)
+    checks.check(actual, oracles.output(x, weights), call, atol=1e8)
 
 
 @pytest.mark.points(0.25)
 def test_huge_tokens_change_nothing_before(problem, rng):
     """Tokens that come later change nothing, however large they are"""
-    x, weights = rng.normal(2, 5, 6), random_weights(rng, 6)
+    x, weights = rng.normal(2, 5, 6), example.random_weights(rng, 6)
     layer = make_attention(problem, weights, n_positions=7)
     expected = oracles.output(x, weights)
     for seen in range(1, 5):
         other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6) * 1e15], dim=1)
         call = f"CausalAttention(6, 7): the first {seen} outputs, with tokens near 1e15 after them"
-        check(check_form(layer(other.clone()), x, call)[:, :seen], expected[:, :seen], call)
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("later", [1.0, 1e15], ids=["ordinary", "before huge tokens"])
-def test_attention_gradients(problem, rng, later):
-    """Gradients of CausalAttention reach x and every weight, and are right"""
-    weights, x, upstream = random_weights(rng, 2), rng.normal(4, 3, 2), rng.normal(4, 3, 2)
-    if later > 1:  # what is computed from the huge tokens themselves shall not count
-        x[:, 2:], upstream[:, 2:] = later * x[:, 2:], 0
-    slopes = oracles.slopes(x, weights, upstream)
-    layer = make_attention(problem, weights, n_positions=5)
-    inputs = {"x": x.requires_grad_()} | trained(layer, weights)
-    what = "CausalAttention(2, 5)" + (", with tokens near 1e15 after the others" * (later > 1))
-    found = gradients(layer(x.clone()), inputs, upstream, what)
-    check_gradients(found, slopes, what, **SUMMED)
+        checks.check(
+            checks.check_form(layer(other.clone()), x, call)[:, :seen], expected[:, :seen], call
+        )
 
 
 @pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", DTYPES[1:], ids=name_of)
-def test_attention_keeps_the_dtype(problem, rng, dtype):
-    """CausalAttention returns the dtype that came in, with its precision"""
-    x, weights = rng.normal(2, 4, 6, dtype=dtype), random_weights(rng, 6, dtype=dtype)
-    actual = make_attention(problem, weights, n_positions=5).eval()(x.clone())
-    # Half of bfloat16's digits are lost on the way through five products.
-    near = {"rtol": 0.2, "atol": 0.2} if dtype == torch.bfloat16 else {}
-    expected = oracles.output(x.double(), weights).to(dtype)
-    call = f"CausalAttention(6, 5) in {name_of(dtype)}"
-    check(actual, expected, call, all_digits=True, **near)
+def test_gradients_before_huge_tokens(problem, rng):
+    """Gradients of CausalAttention are right, also where tokens that come later are huge"""
+    weights, x, upstream = example.random_weights(rng, 2), rng.normal(4, 3, 2), rng.normal(4, 3, 2)
+    x[:, 2:] *= 1e15
+    upstream[:, 2:] = 0  # the outputs of the huge tokens themselves don't count
+    slopes = oracles.slopes(x, weights, upstream)
+    layer = make_attention(problem, weights, n_positions=5)
+    inputs = {"x": x.requires_grad_()} | example.trained(layer, weights)
+    call = "CausalAttention(2, 5), with tokens near 1e15 after the others"
+    found = checks.gradients(layer(x.clone()), inputs, upstream, call)
+    checks.check_gradients(found, slopes, call, **SUMMED)
+
+
+def attention_call(problem, rng, batch=2, length=4, n_embd=3, dtype=torch.float32):
+    """A call of a CausalAttention."""
+    weights = example.random_weights(rng, n_embd, dtype=dtype)
+    x = rng.normal(batch, length, n_embd, dtype=dtype)
+    return robust.Call(
+        f"CausalAttention({n_embd}, 6)(x)",
+        make_attention(problem, weights, n_positions=6),
+        {"x": x},
+        lambda x: oracles.output(x.double(), weights).to(dtype),
+        weights=weights,
+        slopes=partial(oracles.slopes, x, weights),
+        # Half of bfloat16's digits are lost on the way through five products.
+        near={"rtol": 0.2, "atol": 0.2} if dtype == torch.bfloat16 else {},
+    )
+
+
+@pytest.mark.points(1.25)
+@robust.parts("bfloat16", *robust.COMMON)
+def test_attention_in_use(problem, rng, part):
+    """CausalAttention keeps the rules that hold in every problem"""
+    make = partial(attention_call, problem, rng)
+    robust.check_part(part, rng, make, sizes="batch length n_embd", other={"length": 5})
 
 
 @pytest.mark.points(0.25)
@@ -545,10 +454,13 @@ def test_attention_keeps_the_dtype(problem, rng, dtype):
 def test_attention_is_your_own(problem, rng):
     """CausalAttention is written without PyTorch's own attention"""
     x = rng.normal(2, 3, 6)
-    check_form(problem.CausalAttention(6, 4)(x.clone()), x, "CausalAttention(6, 4)(x)")
+    checks.check_form(problem.CausalAttention(6, 4)(x.clone()), x, "CausalAttention(6, 4)(x)")
 
 
 # --- hidden tests ---
+
+from shared import three_layers  # noqa: E402
+from shared.oracles import modules  # noqa: E402
 
 
 def cases(rng):
@@ -588,7 +500,7 @@ def check_causal_mask(problem, solution, seq_len):
     """Compare two masks of this size with the reference's."""
     for actual in answers(problem.causal_mask, [{"seq_len": seq_len}] * 2):
         expected = solution.causal_mask(seq_len)
-        check_that(actual, oracles.is_mask, f"causal_mask({seq_len})", expected)
+        checks.check_that(actual, oracles.is_mask, f"causal_mask({seq_len})", expected)
 
 
 @pytest.mark.points(1.25)
@@ -597,8 +509,8 @@ def test_hidden_causal_mask(problem, solution, seq_len):
     """causal_mask is right for other sizes"""
     check_causal_mask(problem, solution, min(seq_len, 300))
     if seq_len > 300:
-        with may_be_skipped(f"causal_mask({seq_len})") as skip:
-            if not (loops_over_pairs(problem.causal_mask) and skip()):
+        with checks.may_be_skipped(f"causal_mask({seq_len})") as skip:
+            if not (example.loops_over_pairs(problem.causal_mask) and skip()):
                 check_causal_mask(problem, solution, seq_len)
 
 
@@ -606,11 +518,11 @@ def test_hidden_causal_mask(problem, solution, seq_len):
 def test_hidden_device(problem, solution):
     """causal_mask makes its mask on the device that it is given"""
     expected, call = solution.causal_mask(5), 'causal_mask(5, device="cpu")'
-    check_that(problem.causal_mask(5, device="cpu"), oracles.is_mask, call, expected)
+    checks.check_that(problem.causal_mask(5, device="cpu"), oracles.is_mask, call, expected)
     check_device_is_used(problem, 5)
 
 
-def check_masked_softmax(problem, solution, rng, cases):
+def check_like_the_reference(problem, solution, rng, cases):
     """Compare weights and gradients with the reference's, for scores, masks and their names."""
     calls, upstreams, expected = [], [], []
     for scores, mask, _ in cases:
@@ -621,16 +533,16 @@ def check_masked_softmax(problem, solution, rng, cases):
     found = answers(problem.masked_softmax, calls)
     for case, actual, right, upstream in zip(cases, found, expected, upstreams, strict=True):
         (scores, mask, call), near = case, wide(case[0].dtype)
-        check_weights(actual, right, mask, call, **near)
-        slopes = gradients(actual, {"scores": scores}, upstream, call)
+        checks.check_that(actual, oracles.are_weights, call, right, mask, near)
+        slopes = checks.gradients(actual, {"scores": scores}, upstream, call)
         wanted = modules.gradients(right, {"scores": scores}, upstream)
-        check_gradients(slopes, wanted, call, **near)
+        checks.check_gradients(slopes, wanted, call, **near)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_masked_softmax(problem, solution, rng):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
-    check_masked_softmax(problem, solution, rng, [*cases(rng)])
+    check_like_the_reference(problem, solution, rng, [*cases(rng)])
 
 
 @pytest.mark.points(0.25)
@@ -644,7 +556,10 @@ def test_hidden_masks_of_other_kinds(problem, solution, rng):
         "a row": (square, random_mask(rng, 5)),
         "a mask for each head of one": (rng.normal(1, 2, 4, 5), random_mask(rng, 1, 2, 4, 5)),
         "a mask for each head": (swapped, random_mask(rng, 1, 2, 4, 5).transpose(0, 1)),
-        "a mask that was expanded": (turned(swapped), random_mask(rng, 4, 5).expand(2, 3, 4, 5)),
+        "a mask that was expanded": (
+            example.turned(swapped),
+            random_mask(rng, 4, 5).expand(2, 3, 4, 5),
+        ),
         "float64": (square.double(), random_mask(rng, 2, 5, 5)),
     }
     cases = [
@@ -653,7 +568,7 @@ def test_hidden_masks_of_other_kinds(problem, solution, rng):
     ]
     for _, arguments in cases:
         arguments["scores"].requires_grad_()
-    check_like(solution.masked_softmax, problem.masked_softmax, rng, cases)
+    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, cases)
 
 
 @pytest.mark.points(0.25)
@@ -671,7 +586,7 @@ def test_hidden_huge_scores(problem, solution, rng, dtype):
             scores = (sizes * (1 + rng.normal(2, 3, 5).abs())).to(dtype)
             call = f"masked_softmax of allowed scores near {allowed:g}, masked ones near {masked:g}"
             huge.append((scores, mask, call))
-    check_masked_softmax(problem, solution, rng, huge)
+    check_like_the_reference(problem, solution, rng, huge)
 
 
 SIZES = [
@@ -697,33 +612,33 @@ SIZE_NAMES = ("shape", "n_positions", "bias")
 @pytest.mark.parametrize(SIZE_NAMES, SIZES, ids=str)
 def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     """CausalAttention is right for other sizes, in training and in evaluation"""
-    weights = random_weights(rng, shape[-1], bias=bias)
+    weights = example.random_weights(rng, shape[-1], bias=bias)
     mine, theirs = both(solution, problem, weights, n_positions)
     x = rng.normal(*shape)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
-    check(theirs.train(bias)(x.clone()), mine(x), call, sizes={"n_embd": shape[-1]})
+    checks.check(theirs.train(bias)(x.clone()), mine(x), call, sizes={"n_embd": shape[-1]})
 
 
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
     """CausalAttention takes a sequence of 400 tokens, and the last one looks at all of them"""
-    right, module = both(solution, problem, random_weights(rng, 2), 400)
+    right, module = both(solution, problem, example.random_weights(rng, 2), 400)
     call = "CausalAttention(2, 400)(x) with x of shape (1, 400, 2)"
-    check_long_sequence(right, module, rng.normal(1, 400, 2), call)
+    three_layers.check_long_sequence(right, module, rng.normal(1, 400, 2), call)
 
 
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES[::2], ids=str)
 def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, bias):
     """Gradients of CausalAttention are right for other sizes"""
-    weights = random_weights(rng, shape[-1], bias=bias)
+    weights = example.random_weights(rng, shape[-1], bias=bias)
     mine, theirs = both(solution, problem, weights, n_positions)
     x, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
     actual = theirs(x.clone())
-    check(actual, mine(x), call)
-    found = gradients(actual, {"x": x} | trained(theirs, weights), upstream, call)
-    check_gradients(found, modules.slopes(mine, x, upstream), call, **SUMMED)
+    checks.check(actual, mine(x), call)
+    found = checks.gradients(actual, {"x": x} | example.trained(theirs, weights), upstream, call)
+    checks.check_gradients(found, modules.slopes(mine, x, upstream), call, **SUMMED)
 
 
 @pytest.mark.points(0.25)
@@ -731,29 +646,35 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
     """CausalAttention and its gradients are right for tokens, keys, values, scores of any size"""
     # In float64: of numbers near a million float32 leaves too few digits.
     tokens = rng.normal(2, 4, 6, dtype=torch.float64)
-    for what, x, weights in of_any_size(tokens, random_weights(rng, 6, dtype=torch.float64)):
+    for what, x, weights in example.of_any_size(
+        tokens, example.random_weights(rng, 6, dtype=torch.float64)
+    ):
         case = (f"CausalAttention(6, 5)(x) with {what}", {"x": x.requires_grad_()})
         pair = both(solution, problem, weights, 5)
-        check_like(*pair, rng, [case], rtol=1e-6, atol=1e-4)
+        example.check_like(*pair, rng, [case], rtol=1e-6, atol=1e-4)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_ways_of_use(problem, solution, rng):
     """CausalAttention is right in evaluation, with other weights, and by default"""
-    x, weights, others = rng.normal(3, 4, 5), random_weights(rng, 5), random_weights(rng, 5)
+    x, weights, others = (
+        rng.normal(3, 4, 5),
+        example.random_weights(rng, 5),
+        example.random_weights(rng, 5),
+    )
     pair = both(solution, problem, weights, 6)
-    check_like_in_use(*pair, rng, x, others, "CausalAttention(5, 6)(x)", **SUMMED)
+    example.check_like_in_use(*pair, rng, x, others, "CausalAttention(5, 6)(x)", **SUMMED)
     right = modules.made(others, solution.CausalAttention, 5, 6)
-    module = holding(problem.CausalAttention(5, 6), others)
+    module = example.holding(problem.CausalAttention(5, 6), others)
     case = ("CausalAttention(5, 6)(x)", {"x": x.requires_grad_()})
-    check_like(right, module, rng, [case], **SUMMED)
+    example.check_like(right, module, rng, [case], **SUMMED)
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e15], ids=str)
 def test_hidden_future(problem, solution, rng, size):
     """Tokens of any size that come later change neither earlier outputs nor their gradients"""
-    mine, theirs = both(solution, problem, random_weights(rng, 5), 8)
+    mine, theirs = both(solution, problem, example.random_weights(rng, 5), 8)
     for seen in (1, 3, 6):
         now, later = rng.normal(3, seen, 5), rng.normal(3, 7 - seen, 5) * size
         x = torch.cat([now, later], dim=1).requires_grad_()
@@ -761,21 +682,25 @@ def test_hidden_future(problem, solution, rng, size):
         call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
         expected, right = mine(now), modules.gradients(mine(x), {"x": x}, upstream)
         actual = theirs(x.clone())
-        check(check_form(actual, x, call)[:, :seen], expected, call)
-        check_gradients(gradients(actual, {"x": x}, upstream, call), right, call, **SUMMED)
+        checks.check(checks.check_form(actual, x, call)[:, :seen], expected, call)
+        checks.check_gradients(
+            checks.gradients(actual, {"x": x}, upstream, call), right, call, **SUMMED
+        )
 
 
 @pytest.mark.points(0.25)
 def test_hidden_large_tokens(problem, solution, rng):
     """CausalAttention is right for tokens of any size"""
     for exponent in (2, 6, 11, 16):
-        mine, theirs = both(solution, problem, random_weights(rng, 4), 6)
+        mine, theirs = both(solution, problem, example.random_weights(rng, 4), 6)
         x = rng.normal(9, 5, 4) * 10.0**exponent
         # Of two large scores near each other, rounding decides which is the larger. So only the
         # first position is looked at: it has one score, often far below zero.
         call = f"CausalAttention(4, 6) on tokens near 1e{exponent}"
         expected, near = mine(x)[:, :1], 10.0**exponent * 1e-4
-        check(check_form(theirs(x.clone()), x, call)[:, :1], expected, call, atol=near)
+        checks.check(
+            checks.check_form(theirs(x.clone()), x, call)[:, :1], expected, call, atol=near
+        )
 
 
 @pytest.mark.points(0.75)
@@ -786,58 +711,38 @@ def test_hidden_digits(problem, solution, rng):
     scores, x = (
         (rng.normal(3, 4, 5, dtype=torch.float64) * sizes).requires_grad_() for _ in range(2)
     )
-    weights, mask = random_weights(rng, 5, dtype=torch.float64), random_mask(rng, 4, 5)
+    weights, mask = example.random_weights(rng, 5, dtype=torch.float64), random_mask(rng, 4, 5)
     case = ("masked_softmax(scores, mask) in float64", {"scores": scores, "mask": mask})
-    check_like(solution.masked_softmax, problem.masked_softmax, rng, [case], all_digits=True)
+    example.check_like(
+        solution.masked_softmax, problem.masked_softmax, rng, [case], all_digits=True
+    )
     pair = both(solution, problem, weights, 6)
-    check_like(*pair, rng, [("CausalAttention(5, 6)(x) in float64", {"x": x})], all_digits=True)
+    example.check_like(
+        *pair, rng, [("CausalAttention(5, 6)(x) in float64", {"x": x})], all_digits=True
+    )
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_hidden_second_call(problem, solution, rng):
     """Sequences of any length may follow each other, even after one that raised ValueError"""
-    mine, theirs = both(solution, problem, random_weights(rng, 4), 5)
+    mine, theirs = both(solution, problem, example.random_weights(rng, 4), 5)
     results = []
     for shape in [(2, 5, 4), (3, 2, 4), (2, 6, 4), (1, 4, 4), (2, 1, 4), (2, 5, 4), (1, 3, 4)]:
         x = rng.normal(*shape)
         call = f"CausalAttention(4, 5) on x of shape {shape}, after other calls"
         if shape[1] > 5:
-            check_refused(call, lambda x=x: theirs(x))
+            example.check_refused(call, lambda x=x: theirs(x))
         else:
             results.append((theirs(x.clone()), mine(x), call))
     for actual, expected, call in results:
-        check(actual, expected, call)
+        checks.check(actual, expected, call)
     check_mask(theirs, 5, "the buffer mask of CausalAttention(4, 5), after some calls")
 
-    scores, mask = rng.normal(3, 5), random_mask(rng, 3, 5)
-    fewer, their_mask = rng.normal(2, 4), random_mask(rng, 4)
-    calls = {
-        "masked_softmax, looked at after others": (scores, mask),
-        "a second call of masked_softmax": (-scores, mask),
-        "a third call of masked_softmax, of other sizes": (fewer, their_mask),
-    }
-    rights = [solution.masked_softmax(*arguments) for arguments in calls.values()]
-    # The same mask twice: what a call does to it must not reach the next one.
-    weights = [problem.masked_softmax(*arguments) for arguments in calls.values()]
-    for call, actual, expected in zip(calls, weights, rights, strict=True):
-        check(actual, expected, call)
 
-
-@pytest.mark.points(0.25)
-def test_hidden_left_alone(problem, rng):
-    """Arguments, weights and the global random state are left alone, in training and in eval"""
-    scores, mask, x = rng.normal(2, 1, 3, 4), random_mask(rng, 2, 1, 1, 4), rng.normal(2, 5, 3)
-    weights = random_weights(rng, 3)
-    layer = make_attention(problem, weights, n_positions=7)
-    torch.rand(5)
-    call = "masked_softmax(scores, mask) and CausalAttention(3, 7)(x)"
-    with left_alone(call, scores=scores, mask=mask, x=x), nothing_left_behind(call):
-        problem.causal_mask(6)
-        problem.masked_softmax(scores, mask)
-        outputs = [layer.train(training)(x) for training in (True, False)]
-    with torch.no_grad(), left_alone(call, scores=scores, mask=mask, x=x):
-        problem.masked_softmax(scores, mask)
-        layer(x)
-    check_weights_are_kept(layer, weights, call)
-    check_mask(layer, 7, call)
-    check_same(outputs[1], outputs[0], "CausalAttention in eval, compared with training")
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("call", [masked_softmax_call, attention_call], ids=["function", "module"])
+@robust.parts("nothing changed", "second call")
+def test_hidden_in_use(problem, rng, call, part):
+    """masked_softmax and CausalAttention change nothing and remember nothing, in other sizes too"""
+    sizes = {"length": 5, "n_embd": 5} if call is attention_call else {"lead": (2, 1), "n": 3}
+    robust.check_part(part, rng, partial(call, problem, rng, **sizes))

@@ -81,10 +81,10 @@ class Call:
         return actual
 
 
-COMMON = (
-    *("float32", "float64", "sizes of one", "transposed memory"),
-    *("nothing changed", "second call", "gradients"),
-)
+KEPT = ("transposed memory", "nothing changed", "second call")
+"""The parts about memory, arguments and earlier calls."""
+
+COMMON = ("float32", "float64", "sizes of one", *KEPT, "gradients")
 """The parts that nearly all functions and modules promise."""
 
 LEADING = ("one leading dimension", "two leading dimensions", "three leading dimensions")
@@ -185,6 +185,7 @@ def _gradients(call, rng, sizes, other):
 
 
 _PARTS = {
+    "float16": _in_dtype(torch.float16),
     "bfloat16": _in_dtype(torch.bfloat16),
     "float32": _in_dtype(torch.float32),
     "float64": _in_dtype(torch.float64),
