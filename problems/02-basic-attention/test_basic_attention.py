@@ -5,53 +5,19 @@ from functools import partial
 import pytest
 import torch
 
-from grader.run.calls import answers
-from grader.run.checks import (
-    check,
-    check_form,
-    check_gradients,
-    check_layer,
-    gradients,
-    require,
-    set_weights,
-)
+from grader.run import checks
+from shared import robust
+from shared import worked_example as example
 from shared.oracles import basic_attention as oracles
-from shared.oracles import modules
-from shared.three_layers import check_long_sequence
-from shared.worked_example import (
-    LAYERS,
-    K,
-    Q,
-    V,
-    check_layers,
-    check_like,
-    check_like_in_use,
-    check_random_start,
-    check_weights_are_kept,
-    holding,
-    left_alone,
-    nothing_left_behind,
-    of_any_size,
-    random_weights,
-    trained,
-    turned,
-)
 
 # The scores are not scaled yet, so the weights are made smaller.
-small_weights = partial(random_weights, scaled=False)
+small_weights = partial(example.random_weights, scaled=False)
 
 
 def make_attention(problem, weights):
     """The student's SimpleAttention of these weights' dtype, holding them."""
     module = problem.SimpleAttention(len(weights["query.weight"]), bias="query.bias" in weights)
-    return holding(module, weights)
-
-
-def both(solution, problem, weights):
-    """The reference's SimpleAttention and the student's, holding these weights."""
-    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    right = modules.made(weights, solution.SimpleAttention, n_embd, bias=bias)
-    return right, make_attention(problem, weights)
+    return example.holding(module, weights)
 
 
 def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
@@ -59,7 +25,7 @@ def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
     x = rng.normal(batch, seq, n_embd, dtype=dtype)
     weights = small_weights(rng, n_embd, dtype=dtype)
     x[..., 0] = torch.linspace(-2000, 2000, batch * seq, dtype=x.dtype).reshape(batch, seq)
-    for name in LAYERS:
+    for name in example.LAYERS:
         weights[f"{name}.weight"][:, 0] = 0
     # Entry 0 of each query is the row's constant; entry 0 of each key is 1.
     weights["query.weight"][0] = 0
@@ -70,59 +36,34 @@ def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
     return x, weights
 
 
-def learning(module, x, weights, call):
-    """Return the tensors that need gradients, by name: a copy of x and the trained weights."""
-    inputs = {"x": x.clone().requires_grad_(), **trained(module, weights)}
-    for name, tensor in inputs.items():
-        frozen = f"`{name}` is frozen (requires_grad is False), so it could never learn."
-        require(tensor.requires_grad, f"{call}\n{frozen}")
-    return inputs
-
-
-def gradients_of(module, x, weights, upstream, call):
-    """The gradients of the student's module with respect to x and the weights."""
-    inputs = learning(module, x, weights, call)
-    # A copy of x, so that nothing here depends on whether x is left alone.
-    return gradients(module(inputs["x"].clone()), inputs, upstream, call)
-
-
 def check_attention(module, x, weights, call, **near):
     """Check the module's output for x against the definition."""
-    check(module(x.clone()), oracles.output(x, weights), call, **near)
+    checks.check(module(x.clone()), oracles.output(x, weights), call, **near)
 
 
-def check_left_alone(module, x, weights, call):
-    """Check that a call changes neither x nor the module's weights."""
-    with left_alone(call, x=x):
-        check_form(module(x), x, call)
-    check_weights_are_kept(module, weights, call)
-
-
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_embd", [6, 9])
 def test_three_layers(problem, n_embd):
-    """SimpleAttention has the layers query, key and value, from n_embd to n_embd, and no others"""
-    check_layers(problem.SimpleAttention(n_embd), n_embd)
+    """SimpleAttention has the layers query, key and value alone, with random weights at first"""
+    example.check_layers(problem.SimpleAttention(n_embd), n_embd)
+    make = partial(problem.SimpleAttention, n_embd)
+    example.check_random_start(make, example.LAYERS, f"SimpleAttention({n_embd})")
 
 
 @pytest.mark.points(0.25)
 def test_defaults(problem):
     """SimpleAttention() is 768 wide and has biases"""
-    check_layers(problem.SimpleAttention(), 768)
+    example.check_layers(problem.SimpleAttention(), 768)
 
 
 @pytest.mark.points(0.5)
 def test_attention_weights(problem, rng):
     """The weights of attention are the softmax of the scores, for each query by itself"""
     weights, x = small_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
-    # Each position is its own value, so the average at the places of the positions is the weights.
     weights |= {"value.weight": torch.eye(7), "value.bias": torch.zeros(7)}
-    call = "attention(x) of SimpleAttention(7), where value i is 1 at place i and 0 elsewhere"
-    expected = oracles.output(x, weights)
-    actual = check_form(make_attention(problem, weights)(x.clone()), x, call)
-    seen = f"{call}, seen as the weights (batch, query, key)"
-    check(actual[..., :5], expected[..., :5], seen, sizes={"n_embd": 7, "T": 5})
-    check(actual, expected, call)
+    call = "attention(x), where the values are the identity, so the output is the weights"
+    sizes = {"n_embd": 7, "T": 5}
+    check_attention(make_attention(problem, weights), x, weights, call, sizes=sizes)
 
 
 @pytest.mark.points(0.5)
@@ -133,32 +74,32 @@ def test_attention_in_numbers(problem):
         "query.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0]]),
         "key.weight": torch.tensor([[1.0, 1.0], [0.0, 1.0]]),
         "value.weight": torch.tensor([[2.0, 0.0], [1.0, -1.0]]),
-        **{f"{name}.bias": torch.zeros(2) for name in LAYERS},
+        **{f"{name}.bias": torch.zeros(2) for name in example.LAYERS},
     }
     call = "attention(x) of the README's example"
-    check(make_attention(problem, weights)(x), oracles.README_OUTPUT, call, atol=6e-5)
+    checks.check(make_attention(problem, weights)(x), oracles.README_OUTPUT, call, atol=6e-5)
 
 
 @pytest.mark.points(0.75)
 def test_worked_example(problem):
     """attention gives the output of the course's 4 x 8 example, from the scores Q Kᵀ"""
     # x holds Q, K and V side by side, and each layer picks its part of x into its first 8 numbers.
-    x = torch.cat([Q, K, V], dim=-1)[None]
-    weights = {f"{name}.bias": torch.zeros(24) for name in LAYERS}
-    for part, name in enumerate(LAYERS):
+    x = torch.cat([example.Q, example.K, example.V], dim=-1)[None]
+    weights = {f"{name}.bias": torch.zeros(24) for name in example.LAYERS}
+    for part, name in enumerate(example.LAYERS):
         weights[f"{name}.weight"] = torch.zeros(24, 24)
         for i in range(8):
             weights[f"{name}.weight"][i, 8 * part + i] = 1
     call = "attention(x) where the layers pick Q, K and V of the worked example out of x"
     actual = make_attention(problem, weights)(x)
-    check(actual, oracles.worked_example(), call, sizes={"d_k": 8})
+    checks.check(actual, oracles.worked_example(), call, sizes={"d_k": 8})
 
 
 @pytest.mark.points(0.75)
 def test_bias_can_be_left_out(problem, rng):
     """With bias=False no layer has a bias, and attention is still right"""
     module = problem.SimpleAttention(4, bias=False)
-    check_layers(module, 4, bias=False)
+    example.check_layers(module, 4, bias=False)
     weights, x = small_weights(rng, 4, bias=False), rng.normal(2, 3, 4)
     x[0, 1], x[1, 2] = x[0, 0], 0  # tokens like any other
     call = (
@@ -176,49 +117,19 @@ def test_names_and_positions(problem, rng):
         (problem.SimpleAttention(3, False), "SimpleAttention(3, False)"),
         (problem.SimpleAttention(bias=False, n_embd=3), "SimpleAttention(bias=False, n_embd=3)"),
     ]:
-        set_weights(module, weights)
-        check(module(x=x.clone()), expected, f"attention(x=x) with attention = {call}")
+        checks.set_weights(module, weights)
+        checks.check(module(x=x.clone()), expected, f"attention(x=x) with attention = {call}")
 
 
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_train_and_eval(problem, rng, mode):
-    """attention is the same in training and in evaluation; nothing in it is random"""
-    weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
-    module = make_attention(problem, weights)
-    module.train(mode == "train")
-    check_attention(module, x, weights, f"attention(x) after attention.{mode}()")
-
-
-@pytest.mark.points(0.25)
-def test_x_and_weights_are_left_alone(problem, rng):
-    """attention changes neither x nor its layers' weights"""
-    weights, x = small_weights(rng, 4), rng.normal(2, 3, 4)
-    check_left_alone(make_attention(problem, weights), x, weights, "attention(x)")
-
-
-@pytest.mark.points(1)
-@pytest.mark.parametrize(
-    ("batch", "seq", "n_embd"),
-    [(2, 3, 4), (3, 5, 2), (6, 2, 7), (1, 18, 3), (3, 1, 5), (1, 1, 2), (2, 3, 1)],
-)
-def test_attention_of_any_size(problem, rng, batch, seq, n_embd):
+@pytest.mark.points(1.25)
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3, 5, 2), (6, 2, 7), (1, 18, 3)], ids=str)
+def test_attention_of_any_size(problem, rng, shape):
     """attention follows the definition softmax(q kᵀ) v, for each sequence of a batch by itself"""
-    weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
-    call = f"attention(x) with attention = SimpleAttention({n_embd}) and x {tuple(x.shape)}"
-    check_attention(make_attention(problem, weights), x, weights, call, sizes={"n_embd": n_embd})
-
-
-@pytest.mark.points(0.25)
-def test_transposed_x(problem, rng):
-    """attention takes an x that was transposed, so that its numbers lie in another order"""
-    weights = small_weights(rng, 4)
-    for x, how in [
-        (rng.normal(5, 2, 4).transpose(0, 1), "a.transpose(0, 1) with a (5, 2, 4)"),
-        (rng.normal(2, 4, 5).mT, "a.mT with a (2, 4, 5)"),
-    ]:
-        expected = oracles.output(x, weights)
-        check(make_attention(problem, weights)(x), expected, f"attention(x) with x = {how}")
+    weights, x = small_weights(rng, shape[-1]), rng.normal(*shape)
+    module, sizes = make_attention(problem, weights), {"n_embd": shape[-1]}
+    call = f"attention(x) with attention = SimpleAttention({shape[-1]}) and x {shape}"
+    check_attention(module, x, weights, call, sizes=sizes)
+    check_attention(module.eval(), x, weights, f"{call}, after attention.eval()", sizes=sizes)
 
 
 @pytest.mark.points(0.25)
@@ -249,54 +160,26 @@ def test_large_scores_within_a_row(problem, rng):
     check_attention(make_attention(problem, weights), x, weights, call, atol=5e-2)
 
 
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, rng, dtype):
-    """attention returns the dtype that came in, with its precision"""
-    weights, x = small_weights(rng, 4, dtype=dtype), rng.normal(2, 3, 4, dtype=dtype)
-    call = f"attention(x) in {str(dtype).removeprefix('torch.')}"
-    check_attention(make_attention(problem, weights), x, weights, call, all_digits=True)
+def attention_call(problem, rng, batch=2, seq=3, n_embd=4, dtype=torch.float32):
+    """A call of a SimpleAttention."""
+    weights = small_weights(rng, n_embd, dtype=dtype)
+    x = rng.normal(batch, seq, n_embd, dtype=dtype)
+    return robust.Call(
+        f"attention(x) of SimpleAttention({n_embd})",
+        make_attention(problem, weights),
+        {"x": x},
+        lambda x: oracles.output(x, weights),
+        weights=weights,
+        slopes=partial(oracles.slopes, x, weights),
+    )
 
 
-@pytest.mark.points(1)
-def test_gradients_flow(problem, rng):
-    """Gradients flow to x and to the weights of all three layers"""
-    weights, x, upstream = small_weights(rng, 2), rng.normal(4, 3, 2), rng.normal(4, 3, 2)
-    slopes = oracles.slopes(x, weights, upstream)
-    found = gradients_of(make_attention(problem, weights), x, weights, upstream, "attention(x)")
-    check_gradients(found, slopes, "attention(x)")
-
-
-@pytest.mark.points(0.5)
-def test_nothing_is_remembered(problem, rng):
-    """Each call uses its own x and the current weights; nothing is kept from other calls"""
-    weights, first = small_weights(rng, 4), rng.normal(2, 3, 4)
-    module, expected = make_attention(problem, weights), oracles.output(first, weights)
-    output = module(first.clone())
-    for x in [rng.normal(2, 3, 4), rng.normal(1, 5, 4), rng.normal(3, 2, 4), first]:
-        call = f"attention(x) with x {tuple(x.shape)}, after a call with another x"
-        check_attention(module, x, weights, call)
-    check(output, expected, "the first result of attention(x), looked at after other calls")
-    module.eval()
-    for x in [rng.normal(2, 3, 4), first]:
-        check_attention(module, x, weights, "attention(x) after attention.eval() and other calls")
-    module.train()
-
-    other_weights = small_weights(rng, 4)
-    make_attention(problem, other_weights)(first)
-    check_attention(module, first, weights, "attention(x), after a call of another attention")
-    set_weights(module, other_weights)
-    check_attention(module, first, other_weights, "attention(x), after its weights were changed")
-
-
-@pytest.mark.points(0.25)
-def test_no_seed_is_set(problem, rng):
-    """The layers start from random weights, and nothing sets a seed"""
-    check_layers(problem.SimpleAttention(4, bias=True), 4)
-    check_random_start(lambda: problem.SimpleAttention(4, bias=True), LAYERS, "SimpleAttention(4)")
-    module, x = problem.SimpleAttention(4, bias=True), rng.normal(2, 3, 4)
-    with nothing_left_behind("attention(x)"):
-        check_form(module(x), x, "attention(x)")
+@pytest.mark.points(2.5)
+@robust.parts(*robust.COMMON)
+def test_attention_in_use(problem, rng, part):
+    """attention keeps the rules that hold in every problem"""
+    make = partial(attention_call, problem, rng)
+    robust.check_part(part, rng, make, sizes="batch seq n_embd", other={"seq": 5})
 
 
 @pytest.mark.points(0.25)
@@ -304,11 +187,22 @@ def test_no_seed_is_set(problem, rng):
 def test_attention_is_your_own(problem, rng):
     """attention is written without PyTorch's own attention functions and modules"""
     module, x = problem.SimpleAttention(4), rng.normal(2, 3, 4)
-    check_form(module.train()(x), x, "attention(x)")
-    check_form(module.eval()(x), x, "attention(x)")
+    checks.check_form(module.train()(x), x, "attention(x)")
+    checks.check_form(module.eval()(x), x, "attention(x)")
 
 
 # --- hidden tests ---
+
+from grader.run.calls import answers  # noqa: E402
+from shared import three_layers  # noqa: E402
+from shared.oracles import modules  # noqa: E402
+
+
+def both(solution, problem, weights):
+    """The reference's SimpleAttention and the student's, holding these weights."""
+    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
+    right = modules.made(weights, solution.SimpleAttention, n_embd, bias=bias)
+    return right, make_attention(problem, weights)
 
 
 @pytest.mark.points(1.5)
@@ -332,28 +226,27 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     weights, x = small_weights(rng, n_embd, bias=bias), rng.normal(batch, seq, n_embd)
     call = f"attention(x) of SimpleAttention({n_embd}, bias={bias}) and x {tuple(x.shape)}"
     right, module = both(solution, problem, weights)
-    for name in LAYERS:
-        check_layer(module, name, n_embd, n_embd, bias=bias)
+    for name in example.LAYERS:
+        checks.check_layer(module, name, n_embd, n_embd, bias=bias)
     expected = right(x)
-    actual, of_turned = answers(module, [(x.clone(),), (turned(x),)])
-    check(actual, expected, call, sizes={"n_embd": n_embd})
-    check(of_turned, expected, f"{call}, which was transposed")
+    actual, of_turned = answers(module, [(x.clone(),), (example.turned(x),)])
+    checks.check(actual, expected, call, sizes={"n_embd": n_embd})
+    checks.check(of_turned, expected, f"{call}, which was transposed")
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize(
-    ("batch", "seq", "n_embd"),
-    [(5, 4, 8), (1, 17, 4), (3, 1, 7), (2, 9, 5), (1, 3, 80), (70, 2, 3)],
+    "shape", [(5, 4, 8), (1, 17, 4), (3, 1, 7), (2, 9, 5), (1, 3, 80), (70, 2, 3)], ids=str
 )
-def test_hidden_gradients(problem, solution, rng, batch, seq, n_embd):
+def test_hidden_gradients(problem, solution, rng, shape):
     """The gradients of attention are right for other sizes"""
-    weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
-    upstream = 100 * rng.normal(batch, seq, n_embd)  # a gradient may be cut when it is large
-    call = f"attention(x) with attention = SimpleAttention({n_embd}) and x {tuple(x.shape)}"
+    weights, x = small_weights(rng, shape[-1]), rng.normal(*shape).requires_grad_()
+    upstream = 100 * rng.normal(*shape)  # a gradient may be cut when it is large
+    call = f"attention(x) with attention = SimpleAttention({shape[-1]}) and x {shape}"
     right, module = both(solution, problem, weights)
-    slopes = modules.slopes(right, x, upstream)
-    found = gradients_of(module, x, weights, upstream, call)
-    check_gradients(found, slopes, call, atol=0.1)
+    learns = {"x": x, **example.trained(module, weights)}
+    found = checks.gradients(module(x.clone()), learns, upstream, call)
+    checks.check_gradients(found, modules.slopes(right, x, upstream), call, atol=0.1)
 
 
 @pytest.mark.points(0.5)
@@ -365,13 +258,8 @@ def test_hidden_large_scores(problem, solution, rng, far):
     if far == "within a row":
         x, weights = rng.normal(3, 5, 6, dtype=double), small_weights(rng, 6, dtype=double)
         weights["query.weight"] *= 1e4
-    upstream = rng.normal(3, 5, 6, dtype=double)
     call = f"attention(x) where scores are thousands apart {far}"
-    right, module = both(solution, problem, weights)
-    expected, slopes = right(x), modules.slopes(right, x, upstream)
-    check(module(x.clone()), expected, call)
-    found = gradients_of(module, x, weights, upstream, call)
-    check_gradients(found, slopes, call)
+    example.check_like(*both(solution, problem, weights), rng, [(call, {"x": x.requires_grad_()})])
 
 
 @pytest.mark.points(0.25)
@@ -379,10 +267,10 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
     """attention and its gradients are right for tokens, keys, values and scores of any size"""
     double = torch.float64  # as float32 leaves few digits of scores near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), small_weights(rng, 6, dtype=double)
-    for what, x, weights in of_any_size(tokens, usual):
+    for what, x, weights in example.of_any_size(tokens, usual):
         case = (f"attention(x) with {what}", {"x": x.requires_grad_()})
         right, module = both(solution, problem, weights)
-        check_like(right, module, rng, [case], rtol=1e-6, atol=1e-4)
+        example.check_like(right, module, rng, [case], rtol=1e-6, atol=1e-4)
 
 
 @pytest.mark.points(0.25)
@@ -390,41 +278,34 @@ def test_hidden_ways_of_use(problem, solution, rng):
     """attention and its gradients are right in evaluation, with other weights, and by default"""
     x, weights, others = rng.normal(3, 4, 5), small_weights(rng, 5), small_weights(rng, 5)
     right, module = both(solution, problem, weights)
-    check_like_in_use(right, module, rng, x, others, "attention(x)", atol=1e-3)
+    example.check_like_in_use(right, module, rng, x, others, "attention(x)", atol=1e-3)
     right = modules.made(others, solution.SimpleAttention, 5)
-    module = holding(problem.SimpleAttention(5), others)
+    module = example.holding(problem.SimpleAttention(5), others)
     case = ("SimpleAttention(5)(x)", {"x": x.requires_grad_()})
-    check_like(right, module, rng, [case], atol=1e-3)
+    example.check_like(right, module, rng, [case], atol=1e-3)
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize(("batch", "seq", "n_embd"), [(2, 9, 6), (3, 1, 4), (1, 6, 16)])
-def test_hidden_dtype(problem, solution, rng, batch, seq, n_embd, dtype):
+@pytest.mark.parametrize("shape", [(2, 9, 6), (3, 1, 4), (1, 6, 16)], ids=str)
+def test_hidden_dtype(problem, solution, rng, shape, dtype):
     """attention and its gradients keep dtype and precision at other sizes"""
-    weights = small_weights(rng, n_embd, dtype=dtype)
-    x, upstream = (rng.normal(batch, seq, n_embd, dtype=dtype) for _ in range(2))
-    call = f"attention(x) in {str(dtype).removeprefix('torch.')} with x {tuple(x.shape)}"
-    right, module = both(solution, problem, weights)
-    check(module.eval()(x.clone()), right(x), call, all_digits=True)
-    slopes = modules.slopes(right, x, upstream)
-    found = gradients_of(module, x, weights, upstream, call)
+    x, weights = rng.normal(*shape, dtype=dtype), small_weights(rng, shape[-1], dtype=dtype)
+    case = (f"attention(x) in {dtype} with x {shape}", {"x": x.requires_grad_()})
     near = {"all_digits": True, **({"atol": 1e-3} if dtype == torch.float32 else {})}
-    check_gradients(found, slopes, call, **near)
+    example.check_like(*both(solution, problem, weights), rng, [case], **near)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_learning(problem, solution, rng):
     """attention follows its weights while they learn"""
-    weights, x, upstream = small_weights(rng, 5), rng.normal(3, 4, 5), rng.normal(3, 4, 5)
+    weights, x = small_weights(rng, 5), rng.normal(3, 4, 5).requires_grad_()
     right, module = both(solution, problem, weights)
     for step in range(3):
-        call = f"attention(x) after {step} changes of its weights"
-        check(module(x.clone()), right(x), call, atol=1e-4)
-        slopes = modules.slopes(right, x, upstream)
-        check_gradients(gradients_of(module, x, weights, upstream, call), slopes, call, atol=1e-3)
+        case = (f"attention(x) after {step} changes of its weights", {"x": x})
+        example.check_like(right, module, rng, [case], atol=1e-3)
         weights = {name: t + 0.2 * rng.normal(*t.shape) for name, t in weights.items()}
-        set_weights(module, weights)
+        checks.set_weights(module, weights)
         right = modules.set_weights(right, weights)
 
 
@@ -433,7 +314,7 @@ def test_hidden_long_sequence(problem, solution, rng):
     """attention takes a sequence of 1100 tokens, and looks at all of them"""
     weights, x = small_weights(rng, 2), rng.normal(1, 1100, 2)
     right, module = both(solution, problem, weights)
-    check_long_sequence(right, module, x, "attention(x) with x (1, 1100, 2)")
+    three_layers.check_long_sequence(right, module, x, "attention(x) with x (1, 1100, 2)")
 
 
 @pytest.mark.points(0.75)
@@ -447,17 +328,16 @@ def test_hidden_calls_are_apart(problem, solution, rng):
             x = rng.normal(batch, seq, n_embd)
             call = f"attention(x) with x {tuple(x.shape)}, after calls of other modules"
             expected = right(x)
-            with nothing_left_behind(call):
-                check(module.train()(x.clone()), expected, call)
+            with example.nothing_left_behind(call):
+                checks.check(module.train()(x.clone()), expected, call)
             call += ", in evaluation without gradients"
             with torch.no_grad():
-                check(module.eval()(x.clone()), expected, call)
+                checks.check(module.eval()(x.clone()), expected, call)
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize(("batch", "seq", "n_embd"), [(2, 3, 7), (1, 4, 2), (3, 1, 2)])
 def test_hidden_x_and_weights_are_left_alone(problem, rng, batch, seq, n_embd):
     """attention changes neither x nor its layers' weights, at other sizes"""
-    weights, x = small_weights(rng, n_embd), rng.normal(batch, seq, n_embd)
-    call = f"attention(x) with x {tuple(x.shape)}"
-    check_left_alone(make_attention(problem, weights), x, weights, call)
+    make = partial(attention_call, problem, rng, batch, seq, n_embd)
+    robust.check_part("nothing changed", rng, make)
