@@ -8,40 +8,12 @@ import torch
 from torch import nn
 
 from grader.code.tensors import parameters
+from grader.run import checks
 from grader.run.calls import answers
-from grader.run.checks import (
-    check,
-    check_form,
-    check_gradients,
-    check_layer,
-    check_same,
-    check_that,
-    gradients,
-    may_be_skipped,
-    require,
-    set_weights,
-)
-from shared.oracles import judges, modules
+from shared import robust, telltale
+from shared import worked_example as example
+from shared.oracles import attention, judges
 from shared.oracles import multi_head as oracles
-from shared.oracles.attention import CAUSAL_OUTPUT
-from shared.telltale import plain_weights, telltale
-from shared.worked_example import (
-    K,
-    Q,
-    V,
-    check_like,
-    check_like_in_use,
-    check_random_start,
-    check_refused,
-    check_same_gradients,
-    check_slopes,
-    check_weights_are_kept,
-    holding,
-    left_alone,
-    loops_over_pairs,
-    nothing_left_behind,
-    turned,
-)
 
 # How near a gradient must be in float32, where it is a sum of many terms that are all rounded.
 SUMMED = {"rtol": 1e-3, "atol": 3e-4}
@@ -68,7 +40,7 @@ def make_attention(problem, weights, n_head, **options):
     n_embd = len(weights["c_proj.weight"])
     options = {"dropout": 0.0, "causal": False, "bias": "c_proj.bias" in weights} | options
     module = problem.MultiHeadAttention(n_embd=n_embd, n_head=n_head, **options)
-    return holding(module, weights).eval()
+    return example.holding(module, weights).eval()
 
 
 def named(n_embd, n_head, **options):
@@ -86,10 +58,10 @@ def test_heads_in_numbers(problem):
     x = torch.tensor([[[1.0, 2, 3, 4, 5, 6], [10, 20, 30, 40, 50, 60]]])
     for n_head in (3, 2):
         call = f"split_heads(x, {n_head}) with x = {x.int().tolist()}"
-        check(problem.split_heads(x.clone(), n_head), oracles.split(x, n_head), call)
+        checks.check(problem.split_heads(x.clone(), n_head), oracles.split(x, n_head), call)
         heads = torch.arange(1.0, 13.0).reshape(1, n_head, 2, 6 // n_head)
         call = f"merge_heads(y) with y = {heads.int().tolist()}"
-        check(problem.merge_heads(heads.clone()), oracles.merge(heads), call)
+        checks.check(problem.merge_heads(heads.clone()), oracles.merge(heads), call)
 
 
 SIZES = [
@@ -113,7 +85,7 @@ def test_split_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """split_heads turns (B, T, C) into (B, n_head, T, C // n_head), each head with its own slice"""
     x = rng.normal(batch, seq_len, n_embd)
     call = f"split_heads(x, {n_head}) with x of shape {tuple(x.shape)}"
-    check(problem.split_heads(x.clone(), n_head), oracles.split(x, n_head), call)
+    checks.check(problem.split_heads(x.clone(), n_head), oracles.split(x, n_head), call)
 
 
 @pytest.mark.points(0.5)
@@ -122,62 +94,75 @@ def test_merge_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """merge_heads is the inverse of split_heads"""
     heads = rng.normal(batch, n_head, seq_len, n_embd // n_head)
     call = f"merge_heads(y) with y of shape {tuple(heads.shape)}"
-    check(problem.merge_heads(heads.clone()), oracles.merge(heads), call)
+    checks.check(problem.merge_heads(heads.clone()), oracles.merge(heads), call)
 
 
-@pytest.mark.points(0.25)
-def test_heads_of_transposed_tensors(problem, rng):
-    """split_heads and merge_heads take tensors that were transposed, as they are"""
-    x, heads = rng.normal(3, 4, 6), rng.normal(3, 2, 4, 3)
-    call = "split_heads(x, 2) with a transposed x"
-    check(problem.split_heads(turned(x), 2), oracles.split(x, 2), call)
-    call = "merge_heads(y) with a transposed y"
-    check(problem.merge_heads(turned(heads)), oracles.merge(heads), call)
+def heads_call(
+    problem, rng, name, *, batch=2, seq_len=4, n_head=3, head_dim=2, dtype=torch.float32
+):
+    """A call of split_heads or merge_heads."""
+    if name == "split_heads":
+        x = rng.normal(batch, seq_len, n_head * head_dim, dtype=dtype)
+        code, right = (
+            partial(problem.split_heads, n_head=n_head),
+            partial(oracles.split, n_head=n_head),
+        )
+        # Numbers are only moved, so the gradients are the numbers of `upstream`, moved back.
+        back, call = oracles.merge, f"split_heads(x, {n_head})"
+    else:
+        x = rng.normal(batch, n_head, seq_len, head_dim, dtype=dtype)
+        code, right = problem.merge_heads, oracles.merge
+        back, call = partial(oracles.split, n_head=n_head), "merge_heads(x)"
+    return robust.Call(call, code, {"x": x}, right, slopes=lambda upstream: {"x": back(upstream)})
+
+
+@pytest.mark.points(0.75)
+@pytest.mark.parametrize("name", ["split_heads", "merge_heads"])
+@robust.parts(*robust.COMMON)
+def test_heads_in_use(problem, rng, name, part):
+    """split_heads and merge_heads keep the rules that hold in every problem"""
+    make = partial(heads_call, problem, rng, name)
+    robust.check_part(part, rng, make, sizes="batch seq_len n_head head_dim")
 
 
 # What MultiHeadAttention is made of
 
 
-@pytest.mark.points(0.75)
+def check_parts(module, call, n_embd, n_head, *, dropout=0.0, bias=True):
+    """Require GPT-2's layers with their names and sizes, and no other parameters."""
+    sizes = {"n_embd": n_embd, "n_head": n_head, "head_dim": n_embd // n_head}
+    for name, size in sizes.items():
+        found = getattr(module, name, None)
+        fits = type(found) is int and found == size
+        checks.require(fits, f"{call} has {name} = {found!r}; expected {size}, an int.")
+    checks.check_layer(module, "c_attn", n_embd, 3 * n_embd, bias=bias)
+    checks.check_layer(module, "c_proj", n_embd, n_embd, bias=bias)
+    for name in ("attn_dropout", "resid_dropout"):
+        child = getattr(module, name, None)
+        fits = isinstance(child, nn.Dropout) and child.p == dropout
+        checks.require(fits, f"`{name}` of {call} is {child}; expected nn.Dropout({dropout}).")
+    found, number = parameters(module), len(list(module.parameters()))
+    expected = [name for name in GPT2_NAMES if bias or name.endswith("weight")]
+    fits = found.keys() >= {*expected} and number == len(expected)
+    checks.require(fits, f"The parameters are {sorted(found)}; expected {expected}.")
+
+
+@pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_layers(problem, dropout, bias):
-    """MultiHeadAttention has GPT-2's layers, with their names and sizes, and no other parameters"""
-    module = problem.MultiHeadAttention(12, 3, dropout=dropout, bias=bias)
-    for name, size in [("n_embd", 12), ("n_head", 3), ("head_dim", 4)]:
-        require(hasattr(module, name), f"{named(12, 3)} has no {name}; it should be {size}.")
-        found = getattr(module, name)
-        fits = type(found) is int and found == size
-        kind = type(found).__name__
-        require(fits, f"{named(12, 3)} has {name} = {found} ({kind}); expected {size} (int).")
-    for n_head in (1, 12):
-        found = problem.MultiHeadAttention(12, n_head).head_dim
-        call = named(12, n_head)
-        require(found == 12 // n_head, f"{call} has head_dim = {found}; expected {12 // n_head}.")
-    check_layer(module, "c_attn", 12, 36, bias=bias)
-    check_layer(module, "c_proj", 12, 12, bias=bias)
-    for name in ("attn_dropout", "resid_dropout"):
-        check_dropout_layer(module, name, dropout, named(12, 3, dropout=dropout))
-    found, number = parameters(module), len(list(module.parameters()))
-    expected = [name for name in GPT2_NAMES if bias or name.endswith("weight")]
-    fits = found.keys() >= set(expected) and number == len(expected)
-    require(fits, f"The parameters are {sorted(found)}; expected {expected}.")
-
-
-def check_dropout_layer(module, name, rate, call):
-    """Require that the module has an nn.Dropout of this name and rate."""
-    wanted = f"`{name}` of {call} should be nn.Dropout({rate})"
-    require(hasattr(module, name), f"{wanted}; there is none.")
-    child = getattr(module, name)
-    is_dropout = isinstance(child, nn.Dropout)
-    require(is_dropout, f"{wanted}; it is of type {type(child).__name__}.")
-    require(child.p == rate, f"{wanted}; it is nn.Dropout({child.p}).")
+    """MultiHeadAttention has GPT-2's layers, with random weights, and no other parameters"""
+    for n_head in (3, 1, 12):
+        make = partial(problem.MultiHeadAttention, 12, n_head, dropout=dropout, bias=bias)
+        call = named(12, n_head, dropout=dropout, bias=bias)
+        check_parts(make(), call, 12, n_head, dropout=dropout, bias=bias)
+    example.check_random_start(make, ("c_attn", "c_proj"), call)
 
 
 def check_impossible_heads(problem, n_embd, n_head):
     """Require a ValueError for a number of heads that n_embd entries can't be split into."""
     make = partial(problem.MultiHeadAttention, n_embd, n_head)
-    check_refused(named(n_embd, n_head), make, "no such heads can be made")
+    example.check_refused(named(n_embd, n_head), make, "no such heads can be made")
 
 
 @pytest.mark.points(0.5)
@@ -193,7 +178,7 @@ def test_impossible_heads_are_refused(problem, n_head):
 @pytest.mark.points(0.25)
 def test_one_token(problem, rng):
     """A single token gets c_proj of its value, which is the last third of what c_attn gives"""
-    weights, x = plain_weights(6), rng.normal(1, 1, 6)
+    weights, x = telltale.plain_weights(6), rng.normal(1, 1, 6)
     weights["c_attn.weight"][:] = 0
     weights["c_attn.bias"] = torch.arange(1.0, 19.0)
     call = (
@@ -201,29 +186,29 @@ def test_one_token(problem, rng):
         "and 13 to 18 (value), and which c_proj does not change"
     )
     expected, sizes = oracles.output(x, weights, 2), {"head_dim": 3, "n_embd": 6, "n_head": 2}
-    check(make_attention(problem, weights, 2)(x.clone()), expected, call, sizes=sizes)
+    checks.check(make_attention(problem, weights, 2)(x.clone()), expected, call, sizes=sizes)
     weights |= {name: w for name, w in gpt2_weights(rng, 6).items() if "c_proj" in name}
     expected = oracles.output(x, weights, 2)
     call = f"{named(6, 2)}(x) with the same token, and a c_proj that mixes its value"
-    check(make_attention(problem, weights, 2)(x.clone()), expected, call)
+    checks.check(make_attention(problem, weights, 2)(x.clone()), expected, call)
 
 
 @pytest.mark.points(0.5)
 def test_weights(problem, rng):
     """In every head the weights are the softmax, over the keys, of scores divided by √head_dim"""
     weights, x = gpt2_weights(rng, 10), torch.eye(10)[None, :3]
-    # Value j of each head is 1 at place j and 0 elsewhere, and c_proj changes nothing.
+    # The values of each head are the identity, and c_proj changes nothing.
     weights["c_attn.weight"][20:] = torch.eye(5, 10).repeat(2, 1)
     weights["c_attn.bias"][20:] = 0
-    weights |= {name: w for name, w in plain_weights(10).items() if "c_proj" in name}
-    call = f"{named(10, 2)}(x), where value j of each head is 1 at place j and 0 elsewhere"
+    weights |= {name: w for name, w in telltale.plain_weights(10).items() if "c_proj" in name}
+    call = f"{named(10, 2)}(x), where each head's values are the identity, so it outputs weights"
     expected = oracles.output(x, weights, 2)
-    output = check_form(make_attention(problem, weights, 2)(x.clone()), x, call)
+    output = checks.check_form(make_attention(problem, weights, 2)(x.clone()), x, call)
     shown = [each.reshape(1, 3, 2, 5)[..., :3].transpose(1, 2) for each in (output, expected)]
     sizes = {"head_dim": 5, "n_embd": 10, "T": 3, "n_head": 2}
     seen = f"{call}, seen as the weights (batch, head, query, key)"
-    check(*shown, seen, sizes=sizes)
-    check(output, expected, call)
+    checks.check(*shown, seen, sizes=sizes)
+    checks.check(output, expected, call)
 
 
 FORWARD_SIZES = [
@@ -243,7 +228,7 @@ def check_attention(problem, rng, batch, seq_len, n_embd, n_head, **options):
     module = make_attention(problem, weights, n_head, **options)
     call = f"{named(n_embd, n_head, **options)}(x) with x of shape {tuple(x.shape)}"
     expected = oracles.output(x, weights, n_head, options.get("causal", False))
-    check(module(x.clone()), expected, call)
+    checks.check(module(x.clone()), expected, call)
 
 
 @pytest.mark.points(0.75)
@@ -261,24 +246,24 @@ def test_future_is_hidden(problem, rng):
     for mode in ("train", "eval"):
         call = f"{named(6, 2, causal=True)}.{mode}()(x)"
         module.train(mode == "train")
-        before = check_form(module(x.clone()), x, call)
+        before = checks.check_form(module(x.clone()), x, call)
         for n_kept in range(1, 5):
             changed = torch.cat([x[:, :n_kept], rng.normal(2, 5 - n_kept, 6) * 10], dim=1)
-            after = check_form(module(changed), x, call)
+            after = checks.check_form(module(changed), x, call)
             seen = f"{call}, its first {n_kept} of 5 tokens, when all later tokens are changed"
-            check_same(after[:, :n_kept], before[:, :n_kept], seen)
+            checks.check_same(after[:, :n_kept], before[:, :n_kept], seen)
 
 
 @pytest.mark.points(0.75)
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
     # Token t is the t-th unit vector, so column t of c_attn's weight is its query, key and value.
-    weights = plain_weights(8)
-    weights["c_attn.weight"][:, :4] = torch.cat([Q, K, V], dim=1).T
+    weights = telltale.plain_weights(8)
+    weights["c_attn.weight"][:, :4] = torch.cat([example.Q, example.K, example.V], dim=1).T
     x = torch.eye(8)[None, :4]
     module = make_attention(problem, weights, 1, causal=True)
     call = f"{named(8, 1, causal=True)}(x) with the queries, keys and values of the worked example"
-    check(module(x.clone()), CAUSAL_OUTPUT[None], call)
+    checks.check(module(x.clone()), attention.CAUSAL_OUTPUT[None], call)
 
 
 @pytest.mark.points(1.5)
@@ -295,7 +280,7 @@ def test_attention_without_bias(problem, rng, causal):
     weights, x = gpt2_weights(rng, 6, bias=False), rng.normal(2, 4, 6)
     module = make_attention(problem, weights, 3, causal=causal)
     call = f"{named(6, 3, causal=causal, bias=False)}(x) with x of shape (2, 4, 6)"
-    check(module(x.clone()), oracles.output(x, weights, 3, causal), call)
+    checks.check(module(x.clone()), oracles.output(x, weights, 3, causal), call)
 
 
 @pytest.mark.points(0.25)
@@ -304,30 +289,9 @@ def test_no_dropout_in_evaluation(problem, rng):
     weights, x = gpt2_weights(rng, 6), rng.normal(2, 4, 6)
     expected = oracles.output(x, weights, 2, True)
     module = make_attention(problem, weights, 2, dropout=0.0, causal=True).train()
-    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0, causal=True)}.train()(x)")
+    checks.check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0, causal=True)}.train()(x)")
     module = make_attention(problem, weights, 2, dropout=0.6, causal=True).eval()
-    check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=True)}.eval()(x)")
-
-
-@pytest.mark.points(0.5)
-def test_nothing_is_remembered(problem, rng):
-    """Each call uses its own x and the current weights; nothing is kept from other calls"""
-    weights, inputs = gpt2_weights(rng, 6), [rng.normal(size, 4, 6) for size in (2, 2, 3)]
-    module = make_attention(problem, weights, 2, causal=True)
-    call, outputs = f"{named(6, 2, causal=True)}(x)", []
-    for number, x in enumerate(inputs, 1):
-        outputs.append(module(x.clone()))
-        check(outputs[-1], oracles.output(x, weights, 2, True), f"call {number} of {call}")
-    for number, (x, output) in enumerate(zip(inputs, outputs, strict=True), 1):
-        again = f"the result of call {number} of {call}, looked at after all three"
-        check(output, oracles.output(x, weights, 2, True), again)
-
-    x, others = inputs[0], gpt2_weights(rng, 6)
-    other = make_attention(problem, others, 2, causal=True)
-    expected = oracles.output(x, others, 2, True)
-    check(other(x.clone()), expected, f"{call}, after calls of another layer")
-    set_weights(module, others)
-    check(module(x.clone()), expected, f"{call}, after its weights were changed")
+    checks.check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=True)}.eval()(x)")
 
 
 @pytest.mark.points(0.5)
@@ -337,7 +301,7 @@ def test_nothing_is_remembered(problem, rng):
 def test_future_is_hidden_at_any_score(problem, rng, case):
     """With causal=True the future has the weight 0, however large or small the scores are"""
     # Entry 0 of every head is what queries and keys are made of; the other entries are 0.
-    weights, x = plain_weights(6), rng.normal(2, 5, 6)
+    weights, x = telltale.plain_weights(6), rng.normal(2, 5, 6)
     starts = torch.tensor([0, 3])
     if case == "all scores but the last far below 0":
         # From the lowest to the last it is farther than from float32's lowest number to 0.
@@ -352,7 +316,7 @@ def test_future_is_hidden_at_any_score(problem, rng, case):
         x[:, -1, 0] = 1e30
     module = make_attention(problem, weights, 2, causal=True)
     call = f"{named(6, 2, causal=True)}(x) with {case}"
-    check(module(x.clone()), oracles.output(x, weights, 2, True), call)
+    checks.check(module(x.clone()), oracles.output(x, weights, 2, True), call)
 
 
 @pytest.mark.points(0.5)
@@ -370,7 +334,7 @@ def test_large_scores(problem, rng, causal):
     call = f"{named(6, 2, causal=causal)}(x) with rows of scores near 2000, near -2000 and near 0"
     expected = oracles.output(x, weights, 2, causal)
     # Scores so large lie 0.0002 apart in float32.
-    check(module(x.clone()), expected, call, rtol=1e-2, atol=1e-2)
+    checks.check(module(x.clone()), expected, call, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.points(0.25)
@@ -381,17 +345,30 @@ def test_large_values(problem, rng):
     weights["c_attn.weight"][8:] *= 5000
     module = make_attention(problem, weights, 2, causal=True)
     call = f"{named(4, 2, causal=True)}(x) with 100 tokens and values of thousands"
-    check(module(x.clone()), oracles.output(x, weights, 2, True), call, atol=0.1)
+    checks.check(module(x.clone()), oracles.output(x, weights, 2, True), call, atol=0.1)
 
 
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_attention_of_transposed_tensors(problem, rng, causal):
-    """MultiHeadAttention takes an x that was transposed, as it is"""
-    weights, x = gpt2_weights(rng, 6), rng.normal(2, 4, 6)
-    module = make_attention(problem, weights, 3, causal=causal)
-    call = f"{named(6, 3, causal=causal)}(x) with a transposed x"
-    check(module(turned(x)), oracles.output(x, weights, 3, causal), call)
+def attention_call(problem, rng, *, batch=2, seq_len=3, n_head=2, head_dim=2, dtype=torch.float32):
+    """A call of a causal MultiHeadAttention in evaluation."""
+    n_embd = n_head * head_dim
+    weights = gpt2_weights(rng, n_embd, dtype=dtype)
+    x = rng.normal(batch, seq_len, n_embd, dtype=dtype)
+    return robust.Call(
+        f"{named(n_embd, n_head, dropout=0.3, causal=True)}.eval()(x)",
+        make_attention(problem, weights, n_head, dropout=0.3, causal=True),
+        {"x": x},
+        lambda x: oracles.output(x, weights, n_head, True),
+        weights=weights,
+        slopes=partial(oracles.slopes, x, weights, n_head, True),
+    )
+
+
+@pytest.mark.points(1.75)
+@robust.parts(*robust.COMMON)
+def test_attention_in_use(problem, rng, part):
+    """MultiHeadAttention keeps the rules that hold in every problem"""
+    make, sizes = partial(attention_call, problem, rng), "batch seq_len n_head head_dim"
+    robust.check_part(part, rng, make, sizes=sizes, other={"seq_len": 5})
 
 
 LONG = 1030
@@ -404,13 +381,16 @@ def check_long_sequence(module, weights, x, positions, causal=True):
     Where Python loops over pairs of positions, that would take minutes, and may be skipped.
     """
     call = f"{named(x.shape[-1], 1, causal=causal)}(x) with x of shape {tuple(x.shape)}"
-    with may_be_skipped(call) as skip:
-        if loops_over_pairs(lambda length: module(torch.zeros_like(x[:, :length]))) and skip():
+    with checks.may_be_skipped(call) as skip:
+        if (
+            example.loops_over_pairs(lambda length: module(torch.zeros_like(x[:, :length])))
+            and skip()
+        ):
             return
         with torch.no_grad():  # a loop's graph would take gigabytes
-            output = check_form(module(x.clone()), x, call)
+            output = checks.check_form(module(x.clone()), x, call)
         expected = oracles.output(x, weights, 1, causal, positions)
-        check(output[:, positions], expected, f"{call}, at the positions {positions}")
+        checks.check(output[:, positions], expected, f"{call}, at the positions {positions}")
 
 
 @pytest.mark.points(0.5)
@@ -421,45 +401,8 @@ def test_sequences_of_any_length(problem, rng):
     inputs = [rng.normal(1, seq_len, 3) for seq_len in (3, 7, 2, 1)]
     for x, actual in zip(inputs, answers(module, [(x.clone(),) for x in inputs]), strict=True):
         call = f"{named(3, 1, causal=True)}(x) with x of shape {tuple(x.shape)}"
-        check(actual, oracles.output(x, weights, 1, True), call)
+        checks.check(actual, oracles.output(x, weights, 1, True), call)
     check_long_sequence(module, weights, rng.normal(1, LONG, 3), [0, 1, 700, LONG - 1])
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, rng, dtype):
-    """Everything returns the dtype that came in, with its precision"""
-    weights, x = gpt2_weights(rng, 6, dtype=dtype), rng.normal(2, 5, 6, dtype=dtype)
-    x[1] *= 4  # larger tokens make weights of less than a millionth
-    name = str(dtype).removeprefix("torch.")
-    expected, call = oracles.split(x, 3), f"split_heads(x, 3) in {name}"
-    check(problem.split_heads(x.clone(), 3), expected, call, all_digits=True)
-    heads = rng.normal(2, 3, 5, 2, dtype=dtype)
-    expected, call = oracles.merge(heads), f"merge_heads(x) in {name}"
-    check(problem.merge_heads(heads.clone()), expected, call, all_digits=True)
-    for causal in (False, True):
-        module = make_attention(problem, weights, 2, causal=causal)
-        call = f"{named(6, 2, causal=causal)}(x) in {name}"
-        expected = oracles.output(x, weights, 2, causal)
-        check(module(x.clone()), expected, call, all_digits=True)
-
-
-@pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its argument, and a call does not change the weights"""
-    weights, x, heads = gpt2_weights(rng, 6), rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
-    module = make_attention(problem, weights, 2, dropout=0.2, causal=True).train()
-    with left_alone("split_heads(x, 2)", x=x):
-        split = problem.split_heads(x, 2)
-    check_form(split, torch.empty(2, 2, 4, 3), "split_heads(x, 2)")
-    with left_alone("merge_heads(x)", x=heads):
-        merged = problem.merge_heads(heads)
-    check_form(merged, torch.empty(2, 4, 6), "merge_heads(x)")
-    call = f"{named(6, 2, dropout=0.2, causal=True)}(x)"
-    with left_alone(call, x=x):
-        output = module(x)
-    check_form(output, x, call)
-    check_weights_are_kept(module, weights, call)
 
 
 # Dropout
@@ -471,10 +414,10 @@ def readable(problem, scores, dropout, causal=False):
     Otherwise its output in training does not show the dropped entries.
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
-    module, sequence = telltale(make, scores)
+    module, sequence = telltale.telltale(make, scores)
     layer = named(sequence.shape[-1], len(scores), dropout=dropout, causal=causal)
     expected = judges.telltale_output(scores, causal)
-    check(module.eval()(sequence[None].clone()), expected, f"{layer}.eval()(x)")
+    checks.check(module.eval()(sequence[None].clone()), expected, f"{layer}.eval()(x)")
     return module.train(), sequence
 
 
@@ -484,8 +427,8 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
     x = sequence.repeat(batch, 1, 1)
     call = f"{named(x.shape[-1], len(scores), dropout=dropout, causal=causal)}(x) in training"
     torch.default_generator.manual_seed(3)
-    output = check_form(module(x.clone()), x, call)
-    check_that(output, judges.drops_weights_and_entries, call, scores, dropout, causal)
+    output = checks.check_form(module(x.clone()), x, call)
+    checks.check_that(output, judges.drops_weights_and_entries, call, scores, dropout, causal)
 
 
 @pytest.mark.points(1)
@@ -501,14 +444,16 @@ def test_dropout_keeps_the_mean(problem, rng):
     weights, x, n_draws = gpt2_weights(rng, 4), rng.normal(1, 2, 4), 600
     module = make_attention(problem, weights, 2, dropout=0.2, causal=True)
     expected = oracles.output(x, weights, 2, True)
-    check(module.eval()(x.clone()), expected, f"{named(4, 2, dropout=0.2, causal=True)}.eval()(x)")
+    checks.check(
+        module.eval()(x.clone()), expected, f"{named(4, 2, dropout=0.2, causal=True)}.eval()(x)"
+    )
     call = (
         f"{named(4, 2, dropout=0.2, causal=True)}(x) in training, {n_draws} times the same sequence"
     )
     torch.default_generator.manual_seed(6)
     outputs = module.train()(x.repeat(n_draws, 1, 1))
-    outputs = check_form(outputs, x.expand(n_draws, -1, -1), call)
-    check_that(outputs, judges.keeps_the_mean, call, expected)
+    outputs = checks.check_form(outputs, x.expand(n_draws, -1, -1), call)
+    checks.check_that(outputs, judges.keeps_the_mean, call, expected)
 
 
 @pytest.mark.points(0.25)
@@ -525,8 +470,8 @@ def test_dropout_is_drawn_anew(problem, rng):
 
     outputs = seeded({"first": 1, "again": 1, "other": 2}) | {"next": module(x.clone())}
     outputs |= seeded({seed: seed for seed in range(3, 13)})
-    outputs = {name: check_form(output, x, call) for name, output in outputs.items()}
-    check_that(outputs, judges.drawn_anew, call, scores, dropout)
+    outputs = {name: checks.check_form(output, x, call) for name, output in outputs.items()}
+    checks.check_that(outputs, judges.drawn_anew, call, scores, dropout)
 
 
 # Its arguments
@@ -535,28 +480,23 @@ def test_dropout_is_drawn_anew(problem, rng):
 @pytest.mark.points(0.25)
 def test_defaults(problem, rng):
     """MultiHeadAttention() has GPT-2's width and heads, no dropout, biases, and is not causal"""
-    module = problem.MultiHeadAttention()
-    for name, size in [("n_embd", 768), ("n_head", 12)]:
-        found = getattr(module, name)
-        require(found == size, f"MultiHeadAttention() has {name} = {found}; expected {size}.")
-    check_layer(module, "c_attn", 768, 3 * 768)
-    check_layer(module, "c_proj", 768, 768)
-    for name in ("attn_dropout", "resid_dropout"):
-        check_dropout_layer(module, name, 0.0, "MultiHeadAttention()")
+    check_parts(problem.MultiHeadAttention(), "MultiHeadAttention()", 768, 12)
     check_sees_future(problem.MultiHeadAttention(6, 2), rng, named(6, 2), True)
 
 
 def check_sees_future(module, rng, call, expected):
     """Require that the output at the first token depends on the last token, or that it doesn't."""
-    module = holding(module, {n: w for n, w in gpt2_weights(rng, 6).items() if "weight" in n})
+    module = example.holding(
+        module, {n: w for n, w in gpt2_weights(rng, 6).items() if "weight" in n}
+    )
     x, outputs = rng.normal(1, 3, 6), []
     for each in (x, torch.cat([x[:, :2], rng.normal(1, 1, 6)], dim=1)):
         torch.default_generator.manual_seed(4)
-        outputs.append(check_form(module(each.clone()), each, f"{call}(x)"))
+        outputs.append(checks.check_form(module(each.clone()), each, f"{call}(x)"))
     sees = not torch.equal(outputs[0][:, 0], outputs[1][:, 0])
     message = "does" if sees else "does not"
     wanted = "should see the future" if expected else "should not, as causal is True"
-    require(
+    checks.require(
         sees == expected, f"{call}(x)\nThe first token {message} see the last one; it {wanted}."
     )
 
@@ -566,119 +506,33 @@ def test_names_and_positions(problem, rng):
     """All arguments can be given by name or by position, in the order of the docstrings"""
     x, heads = rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
     call = "split_heads(n_head=3, x=x)"
-    check(problem.split_heads(n_head=3, x=x.clone()), oracles.split(x, 3), call)
+    checks.check(problem.split_heads(n_head=3, x=x.clone()), oracles.split(x, 3), call)
     call = "merge_heads(x=x)"
-    check(problem.merge_heads(x=heads.clone()), oracles.merge(heads), call)
+    checks.check(problem.merge_heads(x=heads.clone()), oracles.merge(heads), call)
     by_name = {"bias": False, "causal": True, "dropout": 0.25, "n_head": 2, "n_embd": 6}
     for arguments, names in [((6, 2, 0.25, True, False), {}), ((), by_name)]:
         given = [*map(str, arguments), *(f"{name}={value}" for name, value in names.items())]
         call = f"MultiHeadAttention({', '.join(given)})"
         module = problem.MultiHeadAttention(*arguments, **names).eval()
-        for name, size in [("n_embd", 6), ("n_head", 2)]:
-            found = getattr(module, name)
-            require(found == size, f"{call} has {name} = {found}; expected {size}.")
-        for name in ("attn_dropout", "resid_dropout"):
-            check_dropout_layer(module, name, 0.25, call)
-        for name, width in [("c_attn", 18), ("c_proj", 6)]:
-            check_layer(module, name, 6, width, bias=False)
+        check_parts(module, call, 6, 2, dropout=0.25, bias=False)
         check_sees_future(module, rng, call, False)
-        check_form(module(x=x.clone()), x, f"attention(x=x) with attention = {call}")
-
-
-# Gradients, and forbidden functions
-
-
-@pytest.mark.points(0.25)
-def test_gradients_of_heads(problem, rng):
-    """Gradients pass through split_heads and merge_heads"""
-    x, upstream = rng.normal(2, 3, 6).requires_grad_(), rng.normal(2, 3, 3, 2)
-    found = gradients(problem.split_heads(x.clone(), 3), {"x": x}, upstream, "split_heads(x, 3)")
-    # Both only move numbers, so their gradients are the numbers of `upstream`, moved back.
-    check_gradients(found, {"x": oracles.merge(upstream)}, "split_heads(x, 3)")
-    heads, upstream = rng.normal(2, 3, 3, 2).requires_grad_(), rng.normal(2, 3, 6)
-    found = gradients(problem.merge_heads(heads.clone()), {"x": heads}, upstream, "merge_heads(x)")
-    check_gradients(found, {"x": oracles.split(upstream, 3)}, "merge_heads(x)")
-
-
-def check_layers_slopes(module, tensors, upstream, output_of, call, rng, compare=check, again=""):
-    """Compare a layer's gradients with slopes of the definition, or of its other outputs.
-
-    Args:
-        module: the student's layer.
-        tensors: "x" and the weights that the layer holds.
-        upstream: the weight of each entry of the output.
-        output_of: returns the output that belongs to x and weights.
-        call: the call, as text.
-        rng: draws the directions.
-        compare: `check`, or `check_same` if `output_of` calls the layer.
-        again: the call for `output_of`, if it isn't the definition.
-    """
-    inputs = {"x": tensors["x"].clone().requires_grad_()} | parameters(module)
-    expected = output_of(tensors["x"], tensors)
-    torch.default_generator.manual_seed(5)
-    actual = module(inputs["x"].clone())
-    compare(actual, expected, f"{call}{again}")  # a wrong output has wrong gradients
-    found = gradients(actual, inputs, upstream, call)
-
-    doubles = {name: tensor.double() for name, tensor in tensors.items()}
-
-    def value(moved):
-        others = doubles | moved
-        return (output_of(others.pop("x"), others) * upstream).sum()
-
-    check_slopes(found, value, tensors, call, rng, compare=compare, **SUMMED)
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_gradients_flow(problem, rng, causal):
-    """Gradients reach the input, the weights and the biases"""
-    weights, x, upstream = gpt2_weights(rng, 4), rng.normal(2, 3, 4), rng.normal(2, 3, 4)
-    module = make_attention(problem, weights, 2, causal=causal)
-
-    def by_hand(x, tensors):
-        return oracles.output(x, tensors, 2, causal)
-
-    call = f"{named(4, 2, causal=causal)}(x)"
-    check_layers_slopes(module, {"x": x} | weights, upstream, by_hand, call, rng)
+        checks.check_form(module(x=x.clone()), x, f"attention(x=x) with attention = {call}")
 
 
 def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
-    """Compare gradients with slopes while dropout drops the same again and again."""
+    """Compare the gradient with slopes while dropout drops the same again and again."""
     # In float64: in float32 the student's own outputs don't show a small step.
     weights = gpt2_weights(rng, n_embd, dtype=torch.float64)
-    x, upstream = (rng.normal(2, 4, n_embd, dtype=torch.float64) for _ in range(2))
+    x = rng.normal(2, 4, n_embd, dtype=torch.float64)
     module = make_attention(problem, weights, n_head, dropout=dropout, causal=causal).train()
-
-    def again(x, tensors):
-        set_weights(module, {name: tensors[name] for name in weights})
-        torch.default_generator.manual_seed(5)
-        return module(x.clone()).detach()
-
     call = f"{named(n_embd, n_head, dropout=dropout, causal=causal)}(x) in training"
-    told = ", compared with the same once more, after the same seed"
-    check_layers_slopes(module, {"x": x} | weights, upstream, again, call, rng, check_same, told)
+    example.check_gradient_with_dropout(module, x, call, rng)
 
 
 @pytest.mark.points(0.25)
 def test_gradients_in_training(problem, rng):
     """With dropout in training, gradients are those of the kept entries"""
     check_gradients_in_training(problem, rng, 4, 2, 0.3, causal=False)
-
-
-@pytest.mark.points(0.25)
-def test_no_seed_is_set(problem, rng):
-    """The layers start from random weights, nothing sets a seed, and nothing in eval is random"""
-    module = problem.MultiHeadAttention(6, 2, dropout=0.3).eval()
-    check_layer(module, "c_attn", 6, 18)
-    check_layer(module, "c_proj", 6, 6)
-    make = partial(problem.MultiHeadAttention, 6, 2, dropout=0.3)
-    check_random_start(make, ("c_attn", "c_proj"), named(6, 2, dropout=0.3))
-    x = rng.normal(2, 3, 6)
-    call = f"{named(6, 2, dropout=0.3)}.eval()(x)"
-    with nothing_left_behind(call):
-        output = module(x)
-    check_form(output, x, call)
 
 
 @pytest.mark.points(0.25)
@@ -690,13 +544,13 @@ def test_attention_is_your_own(problem, rng):
         module = make_attention(problem, weights, 2, causal=causal, dropout=0.1)
         for training in (True, False):
             output = module.train(training)(x.clone())
-            check_form(output, x, f"{named(4, 2, causal=causal, dropout=0.1)}(x)")
+            checks.check_form(output, x, f"{named(4, 2, causal=causal, dropout=0.1)}(x)")
 
 
 # --- hidden tests ---
 
-
 from shared.oracles import hidden_multi_head as hidden_judges  # noqa: E402
+from shared.oracles import modules  # noqa: E402
 
 
 def make_right(solution, weights, n_head, **options):
@@ -735,16 +589,16 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     expected = solution.split_heads(x, n_head)
     shape = (batch, n_head, seq_len, n_embd // n_head)
     upstream = rng.normal(*shape)
-    actual = problem.split_heads(x=turned(x.clone()), n_head=n_head)
-    check(actual, expected, call)
-    check_same_gradients(actual, expected, {"x": x}, upstream, call)
+    actual = problem.split_heads(x=example.turned(x.clone()), n_head=n_head)
+    checks.check(actual, expected, call)
+    example.check_same_gradients(actual, expected, {"x": x}, upstream, call)
     heads = rng.normal(*shape).requires_grad_()
     call = f"merge_heads(x) with x of shape {tuple(heads.shape)}"
     expected = solution.merge_heads(heads)
     upstream = rng.normal(*x.shape)
-    actual = problem.merge_heads(x=turned(heads.clone()))
-    check(actual, expected, call)
-    check_same_gradients(actual, expected, {"x": heads}, upstream, call)
+    actual = problem.merge_heads(x=example.turned(heads.clone()))
+    checks.check(actual, expected, call)
+    example.check_same_gradients(actual, expected, {"x": heads}, upstream, call)
 
 
 HIDDEN_SIZES = pytest.mark.parametrize(
@@ -769,11 +623,11 @@ def check_hidden_attention(problem, solution, rng, shape, n_head, causal, bias):
     student.train(bias)  # Without dropout, train() and eval() are the same, for gradients too.
     x, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
     call = f"{named(shape[-1], n_head, causal=causal, bias=bias)}(x) with x of shape {shape}"
-    given = turned(x.clone()) if causal else x.clone()
+    given = example.turned(x.clone()) if causal else x.clone()
     actual, slopes = student(given), modules.slopes(reference, x, upstream)
-    check(actual, reference(x), call)
-    found = gradients(actual, {"x": x} | parameters(student), upstream, call)
-    check_gradients(found, slopes, call, **SUMMED)
+    checks.check(actual, reference(x), call)
+    found = checks.gradients(actual, {"x": x} | parameters(student), upstream, call)
+    checks.check_gradients(found, slopes, call, **SUMMED)
 
 
 @pytest.mark.points(0.75)
@@ -802,10 +656,10 @@ def test_hidden_heads_in_use(problem, solution, rng):
         x = rng.normal(*shape)
         kinds = {"ordinary numbers": x, "large numbers": x * 1e6, "float64": x.double()}
         cases = [
-            (f"{name} of {what}", {"x": turned(kinds[what]).requires_grad_()} | sizes)
+            (f"{name} of {what}", {"x": example.turned(kinds[what]).requires_grad_()} | sizes)
             for what in kinds
         ]
-        check_like(getattr(solution, name), getattr(problem, name), rng, cases)
+        example.check_like(getattr(solution, name), getattr(problem, name), rng, cases)
 
 
 @pytest.mark.points(0.25)
@@ -815,11 +669,11 @@ def test_hidden_ways_of_use(problem, solution, rng, causal):
     x, weights, others = rng.normal(3, 4, 6), gpt2_weights(rng, 6), gpt2_weights(rng, 6)
     student, reference = both(problem, solution, weights, 3, causal=causal)
     call = f"{named(6, 3, causal=causal)}(x)"
-    check_like_in_use(reference, student, rng, x, others, call, may_draw=True, **SUMMED)
-    student = holding(problem.MultiHeadAttention(6, 3), others)
+    example.check_like_in_use(reference, student, rng, x, others, call, may_draw=True, **SUMMED)
+    student = example.holding(problem.MultiHeadAttention(6, 3), others)
     reference = modules.made(others, solution.MultiHeadAttention, 6, 3)
     case = ("MultiHeadAttention(6, 3)(x)", {"x": x.clone().requires_grad_()})
-    check_like(reference, student, rng, [case], may_draw=True, **SUMMED)
+    example.check_like(reference, student, rng, [case], may_draw=True, **SUMMED)
 
 
 @pytest.mark.points(0.25)
@@ -836,7 +690,7 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
         x = (rng.normal(2, 4, 6, dtype=torch.float64) * tokens).requires_grad_()
         student, reference = both(problem, solution, weights, 3, causal=True)
         case = (f"{named(6, 3, causal=True)}(x) with {what} near a million", {"x": x})
-        check_like(reference, student, rng, [case], may_draw=True, atol=1e-2)
+        example.check_like(reference, student, rng, [case], may_draw=True, atol=1e-2)
 
 
 @pytest.mark.points(0.25)
@@ -853,22 +707,14 @@ def test_hidden_impossible_heads(problem, n_embd, n_head):
 def test_hidden_gpt2_names(problem, solution, rng, n_embd, n_head, bias):
     """Weights under GPT-2's names can be loaded, and the attributes fit any size"""
     module = problem.MultiHeadAttention(n_embd, n_head, 0.4, True, bias)
-    sizes = (module.n_embd, module.n_head, module.head_dim)
-    expected = (n_embd, n_head, n_embd // n_head)
-    call = named(n_embd, n_head, bias=bias)
-    message = f"{call} has n_embd, n_head, head_dim = {sizes}; expected {expected}."
-    require(sizes == expected, message)
-    check_layer(module, "c_attn", n_embd, 3 * n_embd, bias=bias)
-    check_layer(module, "c_proj", n_embd, n_embd, bias=bias)
-    for name in ("attn_dropout", "resid_dropout"):
-        rate = getattr(getattr(module, name, None), "p", None)
-        require(rate == 0.4, f"{name} of {call} has the rate {rate}; expected 0.4.")
+    call = named(n_embd, n_head, dropout=0.4, bias=bias)
+    check_parts(module, call, n_embd, n_head, dropout=0.4, bias=bias)
     weights, x = gpt2_weights(rng, n_embd, bias=bias), rng.normal(2, 3, n_embd)
     unknown = module.load_state_dict(weights, strict=False).unexpected_keys
-    require(not unknown, f"{call} has no place for the weights {unknown}.")
+    checks.require(not unknown, f"{call} has no place for the weights {unknown}.")
     reference = make_right(solution, weights, n_head, causal=True)
     call += "(x) with weights loaded by load_state_dict"
-    check(module.eval()(x.clone()), reference(x), call)
+    checks.check(module.eval()(x.clone()), reference(x), call)
 
 
 @pytest.mark.points(1)
@@ -876,7 +722,11 @@ def test_hidden_gpt2_names(problem, solution, rng, n_embd, n_head, bias):
 def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
     """The future has the weight 0 and the rest is right, however large or small the scores are"""
     starts = torch.arange(0, n_embd, n_embd // n_head)
-    low, high, x = plain_weights(n_embd), plain_weights(n_embd), rng.normal(2, seq_len, n_embd)
+    low, high, x = (
+        telltale.plain_weights(n_embd),
+        telltale.plain_weights(n_embd),
+        rng.normal(2, seq_len, n_embd),
+    )
     low["c_attn.bias"][starts] = -3e16
     low["c_attn.bias"][n_embd + starts] = 2e17
     low["c_attn.weight"][n_embd + starts, 0] = 2e16
@@ -885,13 +735,13 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
     high["c_attn.weight"][2 * n_embd, 0] = 0
     last_is_high = x.clone()
     last_is_high[:, -1, 0] = 3e25
-    apart = plain_weights(n_embd)
+    apart = telltale.plain_weights(n_embd)
     apart["c_attn.weight"][starts, 0] = 1
     apart["c_attn.bias"][n_embd + starts] = 1
     apart["c_attn.weight"][2 * n_embd, 0] = 0  # else the sum of large values decides, rounded
     rows_apart = x.clone()
     rows_apart[:, :, 0] = 5000 * (torch.arange(seq_len) - seq_len // 2)
-    wide = plain_weights(n_embd)
+    wide = telltale.plain_weights(n_embd)
     wide["c_attn.weight"][2 * n_embd :] *= 7000
     pairs = {
         causal: both(problem, solution, low, n_head, causal=causal) for causal in (True, False)
@@ -904,46 +754,33 @@ def test_hidden_extreme_scores(problem, solution, rng, seq_len, n_embd, n_head):
         (wide, x, False, "values of thousands"),
     ]:
         student, reference = pairs[causal]
-        actual = holding(student, weights)(tokens.clone())
+        actual = example.holding(student, weights)(tokens.clone())
         expected = modules.set_weights(reference, weights)(tokens)
         # Large values may average to a small one, which is as coarse as the large ones.
         near = float(weights["c_attn.weight"][2 * n_embd :].abs().max()) * 1e-5
         call = f"{named(n_embd, n_head, causal=causal)}(x) with {case}"
         # Scores of thousands lie 0.0005 apart in float32.
-        check(actual, expected, call, rtol=1e-2 if weights is apart else None, atol=near)
+        checks.check(actual, expected, call, rtol=1e-2 if weights is apart else None, atol=near)
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_hidden_precision(problem, solution, rng, causal):
     """In float64 all digits of outputs and gradients are right"""
-    student, reference = both(
-        problem, solution, gpt2_weights(rng, 15, dtype=torch.float64), 5, causal=causal
-    )
-    x, upstream = (rng.normal(3, 6, 15, dtype=torch.float64) for _ in range(2))
+    weights = gpt2_weights(rng, 15, dtype=torch.float64)
+    student, reference = both(problem, solution, weights, 5, causal=causal)
+    x = rng.normal(3, 6, 15, dtype=torch.float64)
     x[1:] *= 4  # larger tokens make weights of less than a millionth
-    x.requires_grad_()
-    call = f"{named(15, 5, causal=causal)}(x) in float64"
-    actual, expected = student(x.clone()), reference(x)
-    check(actual, expected, call, all_digits=True)
-    check_same_gradients(actual, expected, {"x": x}, upstream, call, all_digits=True)
+    case = (f"{named(15, 5, causal=causal)}(x) in float64", {"x": x.requires_grad_()})
+    example.check_like(reference, student, rng, [case], all_digits=True)
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
-def test_hidden_second_call(problem, solution, rng, causal):
-    """Calls change neither each other nor the argument, the weights or the global random state"""
-    weights = gpt2_weights(rng, 12)
-    student, reference = both(problem, solution, weights, 3, causal=causal, dropout=0.3)
-    inputs = [rng.normal(b, n, 12) for b, n in [(2, 5), (2, 5), (1, 8), (4, 2), (3, 5)]]
-    copies = [x.clone() for x in inputs]
-    call = f"{named(12, 3, causal=causal, dropout=0.3)}.eval()(x)"
-    with nothing_left_behind(call):
-        outputs = answers(student, [(x,) for x in inputs])
-    for number, (output, x, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
-        require(torch.equal(x, copy), f"{call}\nIt changed its argument x.")
-        check(output, reference(copy), f"call {number} of {call}")
-    check_weights_are_kept(student, weights, call)
+@robust.parts("nothing changed", "second call")
+def test_hidden_in_use(problem, rng, part):
+    """MultiHeadAttention changes nothing and remembers nothing, in other sizes too"""
+    make = partial(attention_call, problem, rng, seq_len=5, n_head=3, head_dim=4)
+    robust.check_part(part, rng, make, other={"seq_len": 8})
 
 
 @pytest.mark.points(0.5)
@@ -978,9 +815,9 @@ def test_hidden_dropout_modes(problem, solution, rng):
     call = f"{named(10, 5, causal=True, dropout=0.5)}"
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
-        output = check_form(student.train()(x.clone()), x, f"{call}.train()(x)")
-        check_that(output, hidden_judges.half_is_dropped, f"{call}.train()(x)")
-        check(student.eval()(x.clone()), expected, f"{call}.eval()(x)")
+        output = checks.check_form(student.train()(x.clone()), x, f"{call}.train()(x)")
+        checks.check_that(output, hidden_judges.half_is_dropped, f"{call}.train()(x)")
+        checks.check(student.eval()(x.clone()), expected, f"{call}.eval()(x)")
 
 
 @pytest.mark.points(0.25)

@@ -2,9 +2,15 @@
 
 import torch
 
-from shared.oracles.attention import multi_head_by_hand
+from shared.oracles.attention import multi_head_by_hand, slopes_by_hand
 
 output = multi_head_by_hand
+
+
+def slopes(x, weights, n_head, causal, upstream):
+    """The gradients of such an output with respect to x and the weights, by their definition."""
+    inputs = {"x": x, **weights}
+    return slopes_by_hand(lambda at: output(at["x"], at, n_head, causal), inputs, upstream)
 
 
 def split(x, n_head):
