@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 # The process that waits. It has one thread, and leaves the loop in each child, which then runs its
@@ -80,12 +79,7 @@ class WarmPython:
         """Do nothing yet: the first command starts it."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """End the process that waits, if there is one."""
         if self._process is not None:
             self._answers.close()

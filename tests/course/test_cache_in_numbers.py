@@ -18,21 +18,15 @@ from grader.course import own_course
 from grader.errors import Mismatch
 from grader.run.rng import Rng
 from tests.catalogue import mistake_files
+from tests.course.pages import READMES, row
 
 ROOT = own_course().root
-PROBLEM = ROOT / "problems/09-kv-cache"
-README = "\n".join((PROBLEM / name).read_text("utf-8") for name in ("README.md", "more.md"))
+README = READMES["09"]
 SOLUTIONS = ROOT / "solutions/09-kv-cache"
 REFERENCE = SOLUTIONS / "problem.py"
 
 Q, K = torch.ones(2, 1), torch.tensor([[1.0], [0], [2], [2]])
 V = torch.tensor([[10.0], [20], [60], [60]])
-
-
-def row(name: str) -> list[str]:
-    """Return the cells of the row of a table that begins with a name."""
-    line = next(line for line in README.splitlines() if line.startswith(f"| {name} |"))
-    return [cell.strip() for cell in line.split("|")[2:-1]]
 
 
 def digits(weights: Tensor) -> list[str]:
@@ -57,20 +51,20 @@ def test_the_worked_example() -> None:
     assert f"with the weights {', '.join(second[:-1])} and {second[-1]}" in README
     assert f"and gets {attention(2).split(', ')[1]}." in README
     moved = torch.ones(2, 4, dtype=torch.bool).tril(2)
-    assert row("right") == [attention(1), attention(2, attn_mask=moved)]
+    assert row("09", "right") == [attention(1), attention(2, attn_mask=moved)]
 
 
 def test_is_causal_is_aligned_at_the_top_left() -> None:
     named = "with `is_causal=True`"
-    assert row(named) == [attention(1, is_causal=True), attention(2, is_causal=True)]
-    assert row("without a mask") == [attention(1), attention(2)]
+    assert row("09", named) == [attention(1, is_causal=True), attention(2, is_causal=True)]
+    assert row("09", "without a mask") == [attention(1), attention(2)]
 
 
 def test_the_mask_of_a_chunk_is_a_triangle_that_was_moved() -> None:
     square, moved = torch.ones(5, 5).tril(), torch.ones(3, 5).tril(2)
     assert torch.equal(moved, square[2:])
     for number, line in enumerate(moved.int().tolist()):
-        assert row(f"new token {number}") == [str(each) for each in line]
+        assert row("09", f"new token {number}") == [str(each) for each in line]
     for n_past in range(6):
         assert torch.ones(1, n_past + 1).tril(n_past).all()  # one new token needs no mask
 
@@ -110,8 +104,8 @@ def test_operations_with_and_without_a_cache() -> None:
     again = [operations(reference, 16, n, "whole text") for n in (17, 129)]
     assert cached == [15_104, 29_440]
     assert again == [256_768, 3_797_760] == [17 * cached[0], 129 * cached[1]]
-    assert row("with a cache") == [f"{n:,}" for n in cached]
-    assert row("without") == [f"{n:,}" for n in again]
+    assert row("09", "with a cache") == [f"{n:,}" for n in cached]
+    assert row("09", "without") == [f"{n:,}" for n in again]
 
 
 @pytest.mark.parametrize(

@@ -14,28 +14,12 @@ from torch import Tensor
 
 from grader.code.course_modules import modules_of_course
 from grader.course import own_course
+from tests.course.pages import READMES, row
 
 COURSE = own_course()
-READMES = {
-    problem.id[:2]: "\n".join(
-        page.read_text(encoding="utf-8")
-        for name in ("README.md", "more.md")
-        if (page := problem.folder / name).is_file()
-    )
-    for problem in COURSE.problems()
-}
-"""The README and the page more.md of each problem, by its number."""
-
 with modules_of_course(COURSE.root):
     from shared import worked_example
     from shared.oracles import attention
-
-
-def row(number: str, first: str) -> list[str]:
-    """Return the cells of the one row of a README's tables that begins with a text."""
-    rows = re.findall(rf"^\| {re.escape(first)} \|(.*)\|$", READMES[number], re.MULTILINE)
-    assert len(rows) == 1, first
-    return [cell.strip() for cell in rows[0].split("|")]
 
 
 def digits(numbers: Tensor, places: int = 4) -> str:

@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from grader.course import own_course
+from tests.course.pages import READMES
 
-PROBLEM = own_course().root / "problems/03-scaled-attention"
-README = "\n".join((PROBLEM / name).read_text("utf-8") for name in ("README.md", "more.md"))
+README = READMES["03"]
 
 
 def test_the_derivatives_of_a_weight() -> None:

@@ -16,10 +16,10 @@ from grader.course import own_course
 from grader.errors import Mismatch
 from grader.run.rng import Rng
 from tests.catalogue import mistake_files
+from tests.course.pages import READMES, row
 
 ROOT = own_course().root
-PROBLEM = ROOT / "problems/10-training-step"
-README = "\n".join((PROBLEM / name).read_text("utf-8") for name in ("README.md", "more.md"))
+README = READMES["10"]
 REFERENCE = ROOT / "solutions/10-training-step/problem.py"
 SIZES = (64, 256, 1024)
 
@@ -44,14 +44,8 @@ def right() -> ModuleType:
     return load_module(REFERENCE, "reference_of_10")
 
 
-def row(name: str) -> list[str]:
-    """Return the cells of the first row of a table that begins with a name."""
-    line = next(line for line in README.splitlines() if line.startswith(f"| {name} |"))
-    return [cell.strip() for cell in line.split("|")[2:-1]]
-
-
 def numbers(name: str) -> list[list[float]]:
-    return [[float(number) for number in cell.split(",")] for cell in row(name)]
+    return [[float(number) for number in cell.split(",")] for cell in row("10", name)]
 
 
 @pytest.mark.slow
@@ -59,7 +53,7 @@ def numbers(name: str) -> list[list[float]]:
 def test_what_is_left_of_a_gradient(
     name: str, power: float, oracles: ModuleType, right: ModuleType
 ) -> None:
-    said = [float(cell.removesuffix(" %")) / 100 for cell in row(name)]
+    said = [float(cell.removesuffix(" %")) / 100 for cell in row("10", name)]
     torch.manual_seed(0)
     for d_k, share in zip(SIZES, said, strict=True):
         q, k, grad = (torch.randn(400, *shape) for shape in ((60, d_k), (16, d_k), (60, 16)))

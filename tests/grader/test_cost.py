@@ -1,7 +1,5 @@
 """The cost of a call: equal mathematics costs the same, in all of torch's modes."""
 
-import functools
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -120,46 +118,3 @@ def test_counting_can_be_nested():
             raise ValueError("no")
     x @ x
     assert (outer.operations, inner.operations) == (32, 16)
-
-
-class CachedModel:
-    """Two layers with a cache, as plain functions; C is 16, four heads, 20 tokens."""
-
-    def __init__(self):
-        random = functools.partial(torch.randn, dtype=torch.float64)
-        self.embedding, self.positions = random(20, 16), random(256, 16)
-        shapes = {"attn": (48, 16), "proj": (16, 16), "fc": (64, 16), "out": (16, 64)}
-        self.layers = [{n: random(s) for n, s in shapes.items()} for _ in range(2)]
-
-    def attention(self, x, layer, past):
-        q, k, v = F.linear(x, layer["attn"]).view(1, -1, 3, 4, 4).permute(2, 0, 3, 1, 4)
-        if past is not None:
-            k, v = torch.cat([past[0], k], -2), torch.cat([past[1], v], -2)
-        mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(
-            k.shape[-2] - q.shape[-2]
-        )
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return F.linear(y.transpose(1, 2).flatten(2), layer["proj"]), (k, v)
-
-    def __call__(self, idx, past):
-        start, present = 0 if past is None else past[0][0].shape[-2], []
-        x = self.embedding[idx] + self.positions[start : start + idx.shape[1]]
-        for number, layer in enumerate(self.layers):
-            normal = F.layer_norm(x, (16,))
-            y, kept = self.attention(normal, layer, past and past[number])
-            x = x + y
-            x = x + F.linear(F.gelu(F.linear(F.layer_norm(x, (16,)), layer["fc"])), layer["out"])
-            present.append(kept)
-        return F.linear(F.layer_norm(x, (16,)), self.embedding), present
-
-
-@pytest.mark.parametrize(
-    ("length", "one_token", "again"), [(16, 15_104, 256_768), (128, 29_440, 3_797_760)]
-)
-@pytest.mark.parametrize("mode", MODES)
-def test_one_token_of_a_model_with_and_without_a_cache(length, one_token, again, mode):
-    model, idx = CachedModel(), torch.zeros(1, length + 1, dtype=torch.int64)
-    with mode():
-        _, past = model(idx[:, :-1], None)
-        assert cost(model, idx[:, -1:], past)[0] == one_token
-        assert cost(model, idx, None)[0] == again

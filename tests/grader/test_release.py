@@ -645,6 +645,7 @@ def test_a_course_without_students_files_is_named(course: Course, tmp_path: Path
     assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.slow
 def test_a_course_outside_of_the_repository_is_released_with_the_grader_that_runs(
     small_course: Course, tmp_path: Path
 ) -> None:

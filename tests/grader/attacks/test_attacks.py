@@ -1,8 +1,8 @@
 """Submissions that cheat, break or block: their results, and no traces of them remain.
 
 Each file in `files/` is one submission; its docstring names the attack and the expected
-result. The numbers group them: 0x-1x exits, forged verdicts, 2x answers, 3x secrets, 4x state and
-time, 5x resources, 6x the machine.
+result; `calls` has those of one statement. The numbers group them: 0x-1x exits, forged verdicts,
+2x answers, 3x secrets, 4x state and time, 5x resources, 6x the machine.
 """
 
 import gc
@@ -28,6 +28,7 @@ from grader.run.encoding import Decoder
 from grader.sandbox.failures import WorkerFailure
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import SandboxError
+from tests.grader.attacks.calls import SOURCES
 from tests.grader.attacks.conftest import RIGHT, start_prefork_servers
 from tests.grader.sandbox.asking import Asked
 from tests.processes import lives, parent_of, wait_until, wait_until_gone
@@ -197,7 +198,7 @@ def left_behind():
 
 
 def test_the_table_is_complete():
-    assert sorted(TABLE) == sorted(path.stem for path in FILES.glob("*.py"))
+    assert sorted(TABLE) == sorted([*SOURCES, *(path.stem for path in FILES.glob("*.py"))])
 
 
 def test_the_list_for_readers_names_every_attack_and_only_what_exists():

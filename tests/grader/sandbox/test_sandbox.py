@@ -17,7 +17,7 @@ import torch
 from grader.sandbox import selftest
 from grader.sandbox.libc import keep_access_times
 from tests.grader.test_layers import WORKERS_SIDE
-from tests.processes import NOBODY, memory_of, python_for_others
+from tests.processes import NOBODY, python_for_others
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -131,31 +131,21 @@ def stopped(outcomes):
 
 @pytest.mark.slow
 @users
-def test_the_layer_of_files(user, tmp_path):
-    outcomes = attack("files", user, tmp_path)
-    assert stopped(outcomes) >= FILES
-    assert outcomes["start_a_process"] == "succeeded"
-
-
-@pytest.mark.slow
-@users
-def test_the_layer_of_calls(user, tmp_path):
-    outcomes = attack("calls", user, tmp_path)
-    assert stopped(outcomes) >= CALLS
-    assert outcomes["read_a_file"] == "succeeded"
-
-
-@pytest.mark.slow
-@users
-def test_the_layer_of_limits(user, tmp_path):
-    assert stopped(attack("limits", user, tmp_path)) >= LIMITS
+@pytest.mark.parametrize(
+    ("layer", "stops", "works"),
+    [("files", FILES, "start_a_process"), ("calls", CALLS, "read_a_file"), ("limits", LIMITS, "")],
+)
+def test_each_layer_alone(user, tmp_path, layer, stops, works):
+    outcomes = attack(layer, user, tmp_path)
+    assert stopped(outcomes) >= stops
+    assert not works or outcomes[works] == "succeeded"
 
 
 @pytest.mark.slow
 @users
 def test_all_layers_together(user, tmp_path):
     outcomes = attack("all", user, tmp_path)
-    assert {k: v for k, v in outcomes.items() if v != "stopped"} == {}
+    assert stopped(outcomes) == outcomes.keys()
 
 
 @pytest.mark.slow
@@ -270,19 +260,6 @@ def of_a_worker(module):
     return mine or module in packages
 
 
-@pytest.mark.slow
-def test_what_a_worker_runs_loads_nothing_of_the_trusted_side():
-    """Student code can read and patch modules that are loaded indirectly."""
-    entries = ("prefork_server", "worker.recording", "confine")
-    loads = ", ".join(f"grader.sandbox.{entry}" for entry in entries)
-    program = f"import sys, {loads}\nprint(*sys.modules)"
-    command = [sys.executable, "-I", "-c", f"import sys\nsys.path.append({str(ROOT)!r})\n{program}"]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    loaded = run.stdout.split()
-    assert not [m for m in loaded if m.startswith("grader") and not of_a_worker(m)]
-    assert not {"pytest", "_pytest", "typer", "rich", "jinja2", "pydantic"} & set(loaded)
-
-
 def test_the_graders_own_modules_can_not_be_imported(ask):
     """So one assignment is not enough to forge the worker's messages."""
     source = """
@@ -333,30 +310,10 @@ def test_a_worker_holds_nothing_of_the_course(ask, monkeypatch):
         "problem.open_files()",
     )
     assert not [m for m in modules if m.startswith("grader") and not of_a_worker(m)]
-    assert not [m for m in modules if m.split(".")[0] in ("pytest", "_pytest")]
+    assert not {"pytest", "_pytest", "typer", "rich", "jinja2"} & {*modules}
     assert (hits, planted > 0) == (0, True)
     assert start == [{}, ["-c"], ["-I", "-c"], "/"]
     assert open_files == [0, 1, 2, 3]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
-@pytest.mark.slow
-def test_a_workers_memory_holds_no_word_of_the_tests():
-    """Search all memory of a prefork server, which every worker is a copy of."""
-    from grader.sandbox.spawn import ForkedWorkers
-
-    canary = "-".join(["canary", "of", "the", "tests", str(os.getpid())])
-    os.environ["COURSE_CANARY"] = canary
-    workers = ForkedWorkers(1 << 28, 30)
-    try:
-        memory = memory_of(*workers.processes)
-    finally:
-        workers.close()
-        del os.environ["COURSE_CANARY"]
-    assert b"grader.sandbox" in memory  # the search itself works
-    assert canary.encode() not in memory
-    assert b"--- hidden tests ---" not in memory
-    assert b"def test_" + b"hidden_" not in memory
 
 
 def test_the_filter_knows_this_machine():

@@ -1,5 +1,0 @@
-"""Calls itself for ever. An error."""
-
-
-def double(x):
-    return double(x)
