@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import errno
 import hashlib
-import io
 import itertools
 import os
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.errors import CannotWrite, InUse, UsageError
-from grader.text import cell, quoted
 
 _LOCK = ".lock"
 
@@ -222,108 +217,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ValueError("it is not text in UTF-8; save it as UTF-8") from None
     except ValueError:  # Python refuses to parse more than 4,300 digits
         raise ValueError("a number in it has thousands of digits") from None
-
-
-SEPARATORS = ",;\t"
-"""The separators that spreadsheets write in CSV files."""
-
-
-def decoded_csv(data: bytes) -> tuple[str, str]:
-    """Return the text of a CSV file and its encoding: UTF-8, or UTF-16 as spreadsheets mark it.
-
-    Raises:
-        ValueError: the data is no text.
-    """
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16"), "utf-16"
-    if b"\0" in data:
-        raise ValueError("it holds zero bytes")
-    encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
-    return data.decode(encoding), encoding
-
-
-def separator_in(text: str) -> str:
-    """Return the separator of a CSV file: the one that splits its first line into most cells."""
-    lines = (line for line in text.splitlines(keepends=True) if line[0] not in "#\r\n")
-    first = next(lines, "") + "".join(lines)  # a cell may have several lines
-    return max(SEPARATORS, key=lambda separator: _cells(first, separator))
-
-
-def _cells(text: str, separator: str) -> int:
-    """Return the number of cells in the first line; 0 if it can't be read with the separator."""
-    try:
-        return len(next(csv_rows(text, separator), (0, []))[1])
-    except csv.Error:
-        return 0
-
-
-def csv_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file, each with the number of the line where it begins.
-
-    Raises:
-        csv.Error: the text is not CSV, for example because a quotation mark is never closed.
-    """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 1
-    for cells in reader:
-        yield line, cells
-        line = reader.line_num + 1
-
-
-@dataclass(frozen=True)
-class CsvFile:
-    """The rows of a CSV file that are not empty.
-
-    Attributes:
-        separator: between cells.
-        header: the first row.
-        rows: all other rows, each with its line number.
-    """
-
-    separator: str
-    header: list[str]
-    rows: list[tuple[int, list[str]]]
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns in lower case."""
-        return [name.strip().lower() for name in self.header]
-
-
-def read_csv(path: Path, *, comments: bool = True) -> CsvFile:
-    """Read a CSV file from any spreadsheet.
-
-    Args:
-        path: the file.
-        comments: whether to skip lines that begin with `#`.
-
-    Raises:
-        UsageError: the file is empty, is not CSV, or can't be read.
-    """
-    try:
-        text, _ = decoded_csv(path.read_bytes())
-        separator = separator_in(text)
-        rows = [*csv_rows(text, separator)]
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except UnicodeError:
-        raise UsageError(
-            f"{path} is not text in UTF-8. In a spreadsheet, save it as {quoted('CSV UTF-8')}."
-        ) from None
-    except (ValueError, csv.Error) as error:
-        raise UsageError(f"{path} is not a CSV file: {error}.") from None
-    skipped = "#" if comments else None
-    rows = [(n, row) for n, row in rows if any(map(str.strip, row)) and row[0][:1] != skipped]
-    if not rows:
-        raise UsageError(f"{path} is empty.")
-    return CsvFile(separator, rows[0][1], rows[1:])
-
-
-def csv_line(cells: Iterable[str], separator: str = ",") -> str:
-    """Return a line of a CSV file, with formulas escaped."""
-    text = io.StringIO()
-    csv.writer(text, delimiter=separator, lineterminator="").writerow(map(cell, cells))
-    return text.getvalue()
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from grader.csv_table import csv_line
 from grader.errors import UsageError
-from grader.files import csv_line
 from grader.gradebook.roster import Known, Roster
 from grader.intake.handed_in import Submission
 from grader.intake.identity import named, result_name

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.files import csv_line, read_csv
+from grader.csv_table import csv_line, read_table
 from grader.gradebook.lines import BookLine, read_points, undisputed
 from grader.result import Adjustment, ProblemResult, TestResult, shown, total
 
@@ -101,6 +101,7 @@ def correction_line(path: Path, submission: str, problem: str, mark: float, reas
         reason: the sentence that student and instructor read.
     """
     row = {"submission": submission, "problem": problem, "mark": shown(mark), "reason": reason}
-    file = read_csv(path) if path.exists() and path.read_bytes().strip() else None
-    columns, separator = (file.columns, file.separator) if file else (_COLUMNS, ",")
-    return csv_line([row.get(name, "") for name in columns], separator)
+    if not (path.exists() and path.read_bytes().strip()):
+        return csv_line([row.get(name, "") for name in _COLUMNS])
+    table = read_table(path)
+    return csv_line([row.get(name.lower(), "") for name in table.columns], table.separator)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
+from grader.csv_table import csv_line, read_table
 from grader.errors import UsageError
-from grader.files import csv_line, read_csv
 from grader.result import ProblemResult
 from grader.text import MOST_POINTS, from_cell, parse_points, quoted
 
@@ -123,22 +123,23 @@ def read_lines(path: Path, kind: type[Line]) -> list[Line]:
     """
     if not path.exists():
         return []
-    file = read_csv(path)
-    if missing := [name for name in kind.needed if name not in file.columns]:
+    table = read_table(path)
+    columns = [name.lower() for name in table.columns]
+    if missing := [name for name in kind.needed if name not in columns]:
         raise UsageError(f"{path} has no column {', '.join(missing)} in its first line.")
     lines, invalid = [], []
-    for number, cells in file.rows:
+    for row in table.rows:
         try:
-            if len(cells) != len(file.columns):
-                raise ValueError(f"it has {len(cells)} columns, not {len(file.columns)}")
-            texts = [from_cell(text.strip()) for text in cells]
-            line = kind(number, dict(zip(file.columns, texts, strict=True)), file.separator)
+            if len(row.cells) != len(columns):
+                raise ValueError(f"it has {len(row.cells)} columns, not {len(columns)}")
+            texts = [from_cell(text.strip()) for text in row.cells]
+            line = kind(row.line, dict(zip(columns, texts, strict=True)), table.separator)
             if empty := [name for name in kind.needed if not line.cells[name]]:
                 raise ValueError(f"its column {quoted(empty[0])} is empty")
             line.check()
             lines.append(line)
         except ValueError as error:
-            invalid.append(f"{path.name}, line {number}: {error}.")
+            invalid.append(f"{path.name}, line {row.line}: {error}.")
     if invalid:
         raise UsageError("\n".join(invalid))
     return lines

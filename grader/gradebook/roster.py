@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.csv_table import read_table
 from grader.errors import UsageError
-from grader.files import read_csv
 from grader.text import person_name, quoted
 
 FILE = "roster.csv"
@@ -261,11 +261,11 @@ def read_roster(path: Path) -> Roster:
     """
     if not path.exists():
         return Roster()
-    file = read_csv(path)
-    columns = [name.replace("_", " ") for name in file.columns]
-    rows = [cells for _, cells in file.rows]
+    table = read_table(path)
+    columns = [name.lower().replace("_", " ") for name in table.columns]
+    rows = [row.cells for row in table.rows]
     if not _KNOWN & {*columns}:
-        columns, rows = ["name"], [file.header, *rows]
+        columns, rows = ["name"], [table.header.cells, *rows]
         if any(len([cell for cell in cells if cell.strip()]) > 1 for cells in rows):
             raise UsageError(
                 f"{path} doesn't say in its first line what its columns are. Call them such as "

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.csv_table import read_table
 from grader.errors import UsageError
-from grader.files import read_csv
 from grader.intake.problem_names import problem_from_name
 from grader.text import from_cell, quoted
 
@@ -74,15 +74,16 @@ def _is_in_vain(found: str, means: str, problem: str) -> str:
 def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
     if not path.is_file():
         return []
-    file = read_csv(path, comments=False)
-    if not {*_COLUMNS} <= {*file.columns}:
+    table = read_table(path, comments=False)
+    columns = [name.lower() for name in table.columns]
+    if not {*_COLUMNS} <= {*columns}:
         raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
     lines = []
-    for line, cells in file.rows:
-        row = dict(zip(file.columns, cells, strict=False))
+    for each in table.rows:
+        row = dict(zip(columns, each.cells, strict=False))
         found, means = (
             from_cell(unicodedata.normalize("NFC", row.get(name, ""))) for name in _COLUMNS
         )
         if found and means.strip():
-            lines.append((line, (found, means.strip())))
+            lines.append((each.line, (found, means.strip())))
     return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from grader.files import csv_rows, decoded_csv, separator_in
+from grader.csv_table import parse_table
+from grader.errors import UsageError
 from grader.intake.handed_in import UnreadSubmission
 from grader.intake.tree import Refused
 
@@ -127,10 +127,10 @@ def on_github(user: str, time: str = "") -> UnreadSubmission:
 def _rows(content: bytes) -> list[dict[str, str]]:
     """Return the lines of a list by the names of their columns."""
     try:
-        text, _ = decoded_csv(content)
-        head, *rows = [cells for _, cells in csv_rows(text, separator_in(text))] or [[]]
-        if missing := [column for column in _NEEDED if column not in head]:
+        table = parse_table(content, "the list")
+        if missing := [column for column in _NEEDED if column not in table.columns]:
             raise Refused(f"has no column {missing[0]!r}, as `gh teacher download` writes it")
-        return [dict(zip(head, map(str.strip, cells), strict=True)) for cells in rows if cells]
-    except (ValueError, csv.Error):
+        rows = [map(str.strip, row.cells) for row in table.rows if row.cells]
+        return [dict(zip(table.columns, cells, strict=True)) for cells in rows]
+    except (UsageError, ValueError):
         raise Refused("is not a CSV file in UTF-8 with as many cells in each line") from None

@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.csv_table import read_table
 from grader.errors import UsageError
-from grader.files import read_csv, write_whole
+from grader.files import write_whole
 from grader.reports.display_names import by_name
 from grader.reports.wording import adjustment_line
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown
@@ -96,8 +97,8 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
     """Return the rows of a gradebook by identity; none if it can't be read."""
     try:
-        file = read_csv(path, comments=False)
-        rows = [dict(zip(file.columns, cells, strict=False)) for _, cells in file.rows]
+        table = read_table(path, comments=False)
+        rows = [dict(zip(table.columns, row.cells, strict=False)) for row in table.rows]
         return {row["identity"]: row for row in rows}
     except (UsageError, KeyError):
         return {}

@@ -17,7 +17,6 @@ from grader.files import (
     is_of_a_place,
     locked,
     os_error_sentence,
-    read_csv,
     require_writable,
     set_aside,
     sha256_of,
@@ -176,21 +175,3 @@ def test_a_full_disk_is_told_with_what_to_do(
     told = os_error_sentence(raised.value)
     assert told.startswith(f"There is no room left on the disk for {tmp_path / 'x.json'}.")
     assert "run the same command again" in told
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom"])
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, mark: str) -> None:
-    text = mark.join(["name", "mark"]) + "\r\n" + mark.join(["Łukasz Żółć", '"1,5"']) + "\r\n"
-    data = b"\xff\xfe" + text.encode("utf-16-le") if "bom" in encoding else text.encode(encoding)
-    (tmp_path / "list.csv").write_bytes(data)
-    file = read_csv(tmp_path / "list.csv")
-    assert (file.separator, file.columns) == (mark, ["name", "mark"])
-    assert file.rows == [(2, ["Łukasz Żółć", "1,5"])]
-
-
-def test_a_list_in_an_old_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    """Its letters can't be known, and a guess would misname people."""
-    (tmp_path / "list.csv").write_bytes("name\nJosé\n".encode("cp1252"))
-    with pytest.raises(UsageError, match="In a spreadsheet, save it as 'CSV UTF-8'"):
-        read_csv(tmp_path / "list.csv")

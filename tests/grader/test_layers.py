@@ -10,7 +10,7 @@ from pathlib import Path
 import grader
 
 PACKAGE = Path(grader.__file__).parent
-TOP = {"course", "errors", "files", "result", "text"}
+TOP = {"course", "csv_table", "errors", "files", "result", "text"}
 UNDER = {
     "code": set[str](),
     "diagnose": {"code"},

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.csv_table import parse_table
 from grader.errors import UsageError
 from grader.files import write_together
 from grader.gradebook.adjusting import ClassBook
@@ -13,7 +14,6 @@ from grader.gradebook.export.feedback_archive import feedback_archive
 from grader.gradebook.export.filling import fill
 from grader.gradebook.export.marks import marks_of
 from grader.gradebook.export.sheet import PLATFORMS, any_csv, read_sheet
-from grader.gradebook.export.table import read_table
 from grader.gradebook.folder import GradebookFolder
 from grader.result import SubmissionResult
 from grader.text import quoted
@@ -72,7 +72,7 @@ def export_from(
     book = ClassBook(results, order.book, order.also)
     book.require_followed()
     try:
-        table = read_table(order.file.read_bytes(), order.file.name)
+        table = parse_table(order.file.read_bytes(), order.file.name, any_encoding=True)
     except OSError as error:
         raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
     platform = PLATFORMS.get(order.platform) or any_csv(order.id_column)

@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from grader.csv_table import Row, Table
 from grader.errors import UsageError
-from grader.gradebook.export.table import Row, Table
+from grader.gradebook.lines import read_points
 from grader.text import cell, from_cell, parse_number, quoted
 
 _POINTS_POSSIBLE = "points possible"
@@ -165,7 +166,7 @@ def read_sheet(platform: Platform, table: Table, column: str, new_column: str) -
     else:
         index = _chosen_column(platform, table, column or new_column, possible)
         sheet = Sheet(platform, table, index, None)
-        most = table.points(possible, index) if possible else None
+        most = _points(table, possible, index) if possible else None
         if platform.has_assignments and most is None:
             sheet.messages.append(f"{table.name} does not contain the maximum of the marks.")
     for row in table.rows:
@@ -190,12 +191,25 @@ def _read_person(sheet: Sheet, row: Row, most: float | None) -> None:
     keys = [*dict.fromkeys(_keys(platform, table, row))]
     if keys and not (platform.has_assignments and name in _TEST_STUDENTS):
         for column in table.present(platform.most):
-            most = table.points(row, column)
+            most = _points(table, row, column)
         lock = table.present(platform.lock) or [sheet.column]
         locked = platform.locked.get(row.value(lock[0]).upper(), "")
         sheet.people.append(SheetPerson(row, keys, name, most, locked))
     elif name and not keys:
         sheet.messages.append(f"Line {row.line} has no id, so it was left alone: {name}.")
+
+
+def _points(table: Table, row: Row, column: int) -> float | None:
+    """Return the number of points in a cell; None if it is empty.
+
+    Raises:
+        UsageError: the cell is no number.
+    """
+    text = row.value(column)
+    try:
+        return read_points(table.columns[column], text) if text else None
+    except ValueError as error:
+        raise UsageError(f"{table.name}, line {row.line}: {error}.") from None
 
 
 def _keys(platform: Platform, table: Table, row: Row) -> Iterator[str]:

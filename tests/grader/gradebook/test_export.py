@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from grader.cli_instructor import app
-from grader.gradebook.export.table import read_table
+from grader.csv_table import parse_table
 from grader.result import Adjustment, Status, SubmissionResult, TestResult
 from tests.grader.gradebook.built import problem, result
 from tests.grader.gradebook.platform_files import (
@@ -78,7 +78,7 @@ def cells(data: bytes, separator: str = ",") -> list[list[str]]:
 
 def without_column(data: bytes, name: str) -> list[object]:
     """Return the whole table except one column."""
-    table = read_table(data, "")
+    table = parse_table(data, "", any_encoding=True)
     at = table.columns.index(name)
     rows = [table.header, *table.rows]
     others = [

@@ -49,7 +49,7 @@ def test_classroom_50(take: Take) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "has no column 'username', as `gh teacher download` writes it"),
+        (b"", "is not a CSV file"),
         (b"username,score\nada,1\n", "has no column 'datetime', as `gh teacher"),
         (SCORES.encode() + b"\nada,A,B\n", "is not a CSV file in UTF-8 with as many cells in"),
         (SCORES.encode() + b'\n"ada,A,B\n', "is not a CSV file"),

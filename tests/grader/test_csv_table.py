@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from grader.csv_table import Row, parse_table, read_table
 from grader.errors import UsageError
-from grader.gradebook.export.table import read_table
 
 TEXTS = [
     "a,b,c\n1,2,3\n",
@@ -26,20 +27,20 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_is_not_filled_in_stays(text: str) -> None:
-    assert read_table(text.encode(), "f.csv").encoded() == text.encode()
+    assert parse_table(text.encode(), "f.csv", any_encoding=True).encoded() == text.encode()
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "cp1250"])
 def test_an_encoding_is_kept(encoding: str) -> None:
     data = "Student,ID,X\nŠéñ,1004,\n".encode(encoding, "replace")
-    table = read_table(data, "f.csv")
+    table = parse_table(data, "f.csv", any_encoding=True)
     table.fill(table.rows[0], 2, "7")
     assert table.encoded() == data.replace(b"1004,", b"1004,7")
 
 
 def test_unicode_text_of_a_spreadsheet_is_read() -> None:
     data = "Student\tID\nŠéñ\t1004\n".encode("utf-16")
-    table = read_table(data, "f.csv")
+    table = parse_table(data, "f.csv", any_encoding=True)
     assert table.rows[0].value(0) == "Šéñ"
     assert table.encoded() == data
 
@@ -49,37 +50,55 @@ def test_unicode_text_of_a_spreadsheet_is_read() -> None:
 def test_every_cell_is_read_and_written(rows: list[list[str]]) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([["name", "id", "more"], *rows])
-    table = read_table(text.getvalue().encode(), "f.csv")
+    table = parse_table(text.getvalue().encode(), "f.csv", any_encoding=True)
     assert [row.cells for row in table.rows] == rows
-    again = read_table(table.encoded(), "f.csv")
+    again = parse_table(table.encoded(), "f.csv", any_encoding=True)
     assert [row.cells for row in again.rows] == rows
 
 
 @pytest.mark.parametrize(("text", "separator"), [('"a b",c\n', ","), ('"a,b";"c"\n', ";")])
 def test_quotation_marks_do_not_hide_the_separator(text: str, separator: str) -> None:
-    table = read_table(text.encode(), "f.csv")
+    table = parse_table(text.encode(), "f.csv", any_encoding=True)
     assert (table.separator, len(table.columns)) == (separator, 2)
 
 
 def test_a_cell_is_filled_in() -> None:
-    table = read_table(b'a,b\n1,""\n2,\n3\n"4,5",\n', "f.csv")
+    table = parse_table(b'a,b\n1,""\n2,\n3\n"4,5",\n', "f.csv", any_encoding=True)
     for row in table.rows:
         table.fill(row, 1, "8.5")
     assert table.encoded() == b'a,b\n1,8.5\n2,8.5\n3,8.5\n"4,5",8.5\n'
 
 
 def test_a_column_is_added_behind_all_others() -> None:
-    table = read_table(b"a,b\r\n1,2\r\n\r\n3\r\n4,5\r\n", "f.csv")
+    table = parse_table(b"a,b\r\n1,2\r\n\r\n3\r\n4,5\r\n", "f.csv", any_encoding=True)
     table.add_column("Week 3, again")
     assert table.encoded() == b'a,b,"Week 3, again"\r\n1,2,\r\n\r\n3,,\r\n4,5,\r\n'
 
 
 def test_lines_are_counted_as_an_editor_counts_them() -> None:
-    table = read_table(b'a,b\n"1\n\n",2\n3,4\n', "f.csv")
+    table = parse_table(b'a,b\n"1\n\n",2\n3,4\n', "f.csv", any_encoding=True)
     assert [row.line for row in table.rows] == [2, 5]
 
 
 @pytest.mark.parametrize("data", [b"", b"a,b\n\0", b'a,b\n"1,2\n', "\ufeff".encode(), b"\xff\xfea"])
 def test_what_is_no_table_is_refused(data: bytes) -> None:
     with pytest.raises(UsageError, match=r"f\.csv"):
-        read_table(data, "f.csv")
+        parse_table(data, "f.csv", any_encoding=True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, mark: str) -> None:
+    text = mark.join(["name", "mark"]) + "\r\n" + mark.join(["Łukasz Żółć", '"1,5"']) + "\r\n"
+    data = b"\xff\xfe" + text.encode("utf-16-le") if "bom" in encoding else text.encode(encoding)
+    (tmp_path / "list.csv").write_bytes(data)
+    table = read_table(tmp_path / "list.csv")
+    assert (table.separator, table.columns) == (mark, ["name", "mark"])
+    assert table.rows == [Row(2, ["Łukasz Żółć", "1,5"])]
+
+
+def test_a_list_in_an_old_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    """Its letters can't be known, and a guess would misname people."""
+    (tmp_path / "list.csv").write_bytes("name\nJosé\n".encode("cp1252"))
+    with pytest.raises(UsageError, match="In a spreadsheet, save it as 'CSV UTF-8'"):
+        read_table(tmp_path / "list.csv")

@@ -1,0 +1,207 @@
+"""Read and change CSV files in the dialects of spreadsheets."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.errors import UsageError
+from grader.text import cell, quoted
+
+_SEPARATORS = ",;\t"
+
+
+@dataclass
+class Row:
+    """One record of a file.
+
+    Attributes:
+        line: the number of its first line.
+        cells: the cells.
+    """
+
+    line: int
+    cells: list[str]
+
+    def value(self, column: int) -> str:
+        """Return a cell without surrounding blanks."""
+        return self.cells[column].strip() if column < len(self.cells) else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all cells are empty."""
+        return not any(map(str.strip, self.cells))
+
+
+@dataclass
+class Table:
+    """A CSV file. Encoding, separator and line endings are kept.
+
+    Attributes:
+        name: the file, for messages.
+        encoding: of the file.
+        separator: between cells.
+        ending: of a line.
+        header: the names of the columns.
+        rows: all other rows.
+    """
+
+    name: str
+    encoding: str
+    separator: str
+    ending: str
+    header: Row
+    rows: list[Row]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [name.strip() for name in self.header.cells]
+
+    def present(self, *names: str) -> list[int]:
+        """Return the existing columns with these names, in any case and in this order."""
+        columns = [name.lower() for name in self.columns]
+        return [columns.index(name.lower()) for name in names if name and name.lower() in columns]
+
+    def needed(self, *names: str) -> int:
+        """Return the first column with one of these names.
+
+        Raises:
+            UsageError: there is none.
+        """
+        present = self.present(*names)
+        if not present:
+            existing = ", ".join(quoted(name) for name in self.columns if name)
+            has = f"It has: {existing}." if existing else "Its first line is empty."
+            raise UsageError(f"{self.name} has no column {names[0]!r}. {has}")
+        return present[0]
+
+    def fill(self, row: Row, column: int, text: str) -> None:
+        """Write a text into a cell."""
+        row.cells += [""] * (column + 1 - len(row.cells))
+        row.cells[column] = text
+
+    def add_column(self, name: str) -> int:
+        """Add a column at the end and return its index."""
+        column = len(self.header.cells)
+        for row in self.rows:
+            if not row.is_empty:
+                self.fill(row, column, "")
+        self.fill(self.header, column, name)
+        return column
+
+    def encoded(self) -> bytes:
+        """Return the file's bytes."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter=self.separator, lineterminator=self.ending)
+        writer.writerows(row.cells for row in [self.header, *self.rows])
+        return text.getvalue().encode(self.encoding, "surrogateescape")
+
+
+def read_table(path: Path, *, comments: bool = True) -> Table:
+    """Read a CSV file, without its empty rows.
+
+    Args:
+        path: the file.
+        comments: whether to skip rows that begin with `#`.
+
+    Raises:
+        UsageError: the file is empty, is not CSV in UTF-8 or UTF-16, or can't be read.
+    """
+    try:
+        table = parse_table(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}.") from None
+    skipped = "#" if comments else None
+    rows = [table.header, *table.rows]
+    rows = [row for row in rows if not row.is_empty and row.cells[0][:1] != skipped]
+    if not rows:
+        raise UsageError(f"{path} is empty.")
+    return replace(table, header=rows[0], rows=rows[1:])
+
+
+def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
+    """Return the content of a CSV file, with its empty rows.
+
+    Args:
+        data: the bytes.
+        name: the file, for messages.
+        any_encoding: whether to read text that is not Unicode as Excel writes it. Then names may be
+            wrong, and ids and all bytes are right.
+
+    Raises:
+        UsageError: the data is empty, or not CSV.
+    """
+    try:
+        text, encoding = _decoded(data, any_encoding=any_encoding)
+        separator = _separator_in(text)
+        rows = [*_rows(text, separator)]
+    except UnicodeError:
+        raise UsageError(
+            f"{name} is not text in UTF-8. In a spreadsheet, save it as {quoted('CSV UTF-8')}."
+        ) from None
+    except (ValueError, csv.Error) as error:
+        raise UsageError(f"{name} is not a CSV file: {error}.") from None
+    if not rows:
+        raise UsageError(f"{name} is empty.")
+    first = io.StringIO(text, newline="").readline()
+    ending = first[len(first.rstrip("\r\n")) :] or "\n"
+    return Table(name, encoding, separator, ending, rows[0], rows[1:])
+
+
+def csv_line(cells: Iterable[str], separator: str = ",") -> str:
+    """Return a line of a CSV file, with formulas escaped."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="").writerow(map(cell, cells))
+    return text.getvalue()
+
+
+def _decoded(data: bytes, *, any_encoding: bool) -> tuple[str, str]:
+    """Return text and its encoding: UTF-8, or UTF-16 as spreadsheets mark it.
+
+    Raises:
+        ValueError: the data is no text.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16"), "utf-16"
+    if b"\0" in data:
+        raise ValueError("it holds zero bytes")
+    encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError:
+        if not any_encoding:
+            raise
+    return data.decode("cp1252", "surrogateescape"), "cp1252"
+
+
+def _separator_in(text: str) -> str:
+    """Return the separator of a CSV file: the one that splits its first line into most cells."""
+    lines = (line for line in text.splitlines(keepends=True) if line[0] not in "#\r\n")
+    first = next(lines, "") + "".join(lines)  # a cell may have several lines
+    return max(_SEPARATORS, key=lambda separator: _number_of_cells(first, separator))
+
+
+def _number_of_cells(text: str, separator: str) -> int:
+    """Return the number of cells in the first line; 0 if it can't be read with the separator."""
+    try:
+        return next((len(row.cells) for row in _rows(text, separator)), 0)
+    except csv.Error:
+        return 0
+
+
+def _rows(text: str, separator: str) -> Iterator[Row]:
+    """Yield the rows of a CSV file.
+
+    Raises:
+        csv.Error: the text is not CSV, for example because a quotation mark is never closed.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    line = 1
+    for cells in reader:
+        yield Row(line, cells)
+        line = reader.line_num + 1
