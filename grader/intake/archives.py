@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import re
 import stat
 import tarfile
@@ -111,8 +110,8 @@ class _OpenArchive:
         self._file = file
         self._wanted = wanted
         self._nested = nested
-        self._budget = limits.Budget(file.seek(0, os.SEEK_END))
-        self._entries = self._with_noise = 0
+        self._budget = limits.Budget()
+        self._count = 0
         self._folders: dict[tuple[str, ...], dict[str, TreeEntry]] = {(): {}}
 
     def read(self, name: str) -> TreeEntry:
@@ -125,7 +124,7 @@ class _OpenArchive:
             raise
         except Exception as error:  # there is no complete list of what broken bytes raise
             raise BadArchive(_DAMAGED) from error
-        if not self._with_noise:
+        if not self._count:
             raise BadArchive("holds nothing")
         return self._folder(name, ())
 
@@ -142,12 +141,9 @@ class _OpenArchive:
 
     def _add(self, member: Member) -> None:
         parts, wrong = split_name(member.path)
-        noise = any(map(is_noise, parts))
-        self._with_noise += 1
-        self._entries += not noise
-        if limits.too_many(self._entries, self._with_noise):
-            raise BadArchive(limits.too_many_members())
-        if noise:
+        self._count += 1
+        limits.require_few(self._count)
+        if any(map(is_noise, parts)):
             return
         if wrong:
             self._add_outside(parts[: limits.MAX_DEPTH - 1], member.name, wrong)

@@ -61,11 +61,11 @@ def _children(path: Path) -> Iterable[TreeEntry]:
     kept = []
     try:
         with os.scandir(path) as found:
-            for with_noise, entry in enumerate(found, 1):
+            for count, entry in enumerate(found, 1):
+                if count > limits.MAX_ENTRIES:
+                    raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
                 if not is_noise(entry.name):
                     kept.append(entry_at(path / entry.name, _kind(entry)))
-                if limits.too_many(len(kept), with_noise):
-                    raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
     except OSError as error:
         raise Refused(f"can't be read ({error.strerror})") from None
     return kept

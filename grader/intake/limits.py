@@ -13,17 +13,14 @@ from grader.intake.tree import BadArchive
 MAX_SOURCE_BYTES = 1_000_000
 """The largest problem.py that is read. The reference solutions have about 3,000 bytes."""
 
-MAX_ENTRIES = 50_000
-"""The most entries of one folder or archive, without files of tools."""
+MAX_FILES = 50_000
+"""The most files and folders of one submission, without those of tools."""
 
-MAX_ENTRIES_WITH_NOISE = 200_000
-"""The same limit with files of tools, such as an environment in an archive."""
+MAX_ENTRIES = 200_000
+"""The most entries of one folder or archive, such as a class with environments in archives."""
 
 MAX_TOTAL_BYTES = 500_000_000
 """The most bytes that are read from one archive, packed and unpacked together."""
-
-MAX_RATIO = 200
-"""The largest ratio of bytes read to an archive's size, after the first `_SMALL` bytes."""
 
 MAX_SECONDS = 10.0
 """The most processor time for one archive. A usual one takes far less than a second; one at the
@@ -38,34 +35,21 @@ MAX_NESTED_BYTES = 100_000_000
 CHUNK = 1 << 16
 """How many bytes of a member are unpacked at once."""
 
-_SMALL = 20_000_000
 _LISTED = b"PK\x01\x02"  # before each member in the list of a zip file
 
 
-def too_many(entries: int, with_noise: int) -> bool:
-    """Return whether a folder or an archive has too many entries.
-
-    Args:
-        entries: the number of entries without files of tools.
-        with_noise: the number of all entries.
-    """
-    return entries > MAX_ENTRIES or with_noise > MAX_ENTRIES_WITH_NOISE
-
-
-def too_many_members() -> str:
-    """Return why an archive with too many members is refused."""
-    return f"has more than {MAX_ENTRIES:,} members; leave out environments such as .venv"
+def require_few(count: int) -> None:
+    """Raise BadArchive if a number of members is above the limit."""
+    if count > MAX_ENTRIES:
+        raise BadArchive(
+            f"has more than {MAX_ENTRIES:,} members; leave out environments such as .venv"
+        )
 
 
 class Budget:
-    """The bytes and the time that reading one archive may take.
+    """The bytes and the time that reading one archive may take."""
 
-    Args:
-        packed: the size of the archive.
-    """
-
-    def __init__(self, packed: int) -> None:
-        self._most = min(MAX_TOTAL_BYTES, max(_SMALL, packed * MAX_RATIO))
+    def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
@@ -76,9 +60,10 @@ class Budget:
     def spend(self, count: int = 0) -> None:
         """Count bytes that were read; raise BadArchive above the limit of bytes or time."""
         self._spent += count
-        if self._spent > self._most:
+        if self._spent > MAX_TOTAL_BYTES:
+            most = f"{MAX_TOTAL_BYTES:,}"
             raise BadArchive(
-                f"unpacks to more than {self._most:,} bytes; hand in the problems' folders alone"
+                f"unpacks to more than {most} bytes; hand in the problems' folders alone"
             )
         if time.thread_time() > self._until:
             raise BadArchive(f"takes more than {MAX_SECONDS:g} seconds to read")
@@ -108,8 +93,7 @@ class LimitedFile:
         content = self._file.read(min(size, most) if size >= 0 else most)
         if len(content) == most:
             raise BadArchive("holds a name or a list that is too long")
-        if too_many(0, content.count(_LISTED)):
-            raise BadArchive(too_many_members())
+        require_few(content.count(_LISTED))
         self._budget.spend(len(content))
         return content
 

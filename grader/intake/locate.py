@@ -35,7 +35,7 @@ from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry, archive_suf
 from grader.text import quoted, some
 
 _MISSPELT = "?"
-"""The problem of a file in a folder with a name that is nearly that of a problem."""
+"""The problem of a file in a folder with nearly the name of a problem."""
 
 _IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
 _PACKED = 10
@@ -160,7 +160,7 @@ class _SubmittedFiles:
         problems: the problems of the course.
         candidates: the Python files.
         others: the paths of all other files, without those of tools.
-        misspelt: the problem by folder, for folders with nearly the name of a problem.
+        questions: about folders with nearly the name of a problem.
         refused: the reason by problem why its folder cannot be read; the key "" is for archives.
         folders: the problems that have a folder.
         archives: archives that are not opened yet, with their paths and problems.
@@ -169,7 +169,7 @@ class _SubmittedFiles:
     problems: Problems
     candidates: list[_PythonFile] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
-    misspelt: dict[str, str] = field(default_factory=dict)
+    questions: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
     archives: list[tuple[TreeEntry, str, str]] = field(default_factory=list)
@@ -218,8 +218,8 @@ class _SubmittedFiles:
 
     def _add_all(self, children: Sequence[TreeEntry], around: _Around) -> None:
         self.entries += len(children)
-        if self.entries > limits.MAX_ENTRIES:
-            raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
+        if self.entries > limits.MAX_FILES:
+            raise Refused(f"holds more than {limits.MAX_FILES:,} files and folders")
         is_course = any(child.name in {ALL_PROBLEMS, *self.problems.known} for child in children)
         for child in children:
             name, path = child.name, around.shown(child.name)
@@ -259,14 +259,12 @@ class _SubmittedFiles:
 
     def _folders_problem(self, name: str, around: str) -> str:
         """Return the problem of the files in a folder or an archive of this name."""
-        if id := self.problems.of_folder(name):
-            return id
-        if near := self._nearly(self.problems.nearly_folder, name):
-            if self.problems.given:
-                return near
-            self.misspelt[name] = near
+        id = self.problems.of_folder(name)
+        near = "" if id else self._nearly(self.problems.nearly_folder, name)
+        if near and not self.problems.given:
+            self.questions.append(f"There is a folder {quoted(name)}; did you mean {near}?")
             return _MISSPELT
-        return around
+        return id or near or around
 
     def _nearly(self, compare: Callable[[str], str], name: str) -> str:
         self.compared += 1
@@ -385,7 +383,7 @@ def _located(submitted: _SubmittedFiles, choice: _ClearestFile, problems: Proble
     ]
     lacks = not any(file.source for file in located.files.values())
     others = [p for p in submitted.others if lacks or _is_notebook(p) or ".py" in p.lower()]
-    located.notes += _questions(submitted, problems)
+    located.notes += submitted.questions[:_QUESTIONS]
     if left or others:
         about = f" {_A_NOTEBOOK}" if any(map(_is_notebook, others)) else ""
         located.notes.append(f"Not read: {_listed([*left, *others])}.{about}")
@@ -423,20 +421,6 @@ def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> Student
         )
         return StudentFile(None, reason, bad=True)
     return StudentFile(None, f"There is no folder {id} in the submission.")
-
-
-def _questions(submitted: _SubmittedFiles, problems: Problems) -> list[str]:
-    """Return questions about names that are similar to those of problems."""
-    untold = [each for each in submitted.candidates if not each.problem][:_QUESTIONS]
-    folders = [*submitted.misspelt.items()][:_QUESTIONS]
-    return [
-        *(f"There is a folder {quoted(name)}; did you mean {id}?" for name, id in folders),
-        *(
-            f"Did you mean {near} by {quoted(each.path)}?"
-            for each in untold
-            if (near := problems.nearly(each.entry.name))
-        ),
-    ]
 
 
 def _is_notebook(path: str) -> bool:

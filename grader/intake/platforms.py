@@ -34,21 +34,6 @@ Upload = tuple[TreeEntry, re.Match[str]]
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Download:
-    """A folder that may be a platform's download.
-
-    Attributes:
-        name: its name.
-        children: its entries.
-        beside: the entries next to it, if it is the only folder in the instructor's path.
-    """
-
-    name: str
-    children: Sequence[TreeEntry]
-    beside: Sequence[TreeEntry] = ()
-
-
 def plain_submission(entry: TreeEntry, *notes: str, is_archive: bool = False) -> UnreadSubmission:
     """Return a submission that is named after its entry, because no platform names the student.
 
@@ -98,15 +83,15 @@ class NamedUploads:
     identity: Callable[[re.Match[str]], str]
     submission: Callable[[Sequence[Upload], Problems], UnreadSubmission]
 
-    def look(self, download: Download, problems: Problems) -> Layout | None:
+    def look(self, download: TreeEntry, problems: Problems) -> Layout | None:
         """Return the submissions of a download; None if it is no such download."""
-        uploads = [(child, match) for child in download.children if (match := self._match(child))]
+        uploads = [(child, match) for child in download.children() if (match := self._match(child))]
         students: dict[str, list[Upload]] = {}
         for child, match in uploads:
             students.setdefault(self.identity(match), []).append((child, match))
         names = {id: sorted({match["name"] for _, match in own}) for id, own in students.items()}
         unclear = {id for id in students if len(names[id]) > 1}
-        are_few = len(uploads) * 2 <= len(download.children)
+        are_few = len(uploads) * 2 <= len(download.children())
         if are_few or len(unclear) * 2 >= len(students) or _are_repeated(uploads):
             return None
         clear = [own for id, own in students.items() if id not in unclear]
@@ -118,7 +103,7 @@ class NamedUploads:
         ]
         layout = Layout(self.title, [self.submission(own, problems) for own in clear], notes=notes)
         used = {child.name for own in clear for child, _ in own}
-        return _with_others(layout, (each for each in download.children if each.name not in used))
+        return _with_others(layout, (each for each in download.children() if each.name not in used))
 
     def _match(self, entry: TreeEntry) -> re.Match[str] | None:
         if entry.kind is Kind.FOLDER and not self.takes_folders:
@@ -147,11 +132,11 @@ class ListedFolders:
 
     title: str
     list: str
-    folders: Callable[[Download], dict[str, TreeEntry]]
+    folders: Callable[[TreeEntry], dict[str, TreeEntry]]
     read: Callable[[bytes], Listed]
     unlisted: Callable[[str], UnreadSubmission]
 
-    def look(self, download: Download, problems: Problems) -> Layout | None:
+    def look(self, download: TreeEntry, problems: Problems) -> Layout | None:
         """Return the submissions of a download; None if it is no such download."""
         folders = self.folders(download)
         if not folders:
@@ -159,7 +144,8 @@ class ListedFolders:
         layout = Layout(self.title, [])
         listed: Listed | None = None
         try:
-            listed = self._read_list([*download.children, *download.beside])
+            lists = [entry for entry in download.children() if entry.name == self.list]
+            listed = self.read(lists[0].read(LISTS[self.list])) if lists else None
         except Refused as refused:
             text = refused.sentence(self.list)
             layout.notes = [f"{text} Submissions go by the names of their folders, without times."]
@@ -176,13 +162,7 @@ class ListedFolders:
             layout.submissions.append(_noted(each, note, gathered(key, ())))
         layout.notes += _about_times(layout.submissions)
         used = {self.list, *(folder.name for folder in folders.values())}
-        return _with_others(layout, (each for each in download.children if each.name not in used))
-
-    def _read_list(self, entries: Sequence[TreeEntry]) -> Listed | None:
-        found = [entry for entry in entries if entry.name == self.list]
-        if len(found) > 1:
-            raise Refused("is there twice; which one counts can't be known, so keep one")
-        return self.read(found[0].read(LISTS[self.list])) if found else None
+        return _with_others(layout, (each for each in download.children() if each.name not in used))
 
 
 def _noted(submission: UnreadSubmission, note: str, folder: TreeEntry) -> UnreadSubmission:
@@ -323,10 +303,10 @@ def _typed_online(kind: str) -> str:
 # Gradescope: folders such as `submission_123/`; `submission_metadata.yml` lists their students.
 
 
-def _gradescope_folders(download: Download) -> dict[str, TreeEntry]:
-    if all(child.name != METADATA for child in download.children):
+def _gradescope_folders(download: TreeEntry) -> dict[str, TreeEntry]:
+    if all(child.name != METADATA for child in download.children()):
         return {}
-    return {child.name: child for child in download.children if not child.is_plain_file}
+    return {child.name: child for child in download.children() if not child.is_plain_file}
 
 
 def _not_on_gradescope(folder: str) -> UnreadSubmission:
@@ -341,12 +321,12 @@ _CLONES = re.compile(r"(.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
 _GROUP = re.compile(r"group-\d+")
 
 
-def _clones(download: Download) -> dict[str, TreeEntry]:
+def _clones(download: TreeEntry) -> dict[str, TreeEntry]:
     match = _CLONES.fullmatch(without_suffix(download.name))
     if not match:
         return {}
     found = {}
-    for child in download.children:
+    for child in download.children():
         prefix, user = child.name[: len(match[1]) + 1], child.name[len(match[1]) + 1 :]
         if child.kind is Kind.FOLDER and prefix == f"{match[1]}-" and user:
             found[child.name if _GROUP.fullmatch(user) else user] = child
@@ -378,10 +358,11 @@ def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
     return None
 
 
-def _places(folder: TreeEntry) -> Iterator[Download]:
+def _places(folder: TreeEntry) -> Iterator[TreeEntry]:
+    """Yield the folder, and its only subfolder if that can be read."""
     children = folder.children()
-    yield Download(folder.name, children)
+    yield gathered(folder.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # the unreadable folder may be one student's
-            yield Download(inside[0].name, inside[0].children(), children)
+            yield gathered(inside[0].name, inside[0].children())

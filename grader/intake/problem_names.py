@@ -124,11 +124,9 @@ def before_reupload(name: str) -> str:
 # Names that are nearly right
 
 
-def nearest_folder(name: str, ids: Iterable[str]) -> str:
+def nearest_folder(name: str, ids: Sequence[str]) -> str:
     """Return the problem with an id similar to a folder's name; empty for none."""
-    ids = [id for id in ids if _may_be_near(name, id)]
-    near = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=_NEAR) if ids else []
-    return near[0] if near else ""
+    return next(iter(difflib.get_close_matches(name.lower(), ids, n=1, cutoff=_NEAR)), "")
 
 
 def nearest_problem(stem: str, ids: Sequence[str]) -> str:
@@ -150,17 +148,9 @@ def nearest_problem(stem: str, ids: Sequence[str]) -> str:
 
 def is_nearly_bare(name: str) -> bool:
     """Return whether a Python file is called nearly `problem.py`, or as a copy of it."""
-    if not is_python(name):
-        return False
     stem = name[:-3].strip().lower()
-    return _STEM in stem or (
-        _may_be_near(stem, _STEM) and difflib.SequenceMatcher(None, stem, _STEM).ratio() > _NEAR
-    )
-
-
-def _may_be_near(name: str, other: str) -> bool:
-    """Return whether two names may be so near by their lengths; letters take long to compare."""
-    return 2 * min(len(name), len(other)) >= _NEAR * (len(name) + len(other))
+    is_near = _STEM in stem or difflib.get_close_matches(stem, [_STEM], cutoff=_NEAR)
+    return is_python(name) and bool(is_near)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -26,13 +26,6 @@ from tests.grader.intake.uploads import (
 )
 
 
-def test_a_missing_folder_and_a_misspelt_one(class_folder: Path, small_course: Course) -> None:
-    (class_folder / "ada" / "1-doubling").mkdir(parents=True)
-    (found,) = find_submissions(class_folder, small_course)
-    assert found.files["01-doubling"].source is None
-    assert "did you mean 01-doubling?" in found.notes[0]
-
-
 @pytest.mark.parametrize("below", ["hw", "hw/problems"])
 @pytest.mark.parametrize("beside", ["notes.txt", "docs/notes.txt"])
 def test_work_one_level_down_is_found_and_said(take: Take, below: str, beside: str) -> None:
@@ -65,8 +58,10 @@ def test_folders_passed_through_are_said_as_one_may_be_the_students(
     assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
 
 
-def test_a_question_about_a_folder_is_asked_however_deep_it_is(take: Take) -> None:
-    ada, _ = take({"ada/x/y/1-doubling/z/problem.py": RIGHT, f"bea/{FILE}": RIGHT}).submissions
+@pytest.mark.parametrize("file", ["1-doubling/x.txt", "x/y/1-doubling/z/problem.py"])
+def test_a_folder_with_nearly_the_name_of_a_problem_is_asked_about(take: Take, file: str) -> None:
+    ada, _ = take({f"ada/{file}": RIGHT, f"bea/{FILE}": RIGHT}).submissions
+    assert source(ada) is None
     assert ada.notes[0] == "There is a folder '1-doubling'; did you mean 01-doubling?"
 
 

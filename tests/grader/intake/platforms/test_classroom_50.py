@@ -86,13 +86,6 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
     ]
 
 
-def test_two_lists_are_not_chosen_between(take: Take) -> None:
-    files = {f"{CLASSROOM_50}/scores.csv": scores(), "scores.csv": scores()}
-    intake = take(files | {f"{CLASSROOM_50}/cs-attention-ada/{ID}/problem.py": RIGHT})
-    assert [s.identity for s in intake.submissions] == ["github:ada"]
-    assert "which one counts can't be known" in intake.unmatched[0]
-
-
 def test_a_students_list_is_not_read(take: Take) -> None:
     """Otherwise a student could move the time of others."""
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in ("ada", "b")}
