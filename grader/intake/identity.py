@@ -15,12 +15,13 @@ from itertools import chain, count
 
 from grader.errors import UsageError
 from grader.intake.handed_in import Submission
-from grader.text import look, quoted, some
+from grader.text import quoted
 
 _UNSAFE = re.compile(r"[^\w.@+ -]", re.ASCII)
 _PLATFORMS = re.compile(r"[a-z]+:")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # reserved by Windows
 _LONGEST = 80
+_SHOWN = 3
 _MARK = "~"  # before a hash; no safe name contains it, so an unchanged name never equals one
 
 
@@ -63,55 +64,34 @@ def _sha256(identity: str) -> str:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# Equal names: each submission of a run has its own identity, and similar names are reported
-
-
-_SHOWN = 5
+# Each submission of a run has its own identity
 
 
 def make_unique(submissions: Sequence[Submission]) -> list[str]:
     """Give submissions with one identity different ones; return a sentence about each.
 
-    The submission with exactly this name keeps it; without one, the first submission does. The
-    names of other submissions that look alike are reported, too.
+    The submission with exactly this name keeps it; without one, the first submission does.
     """
     sentences = []
-    taken = {submission.identity: submission for submission in submissions}
-    kept: dict[str, Submission] = {}
+    taken = {submission.identity for submission in submissions}
+    kept = set[str]()
     for each in sorted(submissions, key=lambda each: each.handed_in_as != each.identity):
         identity = each.identity
-        if kept.setdefault(identity, each) is each:
+        if identity not in kept:
+            kept.add(identity)
             continue
         own = unicodedata.normalize("NFC", each.handed_in_as)
         numbered = (f"{identity} ({own}, {number})" for number in count(2))
         names = chain([f"{identity} ({own})"], numbered)
         each.identity = next(name for name in names if name not in taken)
-        taken[each.identity] = each
+        taken.add(each.identity)
         each.name = result_name(each.identity, each.full_name)
         both = f"{quoted(identity)} and {quoted(each.identity)}"
         sentences.append(f"{quoted(identity)} is there twice: graded as {both}.")
-    alike: dict[str, list[Submission]] = {}
-    for each in submissions:
-        if each in kept.values():
-            alike.setdefault(look(each.full_name), []).append(each)
-    return [*sentences, *(_about(each) for each in alike.values() if len(each) > 1)]
-
-
-def _about(alike: Sequence[Submission]) -> str:
-    """Return a sentence about submissions with names that look alike."""
-    names = {submission.full_name for submission in alike}
-    called = (
-        f"are called {quoted(alike[0].full_name)}"
-        if len(names) == 1
-        else ("have names that look alike")
-    )
-    return f"{len(alike)} {called}: {some([quoted(each.identity) for each in alike], _SHOWN)}."
+    return sentences
 
 
 # Submissions by name
-
-
-_NEAR = 3
 
 
 def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[Submission]:
@@ -145,12 +125,17 @@ def _one(submissions: Sequence[Submission], name: str) -> Submission:
     if len(found) == 1:
         return found[0]
     if found:
-        whose = " or ".join(quoted(each.identity) for each in found)
-        raise UsageError(f"{quoted(name)} fits more than one; say {whose}.")
-    known = {n for each in submissions for n in (each.identity, each.full_name, each.name)}
-    lower = {n.lower(): n for n in sorted(known)}
-    inside = [n for n in sorted(known) if name and name.lower() in n.lower()]
-    near = difflib.get_close_matches(name.lower(), lower, n=_NEAR, cutoff=0.6)
-    meant = list(dict.fromkeys([*inside, *(lower[n] for n in near)]))[:_NEAR]
-    question = f" Did you mean {' or '.join(map(quoted, meant))}?" if meant else ""
-    raise UsageError(f"No one here is called {quoted(name)}.{question}")
+        identities = " or ".join(quoted(each.identity) for each in found)
+        raise UsageError(f"{quoted(name)} fits more than one; say {identities}.")
+    known = {name for each in submissions for name in (each.identity, each.full_name)}
+    raise UsageError(f"No one here is called {quoted(name)}.{did_you_mean(name, known)}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question, with a space before it, about the student a name may belong to."""
+    by_lower = {each.lower(): each for each in sorted(known, reverse=True)}
+    lower = name.lower()
+    inside = sorted((each for each in by_lower if len(each) > 2 and each in lower), key=len)[-1:]
+    around = sorted(each for each in by_lower if lower and lower in each)[:_SHOWN]
+    near = inside or around or difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.7)
+    return f" Did you mean {' or '.join(quoted(by_lower[each]) for each in near)}?" if near else ""

@@ -50,11 +50,11 @@ def opened_path(path: Path, problems: Problems) -> Iterator[Layout]:
             yield Layout("", [plain_submission(folder)])
             return
         try:
-            layout = _layout(folder, problems)
+            layout = _layout(path, folder, problems)
         except Refused as refused:
             raise _error(path, str(refused), problems) from None
         if not layout.submissions:
-            is_bare_file = has_work(folder, problems, bare=True)
+            is_bare_file = _has_work(folder, problems, bare=True)
             hint = f". It has a {SUBMISSION_FILE}. {problems.hint}" if is_bare_file else ""
             raise _error(path, "holds no submissions", problems, hint)
         yield layout
@@ -68,12 +68,12 @@ def _error(path: Path, fault: str, problems: Problems, hint: str = "") -> Submis
     )
 
 
-def _layout(folder: TreeEntry, problems: Problems) -> Layout:
+def _layout(path: Path, folder: TreeEntry, problems: Problems) -> Layout:
     # A file of unknown problem does not hide a download, even if the problem is given.
-    if not has_work(folder, problems, bare=False) and (layout := recognise(folder, problems)):
+    if not _has_work(folder, problems, bare=False) and (layout := recognise(folder, problems)):
         return layout
-    _require_folders(folder, problems)
-    around, entries = submissions_in(folder, problems)
+    _require_folders(path, folder, problems)
+    around, entries = _submissions_in(folder, problems)
     if entries == [folder]:
         submission = plain_submission(folder, is_archive=folder.is_packed)
         return Layout("", [submission], notes=_maybe_a_class(folder, problems, submission.name))
@@ -91,20 +91,20 @@ def _is_code(name: str) -> bool:
     return bool({".py", ".ipynb"} & {*PurePath(name.lower()).suffixes})
 
 
-def _require_folders(folder: TreeEntry, problems: Problems) -> None:
+def _require_folders(path: Path, folder: TreeEntry, problems: Problems) -> None:
     """Refuse the files of several students that are in one folder.
 
     Raises:
-        Refused: there are only such files.
+        SubmissionError: there are only such files.
     """
     children = folder.children()
     code = _python_files(children)
     is_flat = len(code) > 1 and all(each.is_plain_file for each in children)
-    if is_flat and not has_work(folder, problems, bare=True):
-        raise Refused(
-            f"holds {len(code)} Python files and no folders. If they are several "
+    if is_flat and not _has_work(folder, problems, bare=True):
+        raise SubmissionError(
+            f"{path} holds {len(code)} Python files and no folders. If they are several "
             "students', put what each student handed in into a folder of the student's name, and "
-            "give the folder of these; if not, keep the one that is to be graded"
+            "give the folder of these; if not, keep the one that is to be graded."
         )
 
 
@@ -126,20 +126,13 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
 # A class or one submission
 
 
-def submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, list[TreeEntry]]:
+def _submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, list[TreeEntry]]:
     """Return the submissions of a folder, after the folder that contains them.
 
     A folder that is one submission is its own only entry. A class may be in a single subfolder.
-
-    Args:
-        folder: the folder to list.
-        problems: the problems of the course.
-
-    Raises:
-        Refused: the folder cannot be read.
     """
     around, inside = folder, _possible(folder)
-    if has_work(folder, problems, bare=bool(problems.given)):
+    if _has_work(folder, problems, bare=bool(problems.given)):
         return folder, inside if _is_class(inside, problems) else [folder]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # the unreadable folder may be one student's
@@ -153,17 +146,11 @@ def submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, li
 _SUBMITTED = (Kind.FOLDER, Kind.FILE, Kind.LINK)
 
 
-def has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
+def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
     """Return whether a folder has problems' folders, or files named after problems.
 
-    Args:
-        folder: the folder to search.
-        problems: the problems of the course.
-        bare: whether a `problem.py` outside of a problem's folder counts, and any other Python
-            file that is the only entry.
-
-    Raises:
-        Refused: the folder cannot be read.
+    With `bare`, a `problem.py` outside of a problem's folder counts, and any other Python file that
+    is the only entry.
     """
     children = folder.children()
     code = _python_files(children)
@@ -209,5 +196,5 @@ def _is_submission(entry: TreeEntry, problems: Problems) -> bool:
     # A problem.py does not make a folder a submission if its name is nearly that of a problem.
     bare = bool(problems.given) and not problems.nearly_folder(entry.name)
     with suppress(Refused):
-        return has_work(entry, problems, bare=bare)
+        return _has_work(entry, problems, bare=bare)
     return False

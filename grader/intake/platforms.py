@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from grader.intake.handed_in import Layout, UnreadSubmission
-from grader.intake.identity import folder_identity
-from grader.intake.problem_names import Problems, before_reupload, did_you_mean, is_bare
+from grader.intake.identity import did_you_mean, folder_identity
+from grader.intake.problem_names import Problems, before_reupload, is_bare
 from grader.intake.student_lists import (
     LISTS,
     METADATA,
@@ -149,17 +149,18 @@ class ListedFolders:
         except Refused as refused:
             text = refused.sentence(self.list)
             layout.notes = [f"{text} Submissions go by the names of their folders, without times."]
-        left = {key.lower(): (key, each) for key, each in (listed or {}).items()}
+        lines = {key.lower(): (key, each) for key, each in (listed or {}).items()}
+        left = [lines[key] for key in lines if key not in map(str.lower, folders)]
         for key, folder in folders.items():
-            _, found = left.pop(key.lower(), ("", None))
+            _, line = lines.get(key.lower(), ("", None))
             note = ""
-            if listed is not None and found is None:
-                near = did_you_mean(key, [key for key, _ in left.values()])
+            if listed is not None and line is None:
+                near = did_you_mean(key, [key for key, _ in left])
                 note = f"{quoted(folder.name)} is not in {self.list}.{near}"
-            layout.submissions.append(_noted(found or self.unlisted(key), note, folder))
-        for key, each in left.values():
+            layout.submissions.append(_noted(line or self.unlisted(key), note, folder))
+        for key, line in left:
             note = f"{quoted(key)} is in {self.list}, but there is no such folder."
-            layout.submissions.append(_noted(each, note, gathered(key, ())))
+            layout.submissions.append(_noted(line, note, gathered(key, ())))
         layout.notes += _about_times(layout.submissions)
         used = {self.list, *(folder.name for folder in folders.values())}
         return _with_others(layout, (each for each in download.children() if each.name not in used))

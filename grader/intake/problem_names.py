@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from grader.course import SUBMISSION_FILE, Problem
 from grader.intake.tree import without_suffix
-from grader.text import quoted
 
 ALL_PROBLEMS = "problems"
 """The folder in which the course keeps its problems' folders."""
@@ -151,12 +150,3 @@ def is_nearly_bare(name: str) -> bool:
     stem = name[:-3].strip().lower()
     is_near = _STEM in stem or difflib.get_close_matches(stem, [_STEM], cutoff=_NEAR)
     return is_python(name) and bool(is_near)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question, with a space before it, about the student a name may belong to."""
-    known = list(known)
-    lowered = name.lower()
-    inside = sorted((k for k in known if len(k) > 2 and k.lower() in lowered), key=len)[-1:]
-    near = inside or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f" Did you mean {quoted(near[0])}?" if near else ""

@@ -100,7 +100,7 @@ def _submitter(person: Any) -> tuple[str, str, str]:
 
 
 def read_scores(content: bytes) -> Listed:
-    """Return the submissions on the list of Classroom 50, by user name.
+    """Return the submissions on the list of Classroom 50, by user name in small letters.
 
     It has a line for each attempt. The newest comes first, but one for marks given by hand has the
     time at which they were given. `review_url` is ignored, although it names a repository, because
@@ -112,10 +112,10 @@ def read_scores(content: bytes) -> Listed:
     listed: dict[str, UnreadSubmission] = {}
     for row in _rows(content):
         user = row["username"]
-        known = listed.get(user)
+        known = listed.get(user.lower())
         if user and not (known and known.time):
             is_manual = row["submission_tag"].startswith("submit/manual-")
-            listed[user] = on_github(user, "" if is_manual else row["datetime"])
+            listed[user.lower()] = on_github(user, "" if is_manual else row["datetime"])
     return listed
 
 

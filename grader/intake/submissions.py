@@ -64,7 +64,7 @@ def take_in(
     known = {problem.id: problem for problem in course.problems()}
     problems = Problems(tuple(known), only.id if only else "", problems_by_name or {}, known)
     with opened_path(path, problems) as layout:
-        rows = [read_submission(each, problems) for each in layout.submissions]
+        rows = [_read_submission(each, problems) for each in layout.submissions]
     if only is None:
         optional = [problem for problem in known.values() if problem.part.optional]
         rows = [without_skipped(row, optional) for row in rows]
@@ -121,13 +121,8 @@ def read_source(path: Path) -> StudentFile:
     return read_file(entry_at(path, Kind.FILE), path.parent.name)
 
 
-def read_submission(unread: UnreadSubmission, problems: Problems) -> Submission:
-    """Read the submission of one student or group.
-
-    Args:
-        unread: the submission.
-        problems: the problems to search for.
-    """
+def _read_submission(unread: UnreadSubmission, problems: Problems) -> Submission:
+    """Read the submission of one student or group."""
     row = _row(unread)
     try:
         located = locate(opened(unread.folder, wanted), problems, _problem_of(unread, problems))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.grader.intake.uploads import COURSE, ID, RIGHT, Take, by_name, source, zip_file
+from grader.course import Course
+from grader.intake.submissions import take_in
+from tests.grader.intake.uploads import COURSE, ID, RIGHT, Take, by_name, source, write, zip_file
 
 CLASSROOM_50 = "cs-attention_submissions_2026_11_24_T_09_05_00"
 SCORES = (
@@ -84,6 +88,14 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
         "The time of 1 submission could not be read: ada (2026-11-02 23:30:00 EDT). Whether these "
         "are late is not known."
     ]
+
+
+def test_two_folders_of_one_user_have_the_same_line(tmp_path: Path, small_course: Course) -> None:
+    files = {f"{CLASSROOM_50}/cs-attention-{u}/{ID}/problem.py": RIGHT for u in ("ada", "Ada")}
+    content = scores(("ada", "2026-11-02T23:30:00Z", "submit/1", ""))
+    folder = write(tmp_path / "class", files | {f"{CLASSROOM_50}/scores.csv": content})
+    intake = take_in(folder, small_course)
+    assert {s.files[ID].handed_in for s in intake.submissions} == {"2026-11-02T23:30:00+00:00"}
 
 
 def test_a_students_list_is_not_read(take: Take) -> None:
