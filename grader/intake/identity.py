@@ -137,5 +137,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     lower = name.lower()
     inside = sorted((each for each in by_lower if len(each) > 2 and each in lower), key=len)[-1:]
     around = sorted(each for each in by_lower if lower and lower in each)[:_SHOWN]
-    near = inside or around or difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.7)
+    near = inside or around or difflib.get_close_matches(lower, by_lower, n=1, cutoff=0.6)
     return f" Did you mean {' or '.join(quoted(by_lower[each]) for each in near)}?" if near else ""
