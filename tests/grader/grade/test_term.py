@@ -6,9 +6,7 @@ import csv
 import io
 import random
 import re
-import shutil
 import signal
-import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -156,76 +154,6 @@ def test_a_term_ends_in_the_book_of_an_undisturbed_one(
         assert [f"{float(mark):g}" if mark else "" for mark in row[4:]] == expected
         in_book = [people[str(student.id)][id] for id in in_order(people)]
         assert in_book == expected
-
-
-def git(folder: Path, *arguments: str) -> None:
-    name = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    subprocess.run(["git", *name, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def commit(machine: Path, what: str) -> None:
-    git(machine, "add", "-A")
-    git(machine, "commit", "-m", what)
-    git(machine, "pull", "--rebase")
-    git(machine, "push")
-
-
-def test_a_term_on_two_machines_loses_nothing_with_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The book is in git, the reports are in a cache, and in week four that cache is gone."""
-    print(f"seed {SEED}")
-    monkeypatch.setattr(class_run, "grade_all", made_up)
-    rng = random.Random(SEED)
-    term, few = Term(rng), STUDENTS[:13]
-    origin, office, home = (tmp_path / name for name in ("origin.git", "office", "at home"))
-    calm = tmp_path / "calm"
-    git(tmp_path, "init", "--bare", "-b", "main", str(origin))
-    for machine in (office, home):
-        git(tmp_path, "clone", str(origin), str(machine))
-    (office / ".gitignore").write_text("/reports/\n")
-    (office / "book").mkdir()
-    roster = [["Student", "ID", "SIS Login ID", "Section"]]
-    roster += [[s.sortable, str(s.id), f"u{s.id}", "A"] for s in few]
-    (office / "book/roster.csv").write_bytes(as_csv(roster).encode())
-    git(office, "add", "-A")
-    git(office, "commit", "-m", "The roster")
-    git(office, "push", "-u", "origin", "main")
-    git(home, "pull", "origin", "main")
-    downloads = list[tuple[Path, str]]()
-    for week, problem in enumerate(WEEKS):
-        machine, other = (office, home) if week % 2 == 0 else (home, office)
-        git(machine, "pull")
-        download = tmp_path / f"{problem}.zip"
-        download.write_bytes(term.hand_in(problem, rng.sample(few, 11), late=0.3))
-        downloads.append((download, problem))
-        if week == 3:  # the reports are lost: all submissions are graded again
-            shutil.rmtree(other / "reports")
-            for earlier, id in downloads[:-1]:
-                run_week(earlier, machine / "reports", id)
-        elif week:  # the cache
-            shutil.copytree(other / "reports", machine / "reports", dirs_exist_ok=True)
-        run_week(download, machine / "reports", problem)
-        run_week(download, calm / "reports", problem)
-        if week == 1:
-            (machine / "book/late.toml").write_text("flagged = 0.2\n")
-        if week == 2:
-            line = f"canvas:{CORRECTED},03,,9.5,Graded by hand.\n"
-            head = "submission,problem,test,mark,reason\n"
-            (machine / "book/corrections.csv").write_text(head + line)
-        if week in (1, 2):
-            commit(machine, f"Week {week + 1}")
-    machine = office if len(WEEKS) % 2 else home
-    git(machine, "pull")
-    shutil.copytree(machine / "book", calm / "book")
-    for folder in (machine, calm):
-        run_week(downloads[-1][0], folder / "reports", WEEKS[-1])
-    book = (machine / "reports/gradebook.csv").read_bytes()
-    assert book == (calm / "reports/gradebook.csv").read_bytes()
-    found = {row["member"]: row for row in csv.DictReader(io.StringIO(book.decode()))}
-    for student in few:
-        row = found[str(student.id)]
-        assert [row[id] for id in in_order(found)] == [term.mark(student, p) for p in WEEKS]
 
 
 def in_order(people: dict[str, dict[str, str]]) -> list[str]:
