@@ -9,6 +9,7 @@ import torch
 
 from grader.code.cost import counting
 from grader.run.checks import check, check_form, check_same, check_that, parts, prepared, require
+from shared import robust
 from shared import small_model as small
 from shared.oracles import training as oracles
 from shared.worked_example import (
@@ -16,7 +17,6 @@ from shared.worked_example import (
     Q,
     V,
     check_refused,
-    left_alone,
     nothing_left_behind,
     turned,
     unpacked,
@@ -621,84 +621,58 @@ def test_evaluate_records_no_gradients(problem, rng):
     )
 
 
-# What holds for all
+# What holds for the first three functions
 
 
-def check_three_calls(problem, rng, dtype=DOUBLE, change=torch.Tensor.clone, told="", **near):
-    """Check the first three functions.
-
-    Args:
-        problem: the student's code.
-        rng: draws the arguments.
-        dtype: their dtype.
-        change: makes of each argument what is handed over.
-        told: what to say of a call beside the function and its arguments.
-        near: allowed differences, as for `check`.
-    """
-    for call, function, right, given in three_calls(problem, rng, dtype):
-        call, expected = f"{call}{told}", right(**given)
-        check_result(function(*map(change, given.values())), expected, call, **near)
+BACKWARD = ("softmax_backward", "attention_backward", "cross_entropy_backward")
 
 
-def three_calls(problem, rng, dtype=DOUBLE):
-    """Calls of the first three functions, each with the right function and its arguments."""
-    q, k, v, grad = inputs(rng, 3, 4, 5, 2, 2, dtype=dtype)
-    mask = some_mask(rng, 3, 4)
-    weights, slope = rng.normal(2, 5, dtype=dtype).softmax(-1), rng.normal(2, 5, dtype=dtype)
-    logits, targets = rng.normal(2, 3, 5, dtype=dtype), torch.tensor([[1, -100, 0], [4, 2, 2]])
-    return [
-        (
-            "softmax_backward(weights, grad)",
-            problem.softmax_backward,
-            oracles.softmax_backward,
-            {"weights": weights, "grad": slope},
-        ),
-        (
-            "attention_backward(q, k, v, grad, mask)",
-            problem.attention_backward,
-            oracles.attention_backward,
-            {"q": q, "k": k, "v": v, "grad": grad, "mask": mask},
-        ),
-        (
-            "cross_entropy_backward(logits, targets)",
-            problem.cross_entropy_backward,
-            oracles.cross_entropy_backward,
-            {"logits": logits, "targets": targets},
-        ),
-    ]
+def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
+    """Return a call of one of the first three functions; `right` has the right ones."""
+    *qkv, grad = inputs(rng, rows, entries, 5, 2, 2, dtype=dtype)
+    logits, slope = rng.normal(2, 2, rows, entries, dtype=dtype)
+    targets = torch.randint(entries, (2, rows), generator=rng.generator)
+    if rows > 1:
+        targets[0, 1] = -100
+    arguments = {
+        "softmax_backward": {"weights": logits.softmax(-1), "grad": slope},
+        "attention_backward": dict(zip("qkv", qkv, strict=True))
+        | {"grad": grad, "mask": some_mask(rng, rows, entries)},
+        "cross_entropy_backward": {"logits": logits, "targets": targets},
+    }[name]
+    compare = check_three if name == "attention_backward" else check
+    functions = getattr(problem, name), arguments, getattr(right, name)
+    return robust.Call(f"{name}({', '.join(arguments)})", *functions, compare=compare)
 
 
-def check_result(found, expected, call, **near):
-    """Compare what one of the first three returned: a tensor, or three."""
-    if call.startswith("attention_backward"):
-        check_three(found, expected, call, **near)
-    else:
-        check(found, expected, call, **near)
+@pytest.mark.points(1)
+@robust.parts("float32", "float64", "transposed memory", "nothing changed", "second call")
+@pytest.mark.parametrize("name", BACKWARD)
+def test_gradients_in_use(problem, rng, name, part):
+    """The first three functions keep the rules of every problem"""
+    call = partial(call_of, problem, oracles, rng, name)
+    robust.check_part(part, rng, call, other={"rows": 5})
 
 
-@pytest.mark.points(0.5)
-def test_dtype_is_kept(problem, rng):
-    """float32 gives float32, float64 gives float64 with all its digits"""
-    for dtype in (torch.float32, DOUBLE):
-        told = f" in {str(dtype).removeprefix('torch.')}"
-        check_three_calls(problem, rng, dtype, told=told, all_digits=True)
+@pytest.mark.points(0.25)
+def test_large_scores_and_logits(problem, rng):
+    """Scores and logits of thousands give no inf and no NaN"""
+    q, k, v, grad = inputs(rng, 3, 4, 5, 2)
+    given = [2000 * q, k, v, grad]
+    call = "attention_backward(q, k, v, grad) with scores of thousands"
+    check_attention(problem, given, oracles.attention_backward(*given), call)
+    logits, targets = rng.normal(3, 4) + 3000, torch.tensor([0, 3, 1])
+    call = "cross_entropy_backward(logits, targets) with logits near 3000"
+    found = problem.cross_entropy_backward(logits.clone(), targets)
+    check(found, oracles.cross_entropy_slopes(logits, targets), call)
 
 
-@pytest.mark.points(0.5)
-def test_arguments_are_left_alone(problem, rng):
-    """Arguments are left as they are, transposed ones are fine, names work, nothing is drawn"""
-    for call, function, right, given in three_calls(problem, rng):
-        expected = right(**given)
-        with left_alone(call, **given), nothing_left_behind(call):
-            check_result(function(**given), expected, call)
-    check_three_calls(problem, rng, change=turned, told=" with transposed tensors")
-
-
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @pytest.mark.inspection_only
 def test_every_gradient_is_your_own(problem, rng):
     """The first three functions are written without backward, torch.autograd and torch.func"""
-    check_three_calls(problem, rng)
+    for name in BACKWARD:
+        call_of(problem, oracles, rng, name).check()
 
 
 # --- hidden tests ---
@@ -776,11 +750,12 @@ def test_hidden_large_scores(problem, solution, rng):
 
 
 @pytest.mark.points(0.5)
-def test_hidden_digits(problem, rng):
-    """float64 keeps all its digits, for other numbers and after calls in float32"""
-    for dtype in (torch.float32, DOUBLE, DOUBLE):
-        told = f" in {str(dtype).removeprefix('torch.')}"
-        check_three_calls(problem, rng, dtype, turned, told, all_digits=True)
+@robust.parts("float64", "sizes of one", "transposed memory", "second call")
+@pytest.mark.parametrize("name", BACKWARD)
+def test_hidden_gradients_in_use(problem, solution, rng, name, part):
+    """The first three functions keep the rules of every problem in other shapes, too"""
+    call = partial(call_of, problem, solution, rng, name, rows=6, entries=7)
+    robust.check_part(part, rng, call, sizes="rows entries", other={"entries": 9})
 
 
 @pytest.mark.points(1)
