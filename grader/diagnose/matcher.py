@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 
 from grader.diagnose.answers import Answer, alike, same
 from grader.diagnose.fingerprints import Fault, Fingerprints
@@ -134,7 +134,8 @@ def explanations(
     if function.ordinary:
         found = (
             _best(match for match in matches if _is_certain(match, given) and not match.opposed)
-            or _two(matches, wrong)
+            or _together(matches, wrong, 2)
+            or _together(matches, wrong, 3)
             or _one_of_several(matches, function)
             or _best(match for match in matches if _stops_alike(match, function))
         )
@@ -215,27 +216,39 @@ def _best(matches: Iterable[Match], *, is_whole: bool = True) -> list[Explanatio
     return [Explanation(found, is_whole)] if found else []
 
 
-def _two(matches: Iterable[Match], wrong: ProbeKeys) -> list[Explanation]:
-    """Return the two mistakes that together explain all wrong numbers, if only one pair does."""
+def _together(matches: Iterable[Match], wrong: ProbeKeys, count: int) -> list[Explanation]:
+    """Return the mistakes that explain all wrong numbers together, if only they do."""
     possible = [match for match in matches if match.numbers and match.opposed <= wrong]
-    pairs = [
-        (one, other)
-        for one, other in combinations(possible, 2)
-        if one.opposed <= other.changed and other.opposed <= one.changed
-        if one.numbers - other.changed and other.numbers - one.changed
+    found = [
+        (explained, changed, chosen)
+        for chosen in combinations(possible, count)
+        if (explained := _explained(chosen))
+        if (changed := len(frozenset[ProbeKey]().union(*(match.changed for match in chosen))))
     ]
-    best = max(map(_merit, pairs), default=(0, 0))
+    best = max(((explained, -changed) for explained, changed, _ in found), default=(0, 0))
     groups: dict[ProbeKeys, dict[str, Match]] = {}
-    for match in chain.from_iterable(pair for pair in pairs if _merit(pair) == best):
-        groups.setdefault(match.numbers, {})[match.fault.name] = match
-    return [Explanation((*group.values(),)) for group in groups.values() if len(groups) == 2]
+    for explained, changed, chosen in found:
+        if (explained, -changed) == best:
+            for match in chosen:
+                groups.setdefault(match.numbers, {})[match.fault.name] = match
+    return [Explanation((*group.values(),)) for group in groups.values() if len(groups) == count]
 
 
-def _merit(pair: tuple[Match, Match]) -> tuple[int, int]:
-    """Return how many numbers two mistakes explain, and how few answers they change."""
-    one, other = pair
-    explained = (one.numbers - other.changed) | (other.numbers - one.changed)
-    return len(explained), -len(one.changed | other.changed)
+def _explained(chosen: Collection[Match]) -> int:
+    """Return how many numbers each of some mistakes reproduces alone; 0 if they do not fit.
+
+    Each must reproduce one that no other one changes. A number that differs from that of a mistake
+    must be changed by another one, too.
+    """
+    total = 0
+    for match in chosen:
+        others = [other.changed for other in chosen if other is not match]
+        changed = frozenset[ProbeKey]().union(*others)
+        own = match.numbers - changed
+        if not own or not match.opposed <= changed:
+            return 0
+        total += len(own)
+    return total
 
 
 def _one_of_several(matches: Collection[Match], function: _Function) -> list[Explanation]:

@@ -285,6 +285,12 @@ def about_adamw(problem):
             "large eps": lambda: after(3, *shapes, eps=0.5),
             "lr is set": lambda: after(3, *shapes, rates=[0.1, 0.5, 0.02]),
             "some without": lambda: after(4, *shapes, names=["ab", "bc", "c", "abc"]),
+            # Each option by itself, so that of several mistakes each shows somewhere alone.
+            "no decay": lambda: after(3, *shapes, weight_decay=0.0),
+            "decay without means": lambda: after(2, *shapes, betas=(0.0, 0.0)),
+            "large eps, no decay, no means": lambda: after(
+                2, *shapes, eps=0.5, weight_decay=0.0, betas=(0.0, 0.0)
+            ),
         },
         edges={"default": default, "zeros": zeros, "digits": digits},
     )
