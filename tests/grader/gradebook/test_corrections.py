@@ -84,40 +84,35 @@ def test_a_bare_number_is_asked_about(folder: Path) -> None:
     assert told[0].endswith("\ncanvas:1004,03,,25,why")
 
 
-def test_a_test_may_be_marked_with_all_its_cases_or_one(folder: Path) -> None:
-    found, _ = corrected(folder, "ada,3,test_cases,4,Nearly\n", result("ada"))
-    assert marks(found) == [(24, 25)]
-    found, _ = corrected(folder, "ada,03-scaled-attention,test_cases[b],2,Nearly\n", result("ada"))
-    assert marks(found) == [(22, 25)]
-
-
-def test_a_test_is_left_out_for_all(folder: Path) -> None:
-    right = problem("03-scaled-attention", 25, 25)
-    found, told = corrected(
-        folder, "*,03,test_first,leave out,It was wrong\n", result("ada"), result("bob", right)
-    )
-    assert marks(found) == [(0, 5), (0, 0)]
-    assert [a.max for a in found[0].problems[0].adjustments] == [-20]
-    assert not told
-
-
-def test_a_whole_problem_may_be_left_out(folder: Path) -> None:
-    found, _ = corrected(folder, "*,03,,Leave out,Fire alarm\n", result("ada"))
-    assert marks(found) == [(0, 0)]
-
-
-def test_a_line_for_one_goes_before_one_for_all(folder: Path) -> None:
-    lines = "*,03,test_cases,leave out,Unclear\nada,03,test_cases,5,Shown at the board\n"
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param("ada,3,test_cases,4,Nearly\n", [(24, 25), (20, 25)], id="all cases"),
+        pytest.param(
+            "ada,03-scaled-attention,test_cases[b],2,Nearly\n", [(22, 25), (20, 25)], id="one case"
+        ),
+        pytest.param(
+            "*,03,test_first,leave out,It was wrong\n", [(0, 5), (0, 5)], id="left out for all"
+        ),
+        pytest.param("*,03,,Leave out,Fire alarm\n", [(0, 0), (0, 0)], id="whole problem left out"),
+        pytest.param(
+            "*,03,test_cases,leave out,Unclear\nada,03,test_cases,5,Shown at the board\n",
+            [(25, 25), (20, 20)],
+            id="a line for one precedes one for all",
+        ),
+        pytest.param(
+            "ada,03,,21,Together\n*,03,test_cases,1,A little\n",
+            [(21, 25), (21, 25)],
+            id="a mark for the problem precedes those of its tests",
+        ),
+        pytest.param(
+            "ada,03,,21,one\nada,3,,21,two\n", [(21, 25), (20, 25)], id="the same line twice"
+        ),
+    ],
+)
+def test_lines_set_marks(lines: str, expected: list[tuple[float, float]], folder: Path) -> None:
     found, told = corrected(folder, lines, result("ada"), result("bob"))
-    assert marks(found) == [(25, 25), (20, 20)]
-    assert not told
-
-
-def test_a_mark_for_the_problem_counts_whatever_its_tests_are_given(folder: Path) -> None:
-    lines = "ada,03,,21,Together\n*,03,test_cases,1,A little\n"
-    found, told = corrected(folder, lines, result("ada"), result("bob"))
-    assert marks(found) == [(21, 25), (21, 25)]
-    assert not told
+    assert (marks(found), told) == (expected, [])
 
 
 def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder: Path) -> None:
