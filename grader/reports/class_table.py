@@ -74,9 +74,9 @@ def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionRes
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
     """Return the remarks on a class, line by line, after a warning if there was no sandbox."""
     results = list(results)
-    names, found = people(results), class_remarks(results)
-    lines = [_shared(each) for each in found.shared]
-    lines += [line(f"{names[one]}: {text}") for one, text in found.own.items() if text]
+    names, about_class = people(results), class_remarks(results)
+    lines = [_shared(each) for each in about_class.shared]
+    lines += [line(f"{names[one]}: {text}") for one, text in about_class.own.items() if text]
     return [NOT_CONFINED, *lines] if not_confined(results) else lines
 
 
@@ -111,27 +111,27 @@ class RunSummary:
 def about_run(run: RunSummary) -> list[str]:
     """Return the messages of a run, line by line."""
     news = run.news
-    told = [*run.told, *(f"changed: {change}" for change in news.changes)]
+    lines = [*run.told, *(f"changed: {change}" for change in news.changes)]
     if news.new and not news.is_first:
-        told.append(f"New since the last run: {', '.join(map(str, news.new))}.")
-    told += [
+        lines.append(f"New since the last run: {', '.join(map(str, news.new))}.")
+    lines += [
         f"results/{name}.json is damaged and counts as no result: {why}."
         for name, why in run.damaged.items()
     ]
     if run.lost:
-        told.append(
+        lines.append(
             f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
         )
     if news.missing:
-        told.append(news.missing_line)
+        lines.append(news.missing_line)
     if run.absent:
-        told.append(f"On the roster, and nothing has come from: {', '.join(run.absent)}.")
+        lines.append(f"On the roster, and nothing has come from: {', '.join(run.absent)}.")
     for id, names in run.outdated.items():
-        told.append(
+        lines.append(
             f"{id}: some marks are of a previous run and no longer hold "
             f"({', '.join(names)} changed); grade what was handed in for it again."
         )
-    return [line(text) for text in told]
+    return [line(text) for text in lines]
 
 
 def about_book(run: RunSummary) -> list[str]:

@@ -223,8 +223,8 @@ def _rank(
 
 def _cells(result: SubmissionResult, problems: Sequence[str]) -> Iterator[Cell]:
     """Yield the cells of a submission."""
-    found = {problem.id: problem for problem in result.problems}
-    yield from (_cell(found[id]) if id in found else Cell() for id in problems)
+    by_id = {problem.id: problem for problem in result.problems}
+    yield from (_cell(by_id[id]) if id in by_id else Cell() for id in problems)
 
 
 def _cell(problem: ProblemResult) -> Cell:

@@ -89,8 +89,8 @@ class Section:
     @property
     def unshown(self) -> list[str]:
         """The sentences that no failure contains."""
-        told = {line.mistake for line in self.visible}
-        return [sentence for sentence in self.sentences if sentence not in told]
+        shown = {line.mistake for line in self.visible}
+        return [sentence for sentence in self.sentences if sentence not in shown]
 
 
 def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
@@ -147,8 +147,8 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
 
 def _mistake(test: TestResult, problem: ProblemResult) -> str:
     """Return the sentence of the known mistake in a test; empty if there is none."""
-    told = zip(problem.mistakes, problem.diagnoses, strict=False)
-    return next((text for names, text in told if {*names} & {*test.diagnosis}), "")
+    pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
+    return next((text for names, text in pairs if {*names} & {*test.diagnosis}), "")
 
 
 def feedback_page(result: SubmissionResult, policy: Policy, date: str = "") -> str:
@@ -159,13 +159,13 @@ def feedback_page(result: SubmissionResult, policy: Policy, date: str = "") -> s
         policy: how much to show of hidden tests.
         date: of the run.
     """
-    found = sections(result, policy)
+    contents = sections(result, policy)
     order = {problem.id: problem.order for problem in result.problems}
     return render(
         "feedback.html.j2",
         result=result,
-        contents=found,
-        sections=sorted(found, key=lambda section: order[section.id]),
+        contents=contents,
+        sections=sorted(contents, key=lambda section: order[section.id]),
         date=date,
         totals=total_lines(result),
         isolation=for_students(result),

@@ -34,7 +34,7 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
     optional = result.optional.values()
-    told = [
+    lines = [
         *result.notes,
         *(total_lines(result) if result.counted and optional else []),
         *([] if policy is Policy.FULL else [_visible_points(result)]),
@@ -43,7 +43,7 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
     score = result.points if result.counted else total(part.points for part in optional)
     data = {
         "score": _rounded(score),
-        "output": "\n".join(plain(text) for text in told if text),
+        "output": "\n".join(plain(text) for text in lines if text),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -72,9 +72,9 @@ def _visible_points(result: SubmissionResult) -> str:
 def _tests(section: Section, policy: Policy) -> Iterator[dict[str, Any]]:
     about = "\n".join(section.sentences)
     failed = [line for line in section.visible if not line.passed]
-    told = (failed or section.visible)[:1]  # show mistakes below the first failed test
+    with_mistakes = (failed or section.visible)[:1]  # show mistakes below the first failed test
     for line in section.visible:
-        yield _test(section, line, "visible", about if line in told else "")
+        yield _test(section, line, "visible", about if line in with_mistakes else "")
     for line in section.hidden:
         yield _test(section, line, _HIDDEN[policy])
     if section.hidden_max and not section.hidden:
@@ -86,13 +86,13 @@ def _tests(section: Section, policy: Policy) -> Iterator[dict[str, Any]]:
 
 
 def _test(section: Section, line: FeedbackLine, visibility: str, about: str = "") -> dict[str, Any]:
-    told = [about, line.outcome, line.message]
+    texts = [about, line.outcome, line.message]
     return {
         "name": plain(f"{section.id}: {line.title}"),
         "score": _rounded(line.points),
         "max_score": _rounded(line.max),
         "status": "passed" if line.passed else "failed",
-        "output": plain("\n\n".join(text for text in told if text)),
+        "output": plain("\n\n".join(text for text in texts if text)),
         "visibility": visibility,
     }
 

@@ -91,11 +91,11 @@ def identical_files(
         for name, content in (own or {}).get(id, _NONE).items():
             files[name] = content
     return [
-        found
+        group
         for problem, files in sorted(handed_in.items())
         for rough in _alike(files, _without_details)
         for alike in _alike({person: files[person] for person in rough}, essence)
-        if (found := _identical(problem, alike)).people
+        if (group := _identical(problem, alike)).people
     ]
 
 
@@ -141,18 +141,18 @@ def _tokens(source: bytes) -> list[str]:
 
 
 def _without_lone_strings(tokens: Iterable[tokenize.TokenInfo]) -> list[str]:
-    found: list[tuple[int, str]] = []
+    kept: list[tuple[int, str]] = []
     starts = 0
     for token in tokens:
         kind = token.type
         if kind in _LEFT_OUT or token.string.isspace() and kind not in _LAYOUT:
             continue
-        if kind == tokenize.NEWLINE and [each for each, _ in found[starts:]] == [tokenize.STRING]:
-            del found[starts:]
+        if kind == tokenize.NEWLINE and [each for each, _ in kept[starts:]] == [tokenize.STRING]:
+            del kept[starts:]
             continue
-        found.append((kind, _LAYOUT.get(kind, token.string)))
-        starts = len(found) if kind in _LAYOUT else starts
-    return [text for _, text in found]
+        kept.append((kind, _LAYOUT.get(kind, token.string)))
+        starts = len(kept) if kind in _LAYOUT else starts
+    return [text for _, text in kept]
 
 
 def _lines(source: bytes) -> list[str]:

@@ -47,5 +47,5 @@ def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
 
 def mistakes_named(problem: ProblemResult) -> list[tuple[str, str]]:
     """Return names and sentences of the named mistakes in a problem."""
-    told = zip(problem.mistakes, problem.diagnoses, strict=False)
-    return [(" or ".join(names), text) for names, text in told if names]
+    pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
+    return [(" or ".join(names), text) for names, text in pairs if names]

@@ -71,18 +71,18 @@ class ClassRemarks:
 def class_remarks(results: Sequence[SubmissionResult]) -> ClassRemarks:
     """Return all remarks on a class."""
     names = people(results)
-    found = {result.submission: remarks_on(result) for result in by_name(results)}
+    by_submission = {result.submission: remarks_on(result) for result in by_name(results)}
     of: defaultdict[Remark, list[Person]] = defaultdict(list)
-    for submission, remarks in found.items():
+    for submission, remarks in by_submission.items():
         for remark in remarks:
             of[remark].append(names[submission])
-    enough = max(MANY, SHARE * len(found))
+    enough = max(MANY, SHARE * len(by_submission))
     many = {remark: who for remark, who in of.items() if len(who) >= enough}
     own = {
         name: " ".join(each.text for each in remarks if each not in many)
-        for name, remarks in found.items()
+        for name, remarks in by_submission.items()
     }
-    return ClassRemarks([_shared(*each, len(found)) for each in many.items()], own)
+    return ClassRemarks([_shared(*each, len(by_submission)) for each in many.items()], own)
 
 
 def _shared(remark: Remark, who: list[Person], all: int) -> SharedRemark:
@@ -94,13 +94,13 @@ def _shared(remark: Remark, who: list[Person], all: int) -> SharedRemark:
 def remarks_on(result: SubmissionResult) -> list[Remark]:
     """Return the remarks on a submission."""
     untouched = result.status == "not_attempted" and result.counted
-    told = [Remark("not attempted.")] if untouched else []
-    told += [Remark(note) for note in result.notes]
+    remarks = [Remark("not attempted.")] if untouched else []
+    remarks += [Remark(note) for note in result.notes]
     stubs = [p.id[:2] for p in result.problems if p.is_stub and not untouched]
-    told += [Remark(f"{', '.join(stubs)}: stub as handed out.")] if stubs else []
+    remarks += [Remark(f"{', '.join(stubs)}: stub as handed out.")] if stubs else []
     for problem in result.problems:
-        told += _on_problem(problem)
-    return list(dict.fromkeys(told))
+        remarks += _on_problem(problem)
+    return list(dict.fromkeys(remarks))
 
 
 def _on_problem(problem: ProblemResult) -> Iterable[Remark]:

@@ -56,10 +56,10 @@ class SourceView:
             message: the message of a test.
             more: other texts of the test, which may name a function or class.
         """
-        told = _LINE_TOLD.search(message)
-        if told and int(told[1]) <= len(self.shown):
-            self.marked.add(int(told[1]))
-            return SourcePlace(int(told[1]), f"line {told[1]}")
+        named = _LINE_TOLD.search(message)
+        if named and int(named[1]) <= len(self.shown):
+            self.marked.add(int(named[1]))
+            return SourcePlace(int(named[1]), f"line {named[1]}")
         definitions = self._definitions()
         for text in (message.partition("\n")[0], *more):
             for word in re.findall(r"\w+", text):
@@ -82,8 +82,8 @@ class SourceView:
 
     def _definitions(self) -> dict[str, int]:
         """Return the first lines of functions and classes, also of code with syntax errors."""
-        found: dict[str, int] = {}
+        lines: dict[str, int] = {}
         for number, line in enumerate(self.shown, 1):
             if definition := _DEFINITION.match(line):
-                found[definition[1]] = number
-        return found
+                lines[definition[1]] = number
+        return lines

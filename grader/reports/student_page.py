@@ -162,11 +162,11 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
     alike = problem.ended_alike and not problem.passed
     made = [_mistake(class_.made[problem.id, n], result) for n, _ in mistakes_named(problem)]
     failed = _by_mistake(_failed([problem.tests] if alike else tests, view), made)
-    told = [each.mistake for each in failed]
+    shown = [each.mistake for each in failed]
     return ProblemView(
         problem,
         adjustment_lines(problem),
-        [mistake for mistake in made if mistake not in told],
+        [mistake for mistake in made if mistake not in shown],
         alike,
         failed,
         [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],

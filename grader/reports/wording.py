@@ -41,8 +41,8 @@ def adjustment_lines(problem: ProblemResult) -> list[str]:
 def adjustment_line(adjustment: Adjustment) -> str:
     """Return the change and the reason of an adjustment. Points by hand add to the maximum."""
     if adjustment.max > 0:
-        given, most = shown(adjustment.points), _points(adjustment.max)
-        return f"by hand, {given} of {most}: {adjustment.reason}"
+        points, most = shown(adjustment.points), _points(adjustment.max)
+        return f"by hand, {points} of {most}: {adjustment.reason}"
     changes = []
     if shown(adjustment.points) not in {"0", "-0"}:
         sign = "+" if adjustment.points > 0 else "-"
