@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy
@@ -105,8 +105,17 @@ class Suite:
 
 def _values_of(tests: Iterable[CollectedTest]) -> list[Any]:
     """Return the tensors and arrays of test modules, and of the modules they import from."""
-    modules = [vars(module) for module in {test.tests.module for test in tests}]
-    values = [value for module in modules for value in module.values()]
+    tests = [*tests]
+    modules = {test.tests.module for test in tests}
+    folders = {test.problem.folder.parent for test in tests}
+    values = [value for module in modules for value in vars(module).values()]
+    of_course = [
+        value
+        for value in values
+        if isinstance(value, ModuleType)
+        and folders & {*Path(getattr(value, "__file__", None) or "").parents}
+    ]
+    values += [value for module in of_course for value in vars(module).values()]
     functions = [value for value in values if isinstance(value, FunctionType)]
     values += [value for function in functions for value in function.__globals__.values()]
     return [

@@ -342,14 +342,16 @@ def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
     assert len(set(frames)) == 1
 
 
-@pytest.mark.parametrize("place", ["test file", "worked example"])
+@pytest.mark.parametrize("place", ["test file", "worked example", "module of the course"])
 def test_one_submission_leaves_nothing_to_the_next(small_course: Course, place: str) -> None:
     (problem,) = small_course.problems()
     shared = "import torch\nONES = torch.ones(3)\ndef ones():\n    return ONES\n"
     text = problem.test_file.read_text(encoding="utf-8")
-    if place == "worked example":
+    if place != "test file":
         (small_course.root / "problems/worked_example.py").write_text(shared, encoding="utf-8")
         shared = "from worked_example import ones\n"
+        if place == "module of the course":
+            shared = "import worked_example\ndef ones():\n    return worked_example.ONES\n"
     text = text.replace("import pytest\n", f"import pytest\n{shared}", 1)
     text = text.replace("problem.double(torch.ones(size))", "problem.double(ones())[:size]", 1)
     problem.test_file.write_text(text, encoding="utf-8")
