@@ -26,16 +26,12 @@ def test_similarity_in_numbers(problem):
     expected = oracles.similarity(q, k)
     checks.check(problem.dot_product_similarity(q=q, k=k), expected, call)
 
-    call = "dot_product_similarity(example.Q, example.K)"
+    call = "dot_product_similarity(Q, K)"
     actual = problem.dot_product_similarity(example.Q.clone(), example.K.clone())
     checks.check(actual, attention.SCORES, call, sizes={"d": 8})
+    call = "dot_product_similarity(1000 * Q, K)"
     actual = problem.dot_product_similarity(1000 * example.Q, example.K.clone())
-    checks.check(
-        actual,
-        1000 * attention.SCORES,
-        "dot_product_similarity(1000 * example.Q, example.K)",
-        atol=1e-2,
-    )
+    checks.check(actual, 1000 * attention.SCORES, call, atol=1e-2)
 
 
 def similarity_call(problem, rng, lead=(), n=4, m=5, d=6, dtype=torch.float32):
@@ -135,9 +131,8 @@ def test_softmax_of_large_numbers(problem, slices, dim):
     x = rows if dim == 1 else rows.T.contiguous()
     expected = oracles.softmax(x, dim)
     call = f"softmax(x, dim={dim}) with the slices {slices}"
-    checks.check(
-        problem.softmax(x, dim), expected, call, atol=1e-3
-    )  # near 1000 float32 has four digits
+    # Near 1000 float32 has four digits after the point.
+    checks.check(problem.softmax(x, dim), expected, call, atol=1e-3)
 
 
 @pytest.mark.points(0.25)
