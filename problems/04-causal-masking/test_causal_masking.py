@@ -14,14 +14,45 @@ from shared import robust
 from shared import worked_example as example
 from shared.oracles import causal_masking as oracles
 
-# Scores that large overflow as soon as one takes exp of them, and lie beyond -1e9 or -1e30. From
-# the lowest score to the highest is farther than from the dtype's lowest number to 0, so even that
-# number hides nothing when it is added.
-HUGE = {torch.float32: 6e37, torch.float64: 4e307}
-BOTH_DTYPES = pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "float64"])
-# How near a gradient must be in float32, where it is a sum of many terms that are all rounded.
-SUMMED = {"rtol": 1e-3, "atol": 3e-4}
-DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+# causal_mask
+
+
+@pytest.mark.points(1.25)
+def test_causal_mask_in_numbers(problem):
+    """causal_mask(4) is True on the diagonal and below it, and False above it"""
+    expected = oracles.causal_mask(4)
+    checks.check_that(problem.causal_mask(4), oracles.is_mask, "causal_mask(4)", expected)
+
+
+@pytest.mark.points(0.5)
+@pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
+def test_causal_mask_of_any_size(problem, seq_len):
+    """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
+    actual = problem.causal_mask(seq_len=seq_len)
+    checks.check(actual, oracles.causal_mask(seq_len), f"causal_mask(seq_len={seq_len})")
+
+
+def check_device(problem, seq_len, device):
+    """Compare a mask that is made on this device, and require that no mask is made on no device."""
+    call, expected = f"causal_mask({seq_len}, device={device!r})", oracles.causal_mask(seq_len)
+    checks.check_that(problem.causal_mask(seq_len, device), oracles.is_mask, call, expected)
+    try:
+        problem.causal_mask(seq_len, device="nowhere")
+    except RuntimeError:
+        return  # PyTorch looked for it
+    call = f'causal_mask({seq_len}, device="nowhere")'
+    message = "There is no such device, and a mask came back: `device` isn't used."
+    checks.require(False, f"{call}\n{message}")
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")], ids=["name", "torch.device"])
+def test_causal_mask_takes_a_device(problem, device):
+    """causal_mask takes a device, by its name or as a torch.device"""
+    check_device(problem, 3, device)
+
+
+# masked_softmax
 
 
 def triangle(size):
@@ -44,123 +75,13 @@ def with_a_zero(scores, mask):
     return rows.view(scores.shape)
 
 
-def make_attention(problem, weights, n_positions):
-    """The student's CausalAttention in the dtype of these weights, holding them."""
-    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    return example.holding(problem.CausalAttention(n_embd, n_positions, bias), weights)
-
-
-def name_of(dtype):
-    """The dtype's name as one writes it after `torch.`."""
-    return str(dtype).removeprefix("torch.")
-
-
 def check_masked_softmax(problem, scores, mask, what, **near):
     """Compare weights with the definition, and see that the masked ones are exactly 0."""
     # Copies: what becomes of the arguments is judged by another test.
     actual = problem.masked_softmax(scores.clone(), mask.clone())
-    call, expected = (
-        f"masked_softmax(scores, mask) with {what}",
-        oracles.masked_softmax(scores, mask),
-    )
+    expected = oracles.masked_softmax(scores, mask)
+    call = f"masked_softmax(scores, mask) with {what}"
     checks.check_that(actual, oracles.are_weights, call, expected, mask, near)
-
-
-def check_mask(layer, n_positions, call):
-    """See that the layer has a buffer `mask` and that it is the causal mask, in any number type."""
-    buffers = dict(layer.named_buffers())
-    here = ", ".join(buffers) or "none"
-    checks.require(
-        "mask" in buffers, f"There is no buffer called `mask`. The buffers found are: {here}."
-    )
-    checks.require(
-        not buffers["mask"].requires_grad, "`mask` asks for gradients; it isn't to be trained."
-    )
-    expected = oracles.causal_mask(n_positions).double()
-    checks.check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
-
-
-def check_device_is_used(problem, seq_len):
-    """See that a device that there is none of is no place to make a mask."""
-    try:
-        problem.causal_mask(seq_len, device="nowhere")
-    except RuntimeError:
-        return  # PyTorch looked for it
-    call = f'causal_mask({seq_len}, device="nowhere")'
-    checks.require(
-        False, f"{call}\nThere is no such device, and a mask came back: `device` isn't used."
-    )
-
-
-def default_positions(problem):
-    """For how many positions a CausalAttention is made, unless told otherwise."""
-    parameters = inspect.signature(problem.CausalAttention).parameters
-    stated = parameters["n_positions"].default if "n_positions" in parameters else None
-    if isinstance(stated, int):
-        return stated  # to make so large a mask in Python loops can take many seconds
-    small, large = (
-        dict(problem.CausalAttention(**sizes).named_buffers()).get("mask")
-        for sizes in ({"n_embd": 2, "n_positions": 3}, {"n_embd": 2})
-    )
-    # A buffer that is not there or has another shape is judged by another test.
-    tells = small is not None and large is not None and small.shape[-1:] == (3,)
-    return large.shape[-1] if tells else 1024
-
-
-def wide(dtype):
-    """How near answers must be for large scores, whose own last digits are coarse in float32."""
-    return {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {}
-
-
-def huge_scores(dtype):
-    """Scores and a mask whose rows are each hard in another way."""
-    huge = HUGE[dtype]
-    scores = [
-        [0.0, huge, -0.5, -huge],  # huge masked ones beside small allowed ones
-        [-huge, 0.2, -2 * huge, 0.5],  # allowed ones far below the masked ones
-        [huge, -huge, -2 * huge, -3 * huge],  # both at once
-        [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
-        [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
-        [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
-        [huge, -4 * huge, 0.5, -3.5 * huge],  # allowed ones near the lowest number there is
-    ]
-    mask = [
-        [True, False, True, False],
-        [True, False, True, False],
-        [False, True, False, True],
-        [False, True, True, False],
-        [True, True, True, False],
-        [False, True, False, False],
-        [False, True, False, True],
-    ]
-    return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
-
-
-@pytest.mark.points(1.25)
-def test_causal_mask_in_numbers(problem):
-    """causal_mask(4) is True on the diagonal and below it, and False above it"""
-    expected = oracles.causal_mask(4)
-    checks.check_that(problem.causal_mask(4), oracles.is_mask, "causal_mask(4)", expected)
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
-def test_causal_mask_of_any_size(problem, seq_len):
-    """causal_mask is a bool matrix in which position i may attend to position j when j <= i"""
-    actual = problem.causal_mask(seq_len=seq_len)
-    checks.check(actual, oracles.causal_mask(seq_len), f"causal_mask(seq_len={seq_len})")
-
-
-@pytest.mark.points(0.25)
-def test_causal_mask_takes_a_device(problem):
-    """causal_mask takes a device, by its name or as a torch.device"""
-    expected = oracles.causal_mask(3)
-    actual = problem.causal_mask(3, "cpu")
-    checks.check_that(actual, oracles.is_mask, 'causal_mask(3, "cpu")', expected)
-    actual = problem.causal_mask(3, device=torch.device("cpu"))
-    call = 'causal_mask(3, device=torch.device("cpu"))'
-    checks.check_that(actual, oracles.is_mask, call, expected)
-    check_device_is_used(problem, 3)
 
 
 @pytest.mark.points(0.5)
@@ -203,6 +124,42 @@ def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
     mask = random_mask(rng, *mask_shape)
     scores = with_a_zero(rng.normal(*shape) * 2, mask)
     check_masked_softmax(problem, scores, mask, f"scores {shape} and mask {mask_shape}")
+
+
+# Scores that large overflow as soon as one takes exp of them, and lie beyond -1e9 or -1e30. From
+# the lowest score to the highest is farther than from the dtype's lowest number to 0, so even that
+# number hides nothing when it is added.
+HUGE = {torch.float32: 6e37, torch.float64: 4e307}
+BOTH_DTYPES = pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "float64"])
+
+
+def huge_scores(dtype):
+    """Scores and a mask whose rows are each hard in another way."""
+    huge = HUGE[dtype]
+    scores = [
+        [0.0, huge, -0.5, -huge],  # huge masked ones beside small allowed ones
+        [-huge, 0.2, -2 * huge, 0.5],  # allowed ones far below the masked ones
+        [huge, -huge, -2 * huge, -3 * huge],  # both at once
+        [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
+        [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
+        [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
+        [huge, -4 * huge, 0.5, -3.5 * huge],  # allowed ones near the lowest number there is
+    ]
+    mask = [
+        [True, False, True, False],
+        [True, False, True, False],
+        [False, True, False, True],
+        [False, True, True, False],
+        [True, True, True, False],
+        [False, True, False, False],
+        [False, True, False, True],
+    ]
+    return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
+
+
+def wide(dtype):
+    """How near answers must be for large scores, whose own last digits are coarse in float32."""
+    return {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {}
 
 
 @pytest.mark.points(0.5)
@@ -254,6 +211,18 @@ def test_masked_softmax_in_use(problem, rng, part):
     robust.check_part(part, rng, make, sizes="lead n m")
 
 
+# CausalAttention
+
+# How near a gradient must be in float32, where it is a sum of many terms that are all rounded.
+SUMMED = {"rtol": 1e-3, "atol": 3e-4}
+
+
+def make_attention(problem, weights, n_positions):
+    """The student's CausalAttention in the dtype of these weights, holding them."""
+    n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
+    return example.holding(problem.CausalAttention(n_embd, n_positions, bias), weights)
+
+
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_layers(problem, bias):
@@ -263,12 +232,39 @@ def test_layers(problem, bias):
     example.check_random_start(make, example.LAYERS, f"CausalAttention(6, 4, bias={bias})")
 
 
+def default_positions(problem):
+    """For how many positions a CausalAttention is made, unless told otherwise."""
+    parameters = inspect.signature(problem.CausalAttention).parameters
+    stated = parameters["n_positions"].default if "n_positions" in parameters else None
+    if isinstance(stated, int):
+        return stated  # to make so large a mask in Python loops can take many seconds
+    small, large = (
+        dict(problem.CausalAttention(**sizes).named_buffers()).get("mask")
+        for sizes in ({"n_embd": 2, "n_positions": 3}, {"n_embd": 2})
+    )
+    # A buffer that is not there or has another shape is judged by another test.
+    tells = small is not None and large is not None and small.shape[-1:] == (3,)
+    return large.shape[-1] if tells else 1024
+
+
 @pytest.mark.points(0.25)
 def test_defaults(problem):
     """CausalAttention() is 768 wide and has 1024 positions and biases"""
     example.check_layers(problem.CausalAttention(n_positions=3), 768)
     found = default_positions(problem)
     checks.check_that(found, oracles.default_positions, "CausalAttention(n_embd=2)")
+
+
+def check_mask(layer, n_positions, call):
+    """See that the layer has a buffer `mask` and that it is the causal mask, in any number type."""
+    mask, here = (
+        dict(layer.named_buffers()).get("mask"),
+        [name for name, _ in layer.named_buffers()],
+    )
+    checks.require(mask is not None, f"There is no buffer called `mask`. The buffers are: {here}.")
+    checks.require(not mask.requires_grad, "`mask` asks for gradients; it isn't to be trained.")
+    expected = oracles.causal_mask(n_positions).double()
+    checks.check(mask.double(), expected, f"{call}, as numbers 0 and 1")
 
 
 @pytest.mark.points(0.5)
@@ -484,7 +480,7 @@ def cases(rng):
         mask = random_mask(rng, *mask_shape)
         scores = with_a_zero(rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60, mask)
         call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
-        yield scores, mask, call
+        yield call, {"scores": scores.requires_grad_(), "mask": mask}
 
 
 def both(solution, problem, weights, n_positions):
@@ -513,34 +509,16 @@ def test_hidden_causal_mask(problem, solution, seq_len):
 
 
 @pytest.mark.points(0.25)
-def test_hidden_device(problem, solution):
+def test_hidden_device(problem):
     """causal_mask makes its mask on the device that it is given"""
-    expected, call = solution.causal_mask(5), 'causal_mask(5, device="cpu")'
-    checks.check_that(problem.causal_mask(5, device="cpu"), oracles.is_mask, call, expected)
-    check_device_is_used(problem, 5)
-
-
-def check_like_the_reference(problem, solution, rng, cases):
-    """Compare weights and gradients with the reference's, for scores, masks and their names."""
-    calls, upstreams, expected = [], [], []
-    for scores, mask, _ in cases:
-        # Copies: what becomes of them is judged by another test.
-        calls.append({"scores": scores.requires_grad_().clone(), "mask": mask.clone()})
-        upstreams.append(rng.normal(*scores.shape, dtype=scores.dtype))
-        expected.append(solution.masked_softmax(scores, mask))
-    found = answers(problem.masked_softmax, calls)
-    for case, actual, right, upstream in zip(cases, found, expected, upstreams, strict=True):
-        (scores, mask, call), near = case, wide(case[0].dtype)
-        checks.check_that(actual, oracles.are_weights, call, right, mask, near)
-        slopes = checks.gradients(actual, {"scores": scores}, upstream, call)
-        wanted = modules.gradients(right, {"scores": scores}, upstream)
-        checks.check_gradients(slopes, wanted, call, **near)
+    check_device(problem, 5, "cpu")
 
 
 @pytest.mark.points(0.75)
 def test_hidden_masked_softmax(problem, solution, rng):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
-    check_like_the_reference(problem, solution, rng, [*cases(rng)])
+    near = wide(torch.float32)
+    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, cases(rng), **near)
 
 
 @pytest.mark.points(0.25)
@@ -583,8 +561,8 @@ def test_hidden_huge_scores(problem, solution, rng, dtype):
             sizes = torch.tensor([masked, allowed], dtype=torch.float64)[mask.long()]
             scores = (sizes * (1 + rng.normal(2, 3, 5).abs())).to(dtype)
             call = f"masked_softmax of allowed scores near {allowed:g}, masked ones near {masked:g}"
-            huge.append((scores, mask, call))
-    check_like_the_reference(problem, solution, rng, huge)
+            huge.append((call, {"scores": scores.requires_grad_(), "mask": mask}))
+    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, huge, **wide(dtype))
 
 
 SIZES = [
