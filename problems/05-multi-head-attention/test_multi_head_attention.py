@@ -211,31 +211,33 @@ def test_weights(problem, rng):
     checks.check(output, expected, call)
 
 
-FORWARD_SIZES = [
-    (2, 4, 6, 2),
-    (3, 5, 6, 3),
-    (2, 3, 5, 1),
-    (1, 5, 4, 4),
-    (1, 1, 6, 2),
-    (2, 7, 10, 2),
-]
-"""Batch, sequence length, embedding width, number of heads."""
+FORWARD_SIZES = pytest.mark.parametrize(
+    ("shape", "n_head"),
+    [
+        ((2, 4, 6), 2),
+        ((3, 5, 6), 3),
+        ((2, 3, 5), 1),
+        ((1, 5, 4), 4),
+        ((1, 1, 6), 2),
+        ((2, 7, 10), 2),
+    ],
+    ids=str,
+)
 
 
-def check_attention(problem, rng, batch, seq_len, n_embd, n_head, **options):
-    """Compare the student's module of this size with the definition."""
-    weights, x = gpt2_weights(rng, n_embd), rng.normal(batch, seq_len, n_embd)
+def check_attention(problem, weights, x, n_head, what="", *, near=None, **options):
+    """Compare the output of the student's module of these weights with the definition."""
     module = make_attention(problem, weights, n_head, **options)
-    call = f"{named(n_embd, n_head, **options)}(x) with x of shape {tuple(x.shape)}"
+    call = f"{named(x.shape[-1], n_head, **options)}(x) with x of shape {tuple(x.shape)}{what}"
     expected = oracles.output(x, weights, n_head, options.get("causal", False))
-    checks.check(module(x.clone()), expected, call)
+    checks.check(module(x.clone()), expected, call, **(near or {}))
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), FORWARD_SIZES)
-def test_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
+@FORWARD_SIZES
+def test_attention_by_hand(problem, rng, shape, n_head):
     """MultiHeadAttention follows the definition in every head"""
-    check_attention(problem, rng, batch, seq_len, n_embd, n_head)
+    check_attention(problem, gpt2_weights(rng, shape[-1]), rng.normal(*shape), n_head)
 
 
 @pytest.mark.points(0.75)
@@ -267,10 +269,10 @@ def test_worked_example(problem):
 
 
 @pytest.mark.points(1.5)
-@pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), FORWARD_SIZES)
-def test_causal_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
+@FORWARD_SIZES
+def test_causal_attention_by_hand(problem, rng, shape, n_head):
     """With causal=True a token sees itself and all earlier ones"""
-    check_attention(problem, rng, batch, seq_len, n_embd, n_head, causal=True)
+    check_attention(problem, gpt2_weights(rng, shape[-1]), rng.normal(*shape), n_head, causal=True)
 
 
 @pytest.mark.points(0.25)
@@ -278,9 +280,7 @@ def test_causal_attention_by_hand(problem, rng, batch, seq_len, n_embd, n_head):
 def test_attention_without_bias(problem, rng, causal):
     """With bias=False the attention is the same, without the biases"""
     weights, x = gpt2_weights(rng, 6, bias=False), rng.normal(2, 4, 6)
-    module = make_attention(problem, weights, 3, causal=causal)
-    call = f"{named(6, 3, causal=causal, bias=False)}(x) with x of shape (2, 4, 6)"
-    checks.check(module(x.clone()), oracles.output(x, weights, 3, causal), call)
+    check_attention(problem, weights, x, 3, causal=causal, bias=False)
 
 
 @pytest.mark.points(0.25)
@@ -314,9 +314,7 @@ def test_future_is_hidden_at_any_score(problem, rng, case):
         weights["c_attn.weight"][6 + starts, 0] = 1
         weights["c_attn.weight"][12, 0] = 0
         x[:, -1, 0] = 1e30
-    module = make_attention(problem, weights, 2, causal=True)
-    call = f"{named(6, 2, causal=True)}(x) with {case}"
-    checks.check(module(x.clone()), oracles.output(x, weights, 2, True), call)
+    check_attention(problem, weights, x, 2, f", {case}", causal=True)
 
 
 @pytest.mark.points(0.5)
@@ -330,11 +328,12 @@ def test_large_scores(problem, rng, causal):
     weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1])
     weights["c_attn.weight"][[6, 9]] = 0
     weights["c_attn.bias"][[6, 9]] = 1
-    module = make_attention(problem, weights, 2, causal=causal)
-    call = f"{named(6, 2, causal=causal)}(x) with rows of scores near 2000, near -2000 and near 0"
-    expected = oracles.output(x, weights, 2, causal)
+    what, near = (
+        ", with rows of scores near 2000, near -2000 and near 0",
+        {"rtol": 1e-2, "atol": 1e-2},
+    )
     # Scores so large lie 0.0002 apart in float32.
-    checks.check(module(x.clone()), expected, call, rtol=1e-2, atol=1e-2)
+    check_attention(problem, weights, x, 2, what, near=near, causal=causal)
 
 
 @pytest.mark.points(0.25)
@@ -343,9 +342,9 @@ def test_large_values(problem, rng):
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 100, 4)
     weights["c_attn.weight"][:4] /= 10  # so that no token outweighs all others
     weights["c_attn.weight"][8:] *= 5000
-    module = make_attention(problem, weights, 2, causal=True)
-    call = f"{named(4, 2, causal=True)}(x) with 100 tokens and values of thousands"
-    checks.check(module(x.clone()), oracles.output(x, weights, 2, True), call, atol=0.1)
+    check_attention(
+        problem, weights, x, 2, " and values of thousands", near={"atol": 0.1}, causal=True
+    )
 
 
 def attention_call(problem, rng, *, batch=2, seq_len=3, n_head=2, head_dim=2, dtype=torch.float32):

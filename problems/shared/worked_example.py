@@ -11,7 +11,6 @@ from grader.errors import CannotLoad, InternalError, Mismatch
 from grader.run.calls import answers, seconds
 from grader.run.checks import (
     check,
-    check_form,
     check_gradients,
     check_layer,
     check_same,
@@ -295,21 +294,6 @@ def left_alone(call, **arguments):
     yield
     check_gradient_mode(call, enabled)
     check_as_before(call, arguments, before)
-
-
-def check_left_alone(function, calls, forms):
-    """Require of each call, a text and arguments by name, that it leaves these alone.
-
-    And that it returns a tensor of the given form: what does nothing leaves everything alone.
-    """
-    tensors = [{n: v for n, v in given.items() if torch.is_tensor(v)} for _, given in calls]
-    before = [{name: as_it_is(tensor) for name, tensor in given.items()} for given in tensors]
-    found = answers(function, [arguments.values() for _, arguments in calls])
-    for (call, _), given, copies, actual, form in zip(
-        calls, tensors, before, found, forms, strict=True
-    ):
-        check_form(actual, form, call)
-        check_as_before(call, given, copies)
 
 
 def as_it_is(tensor):
