@@ -176,10 +176,10 @@ def read_sheet(platform: Platform, table: Table, column: str, new_column: str) -
 
 
 def _require_columns(platform: Platform, table: Table) -> None:
-    needed = [[*next(iter(platform.ids))], [platform.mark], [platform.most]]
     try:
-        for names in needed:
-            table.needed(*names) if names != [""] else None
+        for names in (next(iter(platform.ids)), (platform.mark,), (platform.most,)):
+            if any(names):
+                table.needed(*names)
     except UsageError as error:
         raise UsageError(f"{error} {platform.missing}".strip()) from None
 
