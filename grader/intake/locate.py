@@ -415,9 +415,10 @@ def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> Student
         return StudentFile(None, reason)
     untold = [each.path for each in submitted.candidates if not each.problem]
     if untold and len(untold) == len(submitted.candidates):
+        example = problems.sought[0]  # one reason for all problems, so that it is reported once
         reason = (
             f"It is not known which problem is in {_listed(untold)}: no folder around it is called "
-            f"such as {id}, and it has no name such as {id}.py."
+            f"such as {example}, and it has no name such as {example}.py."
         )
         return StudentFile(None, reason, bad=True)
     return StudentFile(None, f"There is no folder {id} in the submission.")

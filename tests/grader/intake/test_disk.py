@@ -11,59 +11,41 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
     FILE,
+    ID,
     RIGHT,
     as_ordinary_user,
-    assert_bad,
     class_of,
     open_to_all,
+    source,
     submission,
     zipped,
 )
 
+LINKS = {
+    "eve/01-doubling": ("ada/01-doubling", "01-doubling is a link; a link is not followed."),
+    "eve": ("ada", "'eve' is a link; a link is not followed."),
+    "eve.zip": ("grace.zip", "bad archive: 'eve.zip' is a link; a link is not followed."),
+    "eve.tar": ("nowhere", "bad archive: 'eve.tar' is a link; a link is not followed."),
+}
 
-def test_a_linked_folder_is_not_followed(class_folder: Path, small_course: Course) -> None:
-    submission(class_folder, "ada")
-    (class_folder / "eve").mkdir()
-    (class_folder / "eve" / "01-doubling").symlink_to(class_folder / "ada" / "01-doubling")
-    eve = find_submissions(class_folder, small_course)[1]
-    assert eve.files["01-doubling"].source is None
 
-
-@pytest.mark.parametrize("kind", ["file", "link", "pipe", "folder", "huge"])
-def test_a_bare_file_of_the_given_problem_is_read_like_any(
-    class_folder: Path, small_course: Course, kind: str
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_in_a_class_is_not_followed_and_has_a_row(
+    class_folder: Path, small_course: Course, name: str
 ) -> None:
-    """The same care is taken with it as with one in a problem's folder."""
-    path = class_folder / "ada" / "problem.py"
-    path.parent.mkdir()
-    if kind == "link":
-        path.symlink_to(small_course.root / "solutions/01-doubling/problem.py")
-    elif kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        path.write_bytes(b"x = 1\n" if kind == "file" else bytes(MAX_SOURCE_BYTES + 1))
-    (found,) = find_submissions(class_folder, small_course, small_course.problems()[0])
-    file = found.files["01-doubling"]
-    assert (file.source == b"x = 1\n") is (kind == "file")
-    assert bool(file.reason) is (kind != "file")
-
-
-def test_what_may_not_be_opened(tmp_path: Path, small_course: Course) -> None:
-    folder = tmp_path / "class"
-    folder.mkdir()
-    (folder / "grace.zip").write_bytes(zipped((FILE, RIGHT)))
-    (folder / "ada.zip").symlink_to(folder / "grace.zip")
-    (folder / "eve.tar").symlink_to("nowhere")
-    ada, eve, grace = find_submissions(folder, small_course)
-    assert_bad(ada, "'ada.zip' is a link")
-    assert_bad(eve, "'eve.tar' is a link")
-    assert grace.files["01-doubling"].source == RIGHT
+    submission(class_folder, "ada")
+    (class_folder / "grace.zip").write_bytes(zipped((FILE, RIGHT)))
+    target, reason = LINKS[name]
+    (class_folder / name).parent.mkdir(exist_ok=True)
+    (class_folder / name).symlink_to(class_folder / target)
+    ada, eve, grace = find_submissions(class_folder, small_course)
+    assert (eve.full_name, source(eve), eve.files[ID].bad) == ("eve", None, True)
+    assert eve.files[ID].reason == reason
+    assert (source(ada), source(grace)) == (b"x = 1\n", RIGHT)
 
 
 # Objects at the path of the file
@@ -102,16 +84,23 @@ WHY = {"pipe": "is not a regular file", "a terabyte of nothing": "has more than 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 @pytest.mark.parametrize("name", THINGS)
-def test_what_is_no_file_is_refused_and_named(hand_in, small_course, name):
-    folder = hand_in(None)
+@pytest.mark.parametrize("is_given", [False, True])
+def test_anything_but_a_file_is_refused_and_named(
+    class_folder: Path, small_course: Course, name: str, is_given: bool
+) -> None:
+    """In a problem's folder, and alone if the problem is given."""
+    path = class_folder / "ada" / ("problem.py" if is_given else FILE)
+    path.parent.mkdir(parents=True)
     try:
-        THINGS[name](folder / "problem.py")
+        THINGS[name](path)
     except PermissionError:
         pytest.skip("only root may make one here")
-    file = class_of(folder, small_course)["ada"].files["01-doubling"]
-    assert file.source is None
-    assert file.bad
-    assert file.reason.startswith(f"problem.py in 01-doubling {WHY.get(name, '')}")
+    only = small_course.problems()[0] if is_given else None
+    (ada,) = find_submissions(class_folder, small_course, only)
+    is_skipped = is_given and name == "folder"  # as any folder around the work
+    assert (source(ada), ada.files[ID].bad) == (None, not is_skipped)
+    reason = "There is no problem.py" if is_skipped else "problem.py in 01-doubling"
+    assert ada.files[ID].reason.startswith(f"{reason} {WHY.get(name, '')}")
 
 
 def test_a_hard_link_is_a_file(hand_in, small_course):
@@ -143,18 +132,6 @@ def test_only_the_file_itself_is_opened(hand_in, small_course, monkeypatch):
     )
     assert class_of(folder, small_course)["ada"].files["01-doubling"].source
     assert opened == [folder / "problem.py"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-def test_a_folder_that_is_a_link_is_named(hand_in, small_course):
-    folder = hand_in(name="ada")
-    (folder.parents[1] / "eve").symlink_to(folder.parent)
-    submissions = class_of(folder, small_course)
-    assert "eve" in submissions, "who hands in a link vanishes from the class"
-    assert submissions["eve"].files["01-doubling"].source is None
-    assert (
-        "'eve' is a link; a link is not followed" in submissions["eve"].files["01-doubling"].reason
-    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes mean something else there")

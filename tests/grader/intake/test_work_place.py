@@ -22,6 +22,7 @@ from tests.grader.intake.uploads import (
     Take,
     source,
     submission,
+    write,
     zip_file,
 )
 
@@ -201,12 +202,11 @@ def test_beside_an_optional_stub_a_file_that_tells_no_problem_is_read_if_it_is_g
     assert "'scratch.py' was read as 06-doubling." in found.notes
 
 
-def test_a_file_in_no_problems_folder_is_told(class_folder: Path, small_course: Course) -> None:
-    (class_folder / "ada").mkdir()
-    (class_folder / "ada" / "problem.py").write_text("x = 1\n")
-    (found,) = find_submissions(class_folder, small_course)
+def test_a_file_of_unknown_problem_is_named_once(class_folder: Path, two_problems: Course) -> None:
+    write(class_folder, {"ada/problem.py": RIGHT})
+    (found,) = find_submissions(class_folder, two_problems)
     assert found.is_untold
-    reason = found.files["01-doubling"].reason
+    (reason,) = {file.reason for file in found.files.values()}
     assert "It is not known which problem is in 'problem.py': no folder around it is" in reason
 
 
