@@ -63,7 +63,7 @@ DEADLINE = "[deadlines]\n01 = 2026-11-02T23:59:00+01:00\n"
         ("share = 0.1\n[deadlines]\n01 = 0001-01-01T00:00:00+12:00\n", "deadline"),
         (f'share = 0.1\n{DEADLINE}[extensions]\nada = "{MANY} days"\n', "extension"),
         (f"share = 0.1\n{DEADLINE}[extensions]\nada = 9999-12-31T23:59:00-12:00\n", "deadline"),
-        ("share = 0.1\n[deadlines]\n'０１' = 2026-11-02T23:59:00+01:00\n", "problem"),
+        ("share = 0.1\n[deadlines]\n'０１' = 2026-11-02T23:59:00+01:00\n", "deadlines"),
     ],
 )
 def test_the_late_policy(school: School, text: str, key: str) -> None:

@@ -253,11 +253,11 @@ def test_what_is_not_plain_is_refused_in_a_sentence(
     student_pytest: StudentPytest, small_course: Course, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with small_course.problems()[0].test_file.open("a", encoding="utf-8") as file:
-        file.write("\n\ndef test_x(problem, tmp_path): pass\n")
+        file.write("\n\ndef test_x(problem): pass\n")
     done = student_pytest("def double(x): return x + x")
     assert done.status == pytest.ExitCode.USAGE_ERROR
     assert not done.result.tests
-    assert "test_x asks for tmp_path" in done.text + capsys.readouterr().err
+    assert "test_x has no points above 0" in done.text + capsys.readouterr().err
 
 
 def test_tests_of_another_file_are_never_run(
