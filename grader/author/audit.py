@@ -20,7 +20,7 @@ from typing import Any
 from grader.author.candidates import CandidateKind, candidates
 from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
-from grader.author.gates import gate_findings
+from grader.author.gates import gates_of
 from grader.author.probe_sizes import related_sizes
 from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import MANIFEST, Course, Problem
@@ -35,11 +35,13 @@ class Audit:
         outcomes: the outcome of each candidate.
         findings: a sentence for each problem to fix.
         asked: how many variants and mistakes were probed, as their answers were not kept.
+        by_claims: the share of points that rest on claims alone, by the problem's id.
     """
 
     outcomes: list[CandidateOutcome]
     findings: list[str]
     asked: int
+    by_claims: dict[str, float]
 
     def of(self, kind: CandidateKind, problem: Problem | None = None) -> list[CandidateOutcome]:
         """Return the outcomes of one kind, of one problem or of all."""
@@ -114,8 +116,9 @@ def run_audit(
             on_outcome(outcome)
         for problem in problems:
             _run_rare_tests(course, _of(outcomes, problem), each, jobs)
-        gates = [*each(partial(gate_findings, root=course.root), problems)]
-    found = [finding for findings_of_one in gates for finding in findings_of_one]
+        gates = [*each(partial(gates_of, root=course.root), problems)]
+    found = [finding for each_gates in gates for finding in each_gates.findings]
+    by_claims = {p.id: each_gates.by_claims for p, each_gates in zip(problems, gates, strict=True)}
     for problem in problems:
         of_problem = _of(outcomes, problem)
         fresh = fingerprints_of(problem, of_problem, kept[problem])
@@ -135,7 +138,7 @@ def run_audit(
         answer is None and other.problem.probe_file.is_file()
         for other, answer in zip(others, answers, strict=True)
     )
-    return Audit(outcomes, found, asked)
+    return Audit(outcomes, found, asked, by_claims)
 
 
 def _of(outcomes: list[CandidateOutcome], problem: Problem) -> list[CandidateOutcome]:

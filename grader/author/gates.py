@@ -1,11 +1,13 @@
 """Checks of tests: that no right answer reaches a worker, and that a wrong value is rejected.
 
-Each function returns findings, one sentence each.
+Also check that few points rest on claims of a worker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,9 +37,26 @@ _VARIANT = CandidateKind.VARIANT
 _OTHERS = 4
 """With how many variants and mistakes both ways are compared, at most twice as many."""
 
+CLAIMS_GIVE = 0.2
+"""The share of a problem's points that tests may give without comparing a value."""
 
-def gate_findings(problem: Problem, root: Path) -> list[str]:
-    """Run a problem's tests in their three places, and return findings about them.
+
+@dataclass(frozen=True)
+class Gates:
+    """The outcome of a problem's gates.
+
+    Attributes:
+        findings: the findings, a sentence each.
+        by_claims: the share of the problem's points that rest on claims alone. The tests for them
+            compare no value, so code that takes over its worker can earn them.
+    """
+
+    findings: list[str]
+    by_claims: float
+
+
+def gates_of(problem: Problem, root: Path) -> Gates:
+    """Run a problem's tests in their three places, and return the outcome.
 
     Args:
         problem: the problem with the tests.
@@ -55,11 +74,24 @@ def gate_findings(problem: Problem, root: Path) -> list[str]:
             _written(Path(folder, name), source)
             for name, source in _others(course, problem).items()
         ]
-        return [
+        findings = [
             f"{problem.id}: {test.id}: {finding}"
             for test, other in zip(tests, in_worker, strict=True)
             for finding in _about(test, other, course.solution(problem), others)
         ]
+        share = _by_claims(tests, course.solution(problem))
+    if share > CLAIMS_GIVE:
+        findings.append(f"{problem.id}: tests without a compared value give {share:.0%} of points")
+    return Gates(findings, share)
+
+
+def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
+    points = {True: 0.0, False: 0.0}
+    for test in tests:
+        with suppress(InternalError):  # a finding
+            checks = expect(test, _session(reference)).checks
+            points[all(check.is_claim for check in checks)] += test.points
+    return points[True] / (sum(points.values()) or 1)
 
 
 def _others(course: Course, problem: Problem) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.author.gates import _damaged, gate_findings
+from grader.author.gates import CLAIMS_GIVE, _damaged, gates_of
 from grader.course import Course, own_course
 
 TESTS = '''"""Tests."""
@@ -16,7 +16,7 @@ TESTS = '''"""Tests."""
 import pytest
 import torch
 
-from grader.run.checks import check, check_that
+from grader.run.checks import check, check_form, check_that
 from shared import oracles
 
 
@@ -48,9 +48,14 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
 
     def findings(body: str) -> list[str]:
         problem.test_file.write_text(TESTS.format(body=body), encoding="utf-8")
-        return gate_findings(problem, course.root)
+        return gates_of(problem, course.root).findings
 
     return findings
+
+
+def test_points_for_claims_alone(found: Callable[[str], list[str]]) -> None:
+    (finding,) = found('check_form(problem.double(x), x, "double(x)")')[-1:]
+    assert finding.endswith("tests without a compared value give 100% of points")
 
 
 def test_a_good_test(found: Callable[[str], list[str]]) -> None:
@@ -91,4 +96,6 @@ def test_a_damaged_value_is_another_one(value: object) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_the_tests_of_the_course(problem) -> None:
-    assert gate_findings(problem, own_course().root) == []
+    gates = gates_of(problem, own_course().root)
+    assert gates.findings == []
+    assert gates.by_claims <= CLAIMS_GIVE
