@@ -60,8 +60,8 @@ def entry_at(path: Path, kind: Kind) -> TreeEntry:
 def _children(path: Path) -> Iterable[TreeEntry]:
     kept = []
     try:
-        with os.scandir(path) as found:
-            for count, entry in enumerate(found, 1):
+        with os.scandir(path) as entries:
+            for count, entry in enumerate(entries, 1):
                 if count > limits.MAX_ENTRIES:
                     raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
                 if not is_noise(entry.name):

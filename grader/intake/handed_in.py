@@ -53,7 +53,7 @@ class Submission:
         identity: the student's id, the same in every run; the name if there is no other id.
         full_name: the student's name according to the platform or the folder.
         handed_in_as: the name of the submitted folder or archive.
-        is_untold: whether the problem of a Python file in it is unknown.
+        has_unknown_file: whether the problem of a Python file in it is unknown.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Submission:
     identity: str = ""
     full_name: str = ""
     handed_in_as: str = ""
-    is_untold: bool = False
+    has_unknown_file: bool = False
 
     def __post_init__(self) -> None:
         """Let the name be the identity where that is not given."""
@@ -161,8 +161,8 @@ class Intake:
                 unknown problems.
         """
         read = sum(each.is_read for each in self.submissions)
-        untold = sum(each.is_untold and not each.is_read for each in self.submissions)
-        if self.without_problem and untold > read:
+        unknown = sum(each.has_unknown_file and not each.is_read for each in self.submissions)
+        if self.without_problem and unknown > read:
             raise UsageError(f"Nothing was graded. {self.without_problem}")
         if self.is_whole and not read:
             first = self.submissions[0]

@@ -132,7 +132,7 @@ def _submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, l
     A folder that is one submission is its own only entry. A class may be in a single subfolder.
     """
     around, inside = folder, _possible(folder)
-    if _has_work(folder, problems, bare=bool(problems.given)):
+    if _has_work(folder, problems, bare=bool(problems.only)):
         return folder, inside if _is_class(inside, problems) else [folder]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # the unreadable folder may be one student's
@@ -194,7 +194,7 @@ def _is_submission(entry: TreeEntry, problems: Problems) -> bool:
     if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *problems.known}:
         return entry.is_archive
     # A problem.py does not make a folder a submission if its name is nearly that of a problem.
-    bare = bool(problems.given) and not problems.nearly_folder(entry.name)
+    bare = bool(problems.only) and not problems.nearly_folder(entry.name)
     with suppress(Refused):
         return _has_work(entry, problems, bare=bare)
     return False

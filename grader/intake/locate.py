@@ -71,13 +71,13 @@ class LocatedFiles:
         files: the file of each problem that is searched for.
         notes: sentences about how they were found.
         unused: the paths of the files that were not read.
-        is_untold: whether the problem of a Python file in it is unknown.
+        has_unknown_file: whether the problem of a Python file in it is unknown.
     """
 
     files: dict[str, StudentFile] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
-    is_untold: bool = False
+    has_unknown_file: bool = False
 
 
 def locate(folder: TreeEntry, problems: Problems, problem: str = "") -> LocatedFiles:
@@ -261,7 +261,7 @@ class _SubmittedFiles:
         """Return the problem of the files in a folder or an archive of this name."""
         id = self.problems.of_folder(name)
         near = "" if id else self._nearly(self.problems.nearly_folder, name)
-        if near and not self.problems.given:
+        if near and not self.problems.only:
             self.questions.append(f"There is a folder {quoted(name)}; did you mean {near}?")
             return _MISSPELT
         return id or near or around
@@ -274,8 +274,8 @@ class _SubmittedFiles:
         by_name = self.problems.of_file(file.name)
         near = self._nearly(self.problems.nearly, file.name)
         problem = by_name or around.problem
-        if not problem and self.problems.given:
-            problem = near or self.problems.given
+        if not problem and self.problems.only:
+            problem = near or self.problems.only
         if file.name == SUBMISSION_FILE and around.way[-1:] == (problem,):
             tops = ((problem,), (ALL_PROBLEMS, problem))
             place = _IN_FOLDER + tops.index(around.way) if around.way in tops else _DEEPER
@@ -387,7 +387,7 @@ def _located(submitted: _SubmittedFiles, choice: _ClearestFile, problems: Proble
     if left or others:
         about = f" {_A_NOTEBOOK}" if any(map(_is_notebook, others)) else ""
         located.notes.append(f"Not read: {_listed([*left, *others])}.{about}")
-    located.is_untold = any(not each.problem for each in submitted.candidates)
+    located.has_unknown_file = any(not each.problem for each in submitted.candidates)
     located.unused = [*left, *submitted.others, *(path for _, path, _ in submitted.archives)]
     return located
 
@@ -406,19 +406,19 @@ def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> Student
         return StudentFile(None, reason, bad=True)
     if id in submitted.folders:
         return StudentFile(None, f"There is no {SUBMISSION_FILE} in {id}.")
-    if problems.given:
+    if problems.only:
         reason = f"There is no {SUBMISSION_FILE} and no folder {id} in the submission."
         for file in submitted.candidates:
             if file.problem in problems.others:
                 reason += f" {quoted(file.path)} is for {file.problem}, which is not graded now."
                 break
         return StudentFile(None, reason)
-    untold = [each.path for each in submitted.candidates if not each.problem]
-    if untold and len(untold) == len(submitted.candidates):
+    unknown = [each.path for each in submitted.candidates if not each.problem]
+    if unknown and len(unknown) == len(submitted.candidates):
         example = problems.sought[0]  # one reason for all problems, so that it is reported once
         reason = (
-            f"It is not known which problem is in {_listed(untold)}: no folder around it is called "
-            f"such as {example}, and it has no name such as {example}.py."
+            f"It is not known which problem is in {_listed(unknown)}: no folder around it is "
+            f"called such as {example}, and it has no name such as {example}.py."
         )
         return StudentFile(None, reason, bad=True)
     return StudentFile(None, f"There is no folder {id} in the submission.")

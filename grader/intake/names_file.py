@@ -7,7 +7,7 @@ more columns.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +31,8 @@ class Names:
         people: the student by the name or identity of a submission.
     """
 
-    problems: Mapping[str, str] = field(default_factory=dict)
-    people: Mapping[str, str] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    people: dict[str, str] = field(default_factory=dict)
 
 
 def read_names(path: Path, problems: Iterable[str]) -> Names:
@@ -46,44 +46,42 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
         UsageError: a line is invalid; the text names it.
     """
     known = tuple(problems)
-    of_problems: dict[str, str] = {}
-    of_people: dict[str, str] = {}
-    for line, (found, means) in _lines(path):
-        problem = problem_from_name(f"{means}.py", known)
-        if why := _is_in_vain(found, means, problem):
-            raise UsageError(f"{path}, line {line}: {quoted(found)} {why}.")
-        names, meant = (of_problems, problem) if problem else (of_people, means)
-        if names.setdefault(found, meant) != meant:
-            both = f"{quoted(names[found])} and {quoted(meant)}"
-            raise UsageError(f"{path}, line {line}: {quoted(found)} can't mean {both}.")
-    return Names(of_problems, of_people)
+    names = Names()
+    for line, name, text in _lines(path):
+        problem = problem_from_name(f"{text}.py", known)
+        meanings, meaning = (names.problems, problem) if problem else (names.people, text)
+        first = meanings.setdefault(name, meaning)
+        fault = _fault(name, meaning, is_problem=bool(problem))
+        if not fault and first != meaning:
+            fault = f"can't mean {quoted(first)} and {quoted(meaning)}"
+        if fault:
+            raise UsageError(f"{path}, line {line}: {quoted(name)} {fault}.")
+    return names
 
 
-def _is_in_vain(found: str, means: str, problem: str) -> str:
+def _fault(name: str, meaning: str, *, is_problem: bool) -> str:
     """Return why a line has no effect, as the rest of a sentence; empty if it may have one."""
-    if found.lower().endswith(".ipynb"):
+    if name.lower().endswith(".ipynb"):
         return "is a notebook, which is not graded; its code has to be in a file"
-    if problem or not found.lower().endswith(".py"):
+    if is_problem or not name.lower().endswith(".py"):
         return ""
     return (
-        f"is a file: it can mean a problem, and not {quoted(means)}. If it is what {quoted(means)} "
-        "handed in, put it into a folder of that name"
+        f"is a file: it can mean a problem, and not {quoted(meaning)}. If {quoted(meaning)} handed "
+        "it in, put it into a folder of that name"
     )
 
 
-def _lines(path: Path) -> list[tuple[int, tuple[str, str]]]:
+def _lines(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each line, the name and its meaning."""
     if not path.is_file():
-        return []
+        return
     table = read_table(path, comments=False)
     columns = [name.lower() for name in table.columns]
     if not {*_COLUMNS} <= {*columns}:
         raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
-    lines = []
     for each in table.rows:
         row = dict(zip(columns, each.cells, strict=False))
-        found, means = (
-            from_cell(unicodedata.normalize("NFC", row.get(name, ""))) for name in _COLUMNS
-        )
-        if found and means.strip():
-            lines.append((each.line, (found, means.strip())))
-    return lines
+        cells = (unicodedata.normalize("NFC", row.get(column, "")) for column in _COLUMNS)
+        name, meaning = map(from_cell, cells)
+        if name and meaning.strip():
+            yield each.line, name, meaning.strip()

@@ -97,7 +97,7 @@ class NamedUploads:
         clear = [own for id, own in students.items() if id not in unclear]
         notes = [
             f"User {students[id][0][1]['id']} is called {' and '.join(map(quoted, names[id]))}; "
-            "whose that is can't be known."
+            "which of them it is can't be known."
             for id in students
             if id in unclear
         ]
@@ -326,12 +326,12 @@ def _clones(download: TreeEntry) -> dict[str, TreeEntry]:
     match = _CLONES.fullmatch(without_suffix(download.name))
     if not match:
         return {}
-    found = {}
+    folders = {}
     for child in download.children():
         prefix, user = child.name[: len(match[1]) + 1], child.name[len(match[1]) + 1 :]
         if child.kind is Kind.FOLDER and prefix == f"{match[1]}-" and user:
-            found[child.name if _GROUP.fullmatch(user) else user] = child
-    return found
+            folders[child.name if _GROUP.fullmatch(user) else user] = child
+    return folders
 
 
 PLATFORMS: Sequence[NamedUploads | ListedFolders] = (

@@ -26,20 +26,20 @@ class Problems:
 
     Attributes:
         known: the ids of all problems.
-        given: the only problem that was submitted; empty if unknown.
-        meant: the ids by the names of files and folders in `names.csv`.
+        only: the only problem that was submitted; empty if unknown.
+        by_name: the ids by the names of files and folders in `names.csv`.
         stubs: the problems with known stubs, by id.
     """
 
     known: tuple[str, ...]
-    given: str = ""
-    meant: Mapping[str, str] = field(default_factory=dict)
+    only: str = ""
+    by_name: Mapping[str, str] = field(default_factory=dict)
     stubs: Mapping[str, Problem] = field(default_factory=dict)
 
     @property
     def sought(self) -> tuple[str, ...]:
         """The problems to search for."""
-        return (self.given,) if self.given else self.known
+        return (self.only,) if self.only else self.known
 
     @property
     def hint(self) -> str:
@@ -54,12 +54,12 @@ class Problems:
 
     def of_file(self, name: str) -> str:
         """Return the problem that the name of a Python file indicates; empty for none."""
-        return self.meant.get(_composed(name)) or problem_from_name(name, self.known)
+        return self.by_name.get(_composed(name)) or problem_from_name(name, self.known)
 
     def of_folder(self, name: str) -> str:
         """Return the problem that the name of a folder or an archive indicates; empty for none."""
         stem = without_suffix(before_reupload(name))
-        return self.meant.get(_composed(name)) or problem_from_name(f"{stem}.py", self.known)
+        return self.by_name.get(_composed(name)) or problem_from_name(f"{stem}.py", self.known)
 
     def nearly(self, name: str) -> str:
         """Return the problem with a similar name; empty if there is not exactly one."""
@@ -94,9 +94,9 @@ def problem_from_name(name: str, known: Iterable[str]) -> str:
     """
     if not is_python(name):
         return ""
-    said = _words(name[:-3])
-    fits = [id for id in known if said and said in {id, id[:2], id[3:]}]
-    return fits[0] if len(fits) == 1 else ""
+    words = _words(name[:-3])
+    matches = [id for id in known if words and words in {id, id[:2], id[3:]}]
+    return matches[0] if len(matches) == 1 else ""
 
 
 def _words(stem: str) -> str:
@@ -141,8 +141,8 @@ def nearest_problem(stem: str, ids: Sequence[str]) -> str:
     numbers = [word for word in words.split("-") if word.isdecimal()]
     holds = [id for id in ids if id[3:] in words or numbers == [id[:2]]]
     near = difflib.get_close_matches(words, [*ids, *(id[3:] for id in ids)], n=1, cutoff=0.7)
-    found = holds or [id for id in ids if near and near[0] in (id, id[3:])]
-    return found[0] if len(found) == 1 else ""
+    matches = holds or [id for id in ids if near and near[0] in (id, id[3:])]
+    return matches[0] if len(matches) == 1 else ""
 
 
 def is_nearly_bare(name: str) -> bool:

@@ -106,8 +106,8 @@ def _in_several(submissions: Iterable[Submission]) -> list[str]:
 
 def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
     """Return a hint if there are files that could be used if their problem were given."""
-    count = sum(each.is_untold and not each.is_read for each in submissions)
-    if problems.given or not count:
+    count = sum(each.has_unknown_file and not each.is_read for each in submissions)
+    if problems.only or not count:
         return ""
     have = f"{counted(count, 'submission')} {'has' if count == 1 else 'have'}"
     return f"{have} a Python file that tells no problem. {problems.hint}."
@@ -132,7 +132,7 @@ def _read_submission(unread: UnreadSubmission, problems: Problems) -> Submission
     else:
         row.unused += tuple(located.unused)
         row.notes += located.notes
-        row.is_untold = located.is_untold
+        row.has_unknown_file = located.has_unknown_file
         row.files = {id: _with_times(file, unread) for id, file in located.files.items()}
     return row
 
@@ -175,8 +175,8 @@ def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
     name = unread.folder.name
     stem = name.removesuffix(archive_suffix(name))
     if stem in (name, unread.name):
-        return stem if problems.given and stem in problems.known else ""
-    return problems.of_folder(name) or (problems.nearly_folder(name) if problems.given else "")
+        return stem if problems.only and stem in problems.known else ""
+    return problems.of_folder(name) or (problems.nearly_folder(name) if problems.only else "")
 
 
 # Skip optional problems that were not submitted

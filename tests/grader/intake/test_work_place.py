@@ -205,7 +205,7 @@ def test_beside_an_optional_stub_a_file_that_tells_no_problem_is_read_if_it_is_g
 def test_a_file_of_unknown_problem_is_named_once(class_folder: Path, two_problems: Course) -> None:
     write(class_folder, {"ada/problem.py": RIGHT})
     (found,) = find_submissions(class_folder, two_problems)
-    assert found.is_untold
+    assert found.has_unknown_file
     (reason,) = {file.reason for file in found.files.values()}
     assert "It is not known which problem is in 'problem.py': no folder around it is" in reason
 
