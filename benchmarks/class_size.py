@@ -139,7 +139,7 @@ def grade(course: Course, folder: Path, size: int, jobs: int, only: Problem | No
         print(f"\r{done} of {size}", end="\n" if done == size else "", file=sys.stderr, flush=True)
 
     grade_class(
-        find_submissions([folder / "class"], course, only),
+        find_submissions(folder / "class", course, only),
         course,
         Settings(isolation=Isolation.SANDBOX),
         folder / "reports",

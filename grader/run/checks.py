@@ -78,30 +78,29 @@ def check_that(value: Any, judge: Any, call: str, *given: Any) -> None:
         call: the call as a student would write it.
         given: further arguments of the oracle, without student values.
     """
-    judged, rest = _right(judge, call), _kept(given)
-    _record(call, value, lambda found: judged(found, call, *rest))
+    oracle, arguments = _right(judge, call), _kept(given)
+    _record(call, value, lambda copied: oracle(copied, call, *arguments))
 
 
 def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **near: Any) -> None:
     """Compare gradients by name; only the names in `expected` count."""
     right = _right(expected, call)
 
-    def judge(found: Any) -> None:
+    def judge(gradients: Any) -> None:
         for name, gradient in right.items():
-            if found.get(name) is None:
+            if gradients.get(name) is None:
                 raise compare.no_gradient(name, call)
-            compare.check(
-                found[name], gradient, f"the gradient of {call} with respect to {name}", **near
-            )
+            what = f"the gradient of {call} with respect to {name}"
+            compare.check(gradients[name], gradient, what, **near)
 
     _record(f"the gradients of {call}", dict(actual), judge)
 
 
 def check_form(actual: Any, expected: Any, call: str) -> Any:
     """Compare type, dtype and shape, and return the value detached. This is a claim."""
-    found = compare.check_form(actual, expected, call)
+    detached = compare.check_form(actual, expected, call)
     _claim(f"the form of {call}")
-    return found
+    return detached
 
 
 def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
@@ -133,10 +132,10 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
     own = rng.independent()
     if _mode.place == "worker":
         return _mode.inputs.pop(0)
-    found = plain(make(own))
+    value = plain(make(own))
     if _mode.place == "trusted":
-        _mode.inputs.append(deepcopy(found))
-    return found
+        _mode.inputs.append(deepcopy(value))
+    return value
 
 
 def parts(value: Any, number: int) -> tuple[Any, ...]:

@@ -23,6 +23,9 @@ from grader.code.tensors import Array, dtype_name
 MOST_BYTES = 32 << 20
 """How many bytes the numbers of one message may take."""
 
+MOST_TEXT = 8 << 20
+"""How many bytes the JSON of one message may take. Decoded, it takes up to 25 times as many."""
+
 MOST_PARTS = 50_000
 """How many values and characters one message may have."""
 
@@ -148,8 +151,10 @@ class Decoder:
         self.texts = [] if texts is None else texts
         try:
             text, numbers = _SIZES.unpack_from(message)
-            if _SIZES.size + text + numbers != len(message) or numbers > MOST_BYTES:
+            if _SIZES.size + text + numbers != len(message):
                 raise BadRecord("its size is wrong")
+            if text > MOST_TEXT or numbers > MOST_BYTES:
+                raise BadRecord("it is too large")
             self.content = msgspec.json.decode(message[_SIZES.size :][:text])
         except (struct.error, msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise BadRecord("it cannot be read") from error

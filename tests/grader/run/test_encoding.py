@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from grader.run import encoding
-from grader.run.encoding import MOST_BYTES, BadRecord, Decoder, Encoder, plain
+from grader.run.encoding import MOST_BYTES, MOST_TEXT, BadRecord, Decoder, Encoder, plain
 
 TENSORS = [
     *(torch.tensor([[1.5, -2.0]]).to(getattr(torch, name)) for name in encoding._TENSORS),
@@ -158,6 +158,7 @@ HOSTILE = {
     "too short": message([1])[:-1],
     "too long": message([1]) + b"x",
     "too many numbers": struct.pack("<II", 1, MOST_BYTES + 1) + b"1" + bytes(MOST_BYTES + 1),
+    "too much text": message("x" * MOST_TEXT),
     "no JSON": message(b"{"),
     "no UTF-8": message(b'"\xff"'),
     "deep JSON": message(b"[" * 100_000),
