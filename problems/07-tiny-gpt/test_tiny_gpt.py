@@ -19,6 +19,7 @@ from grader.run.checks import (
     require,
     set_weights,
 )
+from shared import robust
 from shared.oracles import tiny_gpt as oracles
 from shared.small_gpt import gpt_weights
 from shared.worked_example import (
@@ -28,7 +29,9 @@ from shared.worked_example import (
     holding,
     left_alone,
     nothing_left_behind,
+    seeded,
     turned,
+    unpacked,
 )
 
 FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout", "bias")
@@ -75,20 +78,17 @@ def draw_tokens(rng, sizes, *shape):
 
 def answer(model, call, *arguments):
     """The logits and the loss that a model returns, as the two that they have to be."""
-    return check_pair(model(*(each.clone() for each in arguments)), call)
+    found = model(*(each.clone() for each in arguments))
+    return unpacked(found, 2, "the logits and the loss", call)
 
 
-def check_pair(returned, call):
-    """Require that these are two things, and return them."""
-    is_pair = isinstance(returned, tuple | list) and len(returned) == 2
-    kind = type(returned).__name__
-    require(is_pair, f"{call}\nIt should return two things, not a {kind}.")
-    return returned
-
-
-def seeded(seed):
-    """Return a new generator with this seed."""
-    return torch.Generator().manual_seed(seed)
+def check_both(found, expected, call, **near):
+    """Compare logits and loss."""
+    logits, loss = unpacked(found, 2, "the logits and the loss", call)
+    right, right_loss = parts(expected, 2)
+    check(logits, right, f"the logits of {call}", **near)
+    require(loss is not None, f"{call}\nThe loss is None; with targets it should be a tensor.")
+    check(loss, right_loss, f"the loss of {call}", **near)
 
 
 # The parts of a GPT
@@ -623,7 +623,7 @@ def draw_batch(problem, data, n_positions, batch_size, *generator):
     """x and y from the student's code, and how the call is written."""
     call = f"get_batch(data, {n_positions}, {batch_size}) with {len(data)} tokens"
     returned = problem.get_batch(data.clone(), n_positions, batch_size, *generator)
-    return tuple(check_pair(returned, call)), call
+    return unpacked(returned, 2, "x and y", call), call
 
 
 def marked_text(rng, length):
@@ -703,7 +703,15 @@ def test_batches_by_generator(problem, rng):
 # bigram_loss
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.25)
+def test_bigram_is_a_float(problem):
+    """bigram_loss returns a Python float"""
+    found = problem.bigram_loss(torch.tensor([0, 0, 0, 1]), 2)
+    call = 'bigram_loss(data, 2) with the letters of "aaab" as tokens'
+    check_that(found, oracles.is_float_in_nats, call, oracles.BIGRAM_IN_NUMBERS["aaab"])
+
+
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("text", ["abracadabra", "abababab", "aaab", "aabb", "ab", "aabacaaabc"])
 def test_bigram_in_numbers(problem, text):
     """bigram_loss counts pairs, and averages -ln of how often the second follows the first"""
@@ -797,63 +805,63 @@ def test_learns_by_heart(problem, rng):
 # Requirements of all functions
 
 
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_dtype_is_kept(problem, rng, dtype):
-    """Logits and loss have the dtype of the weights, with its precision"""
-    weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, SMALL).items()}
-    idx, targets = (draw_tokens(rng, SMALL, 2, 5) for _ in range(2))
-    model = make_model(problem, weights, SMALL)
-    expected = oracles.logits(idx, weights, SMALL["n_head"], dtype=dtype)
-    call = f"{named(SMALL)}(idx, targets) in {str(dtype).removeprefix('torch.')}"
-    logits, loss = answer(model, call, idx, targets)
-    near = {"all_digits": True, **(NEAR if dtype == torch.float32 else {})}
-    check(logits, expected, f"the logits of {call}", **near)
-    check(loss, oracles.loss(expected, targets), f"the loss of {call}", all_digits=True)
+def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32):
+    """Return a call of a model with random weights, in evaluation.
+
+    `right` returns the right function of tokens and targets for some weights.
+    """
+    weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, sizes).items()}
+    idx, targets = (draw_tokens(rng, sizes, batch, seq_len) for _ in range(2))
+    return robust.Call(
+        f"{named(sizes)}(idx, targets)",
+        make_model(problem, weights, sizes),
+        {"idx": idx, "targets": targets},
+        right(weights),
+        weights=weights,
+        near=NEAR if dtype == torch.float32 else {},
+        compare=check_both,
+    )
+
+
+@pytest.mark.points(1)
+@robust.parts("float32", "float64", "nothing changed", "second call")
+def test_model_in_use(problem, rng, part):
+    """A model keeps the rules of every problem"""
+
+    def right(weights):
+        dtype = weights["lm_head.weight"].dtype
+
+        def logits_and_loss(idx, targets):
+            logits = oracles.logits(idx, weights, SMALL["n_head"], dtype=dtype)
+            return logits, oracles.loss(logits, targets)
+
+        return logits_and_loss
+
+    call = partial(call_of, problem, right, rng, SMALL)
+    robust.check_part(part, rng, call, other={"batch": 3, "seq_len": 6})
 
 
 @pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """Nothing changes its argument, and a call does not change the weights"""
-    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
-    targets, data = draw_tokens(rng, SMALL, 2, 6), marked_text(rng, 20)
-    targets[0, 1] = -100
-    model = make_model(problem, weights, SMALL)
-    call = f"{named(SMALL)}(idx, targets)"
-    with left_alone(call, idx=idx, targets=targets):
-        check_pair(model(idx, targets), call)
-    call = f"{named(SMALL)}.generate(idx, 2)"
-    with left_alone(call, idx=idx):
-        check_form(model.generate(idx, 2), torch.empty(2, 8, dtype=torch.int64), call)
+def test_functions_change_nothing(problem, rng):
+    """Nothing changes its argument, also targets of -100; no targets are kept"""
+    weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
+    model, data = make_model(problem, weights, SMALL), marked_text(rng, 20)
+    targets = torch.where(torch.arange(5) == 1, -100, idx)
+    for call, function, arguments in [
+        (f"{named(SMALL)}(idx, targets)", model, {"idx": idx, "targets": targets}),
+        ("get_batch(data, 4, 3)", problem.get_batch, {"data": data, "n": 4, "batch_size": 3}),
+        ("bigram_loss(data, 120)", problem.bigram_loss, {"data": data, "vocab_size": 120}),
+        (f"{named(SMALL)}.generate(idx, 2)", model.generate, {"idx": idx, "n_new": 2}),
+    ]:
+        with left_alone(call, **{n: v for n, v in arguments.items() if torch.is_tensor(v)}):
+            found = function(*arguments.values())
+    check_form(found, torch.empty(2, 7, dtype=torch.int64), call)
     check_weights_are_kept(model, weights, call)
-    with left_alone("get_batch(data, 4, 3)", data=data):
-        check_pair(problem.get_batch(data, 4, 3), "get_batch(data, 4, 3)")
-    with left_alone("bigram_loss(data, 120)", data=data):
-        found = problem.bigram_loss(data, 120)
-        is_loss = isinstance(found, float) and 0 <= found <= 10
-        require(is_loss, "bigram_loss(data, 120)\nIt should return a positive Python float.")
-
-
-@pytest.mark.points(0.25)
-def test_nothing_is_remembered(problem, rng):
-    """Each call is about its own tokens and the present weights; nothing is left of other calls"""
-    weights, others = drawn_weights(rng, SMALL), drawn_weights(rng, SMALL)
-    model, other = (make_model(problem, each, SMALL) for each in (weights, others))
-    call = f"{named(SMALL)}(idx)"
-    for number, shape in enumerate([(2, 5), (2, 5), (1, 3), (3, 6)], 1):
-        idx = draw_tokens(rng, SMALL, *shape)
-        for each, held in [(model, weights), (other, others)]:
-            logits, _ = answer(each, call, idx)
-            expected = oracles.logits(idx, held, SMALL["n_head"])
-            what = f"the logits of call {number} of {call}, one of two models"
-            check(logits, expected, what, **NEAR)
-        model.generate(idx.clone(), 2)
-    set_weights(model, others)
-    answer(model, f"{named(SMALL)}(idx, targets)", idx, idx)
+    call = f"{named(SMALL)}(idx) after a call with targets"
+    answer(model, call, idx, idx)
     logits, loss = answer(model, call, idx)
-    check(logits, expected, f"the logits of {call}, after its weights were changed", **NEAR)
-    message = "Without targets the loss should be None, also after a call that had some."
-    require(loss is None, f"{call}\n{message}")
+    check(logits, oracles.logits(idx, weights, SMALL["n_head"]), f"the logits of {call}", **NEAR)
+    require(loss is None, f"{call}\nWithout targets the loss should be None.")
 
 
 @pytest.mark.points(0.25)
@@ -924,19 +932,27 @@ def check_model(student, reference, idx, targets, rng, call):
 
 
 @pytest.mark.points(1)
-def test_hidden_model_in_use(problem, solution, rng):
-    """Logits and loss are right in training, with other weights, and without gradients"""
+@robust.parts("sizes of one", "transposed memory", "nothing changed", "second call", "float64")
+def test_hidden_model_in_use(problem, solution, rng, part):
+    """A model keeps the rules of every problem in other sizes, too"""
+    sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
+
+    def right(weights):
+        return modules.made(weights, solution.GPT, solution.GPTConfig(**sizes)).eval()
+
+    call = partial(call_of, problem, right, rng, sizes, batch=3, seq_len=7)
+    other = {"batch": 40, "seq_len": 9}
+    robust.check_part(part, rng, call, sizes="batch seq_len", other=other)
+
+
+@pytest.mark.points(0.25)
+def test_hidden_model_in_training(problem, solution, rng):
+    """Logits, loss and gradients are right in training, too"""
     sizes = {"vocab_size": 40, "n_positions": 8, "n_embd": 5, "n_layer": 4, "n_head": 5}
-    weights, others = drawn_weights(rng, sizes), drawn_weights(rng, sizes)
-    student, reference = both_models(problem, solution, weights, sizes)
+    student, reference = both_models(problem, solution, drawn_weights(rng, sizes), sizes)
     idx, targets = (turned(draw_tokens(rng, sizes, 3, 7)) for _ in range(2))
-    call = f"{named(sizes)}(idx, targets)"
-    for model in (student, reference):
-        model.train()
-    check_model(student, reference, idx, targets, rng, f"{call} in training")
-    set_weights(student, others)
-    reference = modules.set_weights(reference, others)
-    check_model(student, reference, idx, targets, rng, f"{call} with other weights")
+    call = f"{named(sizes)}(idx, targets) in training"
+    check_model(student.train(), reference.train(), idx, targets, rng, call)
 
 
 @pytest.mark.points(1.5)
@@ -1073,7 +1089,7 @@ def check_learning_with_dropout(problem, rng):
     check_slopes(found, value, numbers, told, rng, compare=check_same)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(("length", "n_positions"), [(13, 9), (9, 8), (10, 1), (14, 8)])
 def test_hidden_batches(problem, rng, length, n_positions):
     """Pieces and their starts are right for other lengths, with and without a generator"""
@@ -1081,10 +1097,14 @@ def test_hidden_batches(problem, rng, length, n_positions):
     torch.default_generator.manual_seed(51)
     check_starts(problem, data, n_positions, 100 * (length - n_positions))
     check_starts(problem, data, n_positions, 450 * (length - n_positions), seeded(52))
-    check_refused(
-        f"get_batch(data, {length}, 2) with {length} tokens",
-        partial(problem.get_batch, data.clone(), length, 2),
-    )
+
+
+@pytest.mark.points(0.25)
+@pytest.mark.parametrize("length", [13, 8])
+def test_hidden_short_texts(problem, rng, length):
+    """Other texts that are too short raise ValueError"""
+    call = f"get_batch(data, {length}, 2) with {length} tokens"
+    check_refused(call, partial(problem.get_batch, marked_text(rng, length), length, 2))
 
 
 @pytest.mark.points(0.25)
@@ -1114,51 +1134,36 @@ def test_hidden_bigram(problem, solution, rng, length, vocab_size):
     check_that(found, oracles.is_in_nats, call, expected)
 
 
-@pytest.mark.points(0.5)
-def test_hidden_second_call(problem, solution, rng):
-    """Calls do not touch each other, their arguments, the weights, or the global random state"""
+@pytest.mark.points(0.25)
+def test_hidden_loaded_weights(problem, rng):
+    """generate takes weights that were loaded after another call"""
     sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
-    weights = drawn_weights(rng, sizes)
-    student, reference = both_models(problem, solution, weights, sizes)
-    inputs = [draw_tokens(rng, sizes, *shape) for shape in [(2, 5), (1, 9), (2, 5), (4, 2)]]
-    copies = [idx.clone() for idx in inputs]
-    call = f"{named(sizes)}.eval()(idx)"
-    with nothing_left_behind(call):
-        outputs = [student(idx)[0] for idx in inputs]
-    for number, (logits, idx, copy) in enumerate(zip(outputs, inputs, copies, strict=True), 1):
-        require(torch.equal(idx, copy), f"{call}\nIt changed its argument idx.")
-        check(logits, reference(copy)[0], f"the logits of call {number} of {call}", **NEAR)
-    check_weights_are_kept(student, weights, call)
-
-    idx, weights = copies[0], drawn_weights(rng, sizes)
+    student, idx = (
+        make_model(problem, drawn_weights(rng, sizes), sizes),
+        draw_tokens(rng, sizes, 2, 5),
+    )
     student.generate(idx.clone(), 2)
-    for model in (student, reference):
-        model.load_state_dict(weights, strict=False)
-    what = f"the logits of {call} after loading other weights"
-    check(student(idx.clone())[0], reference(idx)[0], what, **NEAR)
-    call = f"{named(sizes)}.eval().generate(idx, 2) after loading other weights"
+    weights, call = drawn_weights(rng, sizes), f"{named(sizes)}.eval().generate(idx, 2)"
+    student.load_state_dict(weights, strict=False)
     torch.default_generator.manual_seed(12)
+    call = f"{call} after loading other weights"
     check_that(student.generate(idx.clone(), 2), oracles.continues, call, idx, 2, weights, sizes)
 
 
-@pytest.mark.points(1)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_hidden_precision(problem, solution, rng, dtype):
-    """Logits, loss and gradients have the dtype of the model, with its precision"""
-    sizes = OTHER_SIZES[3][2]
-    weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, sizes).items()}
+@pytest.mark.points(0.75)
+def test_hidden_precision(problem, solution, rng):
+    """Gradients have the dtype of the model, with its precision"""
+    sizes, name = OTHER_SIZES[3][2], "transformer.h.0.attn.c_attn.weight"
+    weights = {name: weight.double() for name, weight in drawn_weights(rng, sizes).items()}
     student, reference = both_models(problem, solution, weights, sizes)
     idx, targets = (draw_tokens(rng, sizes, 2, 8) for _ in range(2))
-    call = f"{named(sizes)}(idx, targets) in {str(dtype).removeprefix('torch.')}"
-    logits, loss = student(idx.clone(), targets.clone())
-    expected, expected_loss = parts(reference(idx, targets), 2)
-    near = {"all_digits": True, **(NEAR if dtype == torch.float32 else {})}
-    check(logits, expected, f"the logits of {call}", **near)
-    check(loss, expected_loss, f"the loss of {call}", **near)
-    name = "transformer.h.0.attn.c_attn.weight"
+    call = f"{named(sizes)}(idx, targets) in float64"
+    _, loss = answer(student, call, idx, targets)
+    _, expected = parts(reference(idx, targets), 2)
+    check(loss, expected, f"the loss of {call}", all_digits=True)
     found = gradients(loss, {name: parameters(student)[name]}, loss.new_ones(()), call)
-    wanted = hidden_oracles.slopes(expected_loss, reference)
-    check_gradients(found, {name: wanted[name]}, call, **near)
+    wanted = hidden_oracles.slopes(expected, reference)
+    check_gradients(found, {name: wanted[name]}, call, all_digits=True)
 
 
 @pytest.mark.points(0.5)

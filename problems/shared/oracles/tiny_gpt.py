@@ -253,5 +253,11 @@ def bigram_loss(data):
 
 
 def is_in_nats(value, call, expected):
-    """A loss is right to 1e-6."""
+    """A loss, a float or a tensor of one number, is right to 1e-6."""
+    is_tensor = torch.is_tensor(value) and value.dim() == 0
+    is_float_in_nats(value.item() if is_tensor else value, call, expected)
+
+
+def is_float_in_nats(value, call, expected):
+    """A Python float is right to 1e-6."""
     check_number(value, expected - 1e-6, expected + 1e-6, call, f"{expected:.6f} nats")
