@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -21,16 +22,17 @@ from grader.run.checks import (
     require,
     set_weights,
 )
+from shared import robust
 from shared.oracles import kv_cache as oracles
 from shared.small_gpt import attention_weights, gpt_weights
 from shared.worked_example import (
     check_refused,
     check_slopes,
-    check_weights_are_kept,
     holding,
     left_alone,
     nothing_left_behind,
     turned,
+    unpacked,
 )
 
 NEAR = {"rtol": 1e-3, "atol": 1e-4}
@@ -94,15 +96,7 @@ def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
 
 def two(found, call, of="the output and the present"):
     """The two things that a call returned."""
-    fits = isinstance(found, tuple | list) and len(found) == 2
-    require(fits, f"{call}\nIt should return two things, {of}; it returned {kind(found)}.")
-    return tuple(found)
-
-
-def kind(value):
-    """What to call a value in a message."""
-    many = isinstance(value, tuple | list)
-    return f"a {type(value).__name__}{f' of {len(value)}' if many else ''}"
+    return unpacked(found, 2, of, call)
 
 
 def pair(present, call):
@@ -112,66 +106,62 @@ def pair(present, call):
 
 def layers(present, n_layer, call):
     """The keys and values of each layer that a call returned."""
-    many = isinstance(present, tuple | list)
-    fits = many and len(present) == n_layer
-    wanted = f"keys and values of each of {n_layer} layers"
-    require(fits, f"{call}\nIts present should be a list with {wanted}; it is {kind(present)}.")
-    return [pair(each, f"layer {number} of {call}") for number, each in enumerate(present)]
+    what = "the keys and values of each layer"
+    pairs = unpacked(present, n_layer, what, f"the present of {call}")
+    return [pair(each, f"layer {number} of {call}") for number, each in enumerate(pairs)]
 
 
 def attend(module, x, past, call):
     """Return output and present of an attention, which gets copies."""
-    held = None if past is None else copied(past)
-    return two(module(x.clone(), held), call)
+    return two(module(x.clone(), copied(past)), call)
 
 
 def read(module, idx, past, call):
     """Return logits and present of a model, which gets copies."""
-    held = None if past is None else copies(past)
-    return two(module(idx.clone(), held), call, "the logits and the present")
+    return two(module(idx.clone(), copied(past)), call, "the logits and the present")
 
 
-def copies(past):
-    """Return copies of the keys and values of all layers."""
-    pairs = [copied(each) for each in past]
-    return pairs if isinstance(past, list) else tuple(pairs)
+def copied(past, copy=torch.clone):
+    """Return a past with copies of its lists and tensors, as often as these are nested."""
+    if torch.is_tensor(past):
+        return copy(past)
+    kind = {list: list, tuple: tuple}.get(type(past))
+    return kind(copied(part, copy) for part in past) if kind else past
 
 
-def copied(pair):
-    """Return copies of keys and values, as the same kind of pair."""
-    held = [each.clone() for each in pair]
-    return held if isinstance(pair, list) else tuple(held)
+def by_itself(past):
+    """Return a copy without the graph of the call it came from, which would stay in memory."""
+    return copied(past, lambda tensor: tensor.detach().clone())
 
 
 def again(past):
     """Return the same past with the same tensors, but with copied lists."""
-    if isinstance(past, list):
-        return [again(each) for each in past]
-    return tuple(map(again, past)) if type(past) is tuple else past
+    return copied(past, lambda tensor: tensor)
+
+
+def alike(one, other):
+    """Return whether two pasts have the same numbers at the same places."""
+    if torch.is_tensor(one) and torch.is_tensor(other):
+        return torch.equal(one, other)
+    many = isinstance(one, list | tuple) and isinstance(other, list | tuple)
+    return one is other or many and len(one) == len(other) and all(map(alike, one, other))
 
 
 def go_on(module, new, past, call):
     """Output and present of a call that goes on from a past, and leaves all of it as it was."""
-    given = again(past)
-    parts = inside(given)
-    lists = [(each, [*each]) for each in parts if isinstance(each, list)]
-    tensors = [(each, each.detach().clone()) for each in parts if torch.is_tensor(each)]
+    given, before = again(past), by_itself(past)
     found = two(module(new, given), call)
-    same = {
-        "list": all([*map(id, each)] == [*map(id, held)] for each, held in lists),
-        "tensor": all(torch.equal(each, numbers) for each, numbers in tensors),
-    }
-    for what, kept in same.items():
-        message = f"Your code changed a {what} that it was given as its past. Make a new {what}, "
-        message += "since others may still go on from the old one."
-        require(kept, f"{call}\n{message}")
+    message = "Your code changed a list or a tensor of its past. Make a new one, since others may "
+    message += "still go on from the old one."
+    require(alike(given, before), f"{call}\n{message}")
     return found
 
 
-def inside(past):
-    """A past, and all that is in its lists and tuples."""
-    parts = past if isinstance(past, list | tuple) else ()
-    return [past, *(each for part in parts for each in inside(part))]
+def check_both(found, expected, call, **near):
+    """Compare the output and the present that a CachedAttention returned."""
+    (output, present), (right, held) = two(found, call), parts(expected, 2)
+    check(output, right, call, **near)
+    check_pair(present, held, call, **near)
 
 
 def check_pair(present, expected, call, compare=check, **near):
@@ -218,22 +208,10 @@ def check_every_cut(run, output, held, length, call, compare=check, **near):
             check_pair(kept, right, told, compare, **near)
 
 
-def by_itself(present):
-    """Copies of keys and values, without the graph of the call they came from.
-
-    No later call changes them, and nothing else of more than a hundred calls stays in memory.
-    """
-
-    def alone(value):
-        return value.detach().clone() if torch.is_tensor(value) else value
-
-    return [tuple(map(alone, pair)) for pair in present]
-
-
 # kv_cache_bytes
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.4)
 def test_cache_in_bytes(problem):
     """kv_cache_bytes counts the keys and the values of all layers, tokens and sequences"""
     sizes = [(1, 1, 1, 1, 1), (12, 768, 1024), (48, 1600, 1024), (12, 768, 1024, 8)]
@@ -245,6 +223,13 @@ def test_cache_in_bytes(problem):
         named = dict(reversed(list(zip(names, arguments, strict=False))))
         call = f"kv_cache_bytes({', '.join(f'{name}={n}' for name, n in named.items())})"
         check_that(problem.kv_cache_bytes(**named), oracles.is_number_of_bytes, call, expected)
+
+
+@pytest.mark.points(0.1)
+def test_bytes_are_an_int(problem):
+    """kv_cache_bytes returns an int"""
+    found = problem.kv_cache_bytes(2, 3, 5, 7, 11)
+    check_that(found, oracles.is_int, "kv_cache_bytes(2, 3, 5, 7, 11)")
 
 
 # CachedAttention
@@ -353,24 +338,25 @@ def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=Tr
     weights, x = attention_weights(rng, n_embd, bias=bias), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
-    output, present = attend(make_attention(problem, weights, n_head), x, past, call)
-    expected, held = parts(oracles.attention(x, past, weights, n_head), 2)
-    check(output, expected, call)
-    check_pair(present, held, call)
+    found = attend(make_attention(problem, weights, n_head), x, past, call)
+    check_both(found, oracles.attention(x, past, weights, n_head), call)
 
 
 @pytest.mark.points(1)
-def test_every_way_to_cut(problem, rng):
-    """All 64 ways to cut 7 tokens into chunks give the same as one pass"""
-    weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6)
-    module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2) on 7 tokens"
+@pytest.mark.parametrize(
+    ("dtype", "near"), [(torch.float32, {}), (torch.float64, EXACT)], ids=["float32", "float64"]
+)
+def test_every_way_to_cut(problem, rng, dtype, near):
+    """All 64 ways to cut 7 tokens into chunks give the same as one pass, in float64 to 1e-12"""
+    weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6, dtype=dtype)
+    module, call = make_attention(problem, weights, 2, dtype), "CachedAttention(6, 2) on 7 tokens"
     expected, held = parts(oracles.attention(x, None, weights, 2), 2)
 
     def run(first, last, past, told):
         output, present = attend(module, x[:, first:last], past and past[0], told)
         return output, [pair(present, told)]
 
-    check_every_cut(run, expected, [held], 7, call)
+    check_every_cut(run, expected, [held], 7, call, **near)
 
 
 @pytest.mark.points(0.5)
@@ -392,22 +378,6 @@ def test_two_caches_never_touch(problem, rng):
     for end, (present, _) in zip(ends, held, strict=True):
         expected = oracles.attention(torch.cat([x, end], dim=1), None, weights, 2)[1]
         check_pair(present, expected, f"{call}, one of two that go on from the same past")
-
-
-@pytest.mark.points(0.5)
-def test_nothing_is_remembered(problem, rng):
-    """The past is the argument and nothing else: other calls have no effect"""
-    weights, n_head = attention_weights(rng, 6), 2
-    module, other = (make_attention(problem, weights, n_head) for _ in range(2))
-    for n_past, batch in [(0, 2), (3, 2), (0, 2), (2, 1), (5, 2), (0, 1)]:
-        past = random_past(rng, batch, n_head, n_past, 3) if n_past else None
-        x = rng.normal(batch, 2, 6)
-        call = f"CachedAttention(6, 2)(x, past) with {n_past} past tokens, after other calls"
-        expected, held = parts(oracles.attention(x, past, weights, n_head), 2)
-        output, present = attend(module, x, past, call)
-        check(output, expected, call)
-        check_pair(present, held, call)
-        attend(other, rng.normal(batch, 3, 6), past, call)
 
 
 REACHES = {
@@ -470,7 +440,7 @@ def test_logits_without_a_past(problem, rng, bias):
             check_form(found, torch.empty(2, 2, 5, 4), told)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1.5)
 def test_positions_go_on(problem, rng):
     """The first new token stands at the position after the last one of the past"""
     weights = weights_for(rng, SMALL)
@@ -489,7 +459,7 @@ def test_positions_go_on(problem, rng):
         past = layers(past, 2, call)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.75)
 def test_logits_after_a_past(problem, rng):
     """After a past, the logits are those that one pass over all tokens gives"""
     config = SMALL | {"n_layer": 3}
@@ -502,7 +472,7 @@ def test_logits_after_a_past(problem, rng):
         for length in (n_past, n_past + n_new):
             _, present = two(module(idx[:, :length]), call, "the logits and the present")
             layers(present, 3, call)
-            held.append(copies(present))
+            held.append(copied(present))
         past, after = held
         logits, present = two(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
         check(logits, expected[:, n_past : n_past + n_new], call, **NEAR)
@@ -587,37 +557,72 @@ def test_too_many_tokens_are_refused(problem, rng):
         check_refused(call, lambda p=past, n=n_past: module(idx[:, n:], p), "they are 7")
 
 
-@pytest.mark.points(1)
-def test_dtype_is_kept(problem, rng):
-    """Everything has the dtype of the weights; float64 keeps its digits, however a text is cut"""
-    weights, x = attention_weights(rng, 6), rng.normal(2, 5, 6, dtype=torch.float64)
-    past = random_past(rng, 2, 2, 4, 3, torch.float64)
-    single = x.float(), tuple(each.float() for each in past)
-    call = "CachedAttention(6, 2)(x, past) in float32"
-    output, present = attend(make_attention(problem, weights, 2), *single, call)
-    expected, held = parts(oracles.attention(*single, weights, 2), 2)
-    check(output, expected, call, all_digits=True)
-    check_pair(present, held, call, all_digits=True)
-    module = make_attention(problem, weights, 2, torch.float64)
-    call = "CachedAttention(6, 2)(x, past) in float64"
-    output, present = attend(module, x, past, call)
-    expected, held = parts(oracles.attention(x, past, weights, 2), 2)
-    check(output, expected, call, all_digits=True)
-    check_pair(present, held, call, all_digits=True)
+def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=torch.float32):
+    """Return a call of a CachedAttention(6, 2) with random weights and a random past.
 
-    def run(first, last, before, told):
-        output, present = attend(module, x[:, first:last], before[0] if before else past, told)
-        return output, [pair(present, told)]
+    `right` returns the right function of x and past for some weights.
+    """
+    weights = {name: each.to(dtype) for name, each in attention_weights(rng, 6).items()}
+    module, given = make_attention(problem, weights, 2, dtype), {"x": rng.normal(batch, n_new, 6)}
+    if n_past:
+        given |= dict(zip(("keys", "values"), random_past(rng, batch, 2, n_past, 3), strict=True))
+    return robust.Call(
+        f"CachedAttention(6, 2)(x, past) with {n_past} past and {n_new} new tokens",
+        lambda x, *past: module(x, past or None),
+        {name: each.to(dtype) for name, each in given.items()},
+        lambda x, *past: right(weights)(x, past or None),
+        module=module,
+        weights=weights,
+        compare=check_both,
+    )
 
-    check_every_cut(run, expected, [held], 5, call, **EXACT)
-    weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 4)
-    for dtype, near in [(torch.float32, NEAR), (torch.float64, {})]:
-        call = f"CachedGPT(config)(idx) in {str(dtype).removeprefix('torch.')}"
-        module = make_gpt(problem, SMALL, weights, dtype)
-        expected = oracles.logits(idx, weights, 2, dtype=dtype)
-        _, past = read(module, idx[:, :2], None, call)
-        logits, _ = read(module, idx[:, 2:], past, call)
-        check(logits, expected[:, 2:], call, all_digits=True, **near)
+
+def call_of_model(problem, right, rng, n_past=3, n_new=2, batch=2, dtype=torch.float32):
+    """Return a call of a CachedGPT that reads a text in two chunks; see `call_of_attention`."""
+    weights = {name: each.to(dtype) for name, each in weights_for(rng, SMALL).items()}
+    module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights, dtype)
+    call = f"CachedGPT(config) on a text in chunks of {n_past} and {n_new} tokens"
+
+    def in_chunks(idx):
+        first, past = two(module(idx[:, :n_past]), call, "the logits and the present")
+        second, _ = two(module(idx[:, n_past:], past), call, "the logits and the present")
+        return torch.cat([first, second], dim=1)
+
+    return robust.Call(
+        call,
+        in_chunks,
+        {"idx": tokens(rng, batch, n_past + n_new)},
+        right(weights),
+        module=module,
+        weights=weights,
+        near={} if dtype == torch.float64 else NEAR,
+    )
+
+
+PARTS = ("float32", "float64", "transposed memory", "nothing changed", "second call")
+
+
+@pytest.mark.points(0.5)
+@robust.parts(*PARTS)
+def test_attention_in_use(problem, rng, part):
+    """CachedAttention keeps the rules of every problem; the past is an argument, too"""
+
+    def right(weights):
+        return lambda x, past: oracles.attention(x, past, weights, 2)
+
+    call = partial(call_of_attention, problem, right, rng)
+    robust.check_part(part, rng, call, other={"n_past": 0, "batch": 1})
+
+
+@pytest.mark.points(0.75)
+@robust.parts(*PARTS)
+def test_model_in_use(problem, rng, part):
+    """CachedGPT keeps the rules of every problem; nothing is dropped, in training either"""
+
+    def right(weights):
+        return lambda idx: oracles.logits(idx, weights, 2, dtype=next(iter(weights.values())).dtype)
+
+    robust.check_part(part, rng, partial(call_of_model, problem, right, rng), other={"batch": 1})
 
 
 @pytest.mark.points(0.25)
@@ -634,51 +639,36 @@ def test_large_scores(problem, rng):
     weights["c_attn.bias"][[6, 9]] = 1
     keys, values = random_past(rng, 2, 2, 3, 3, double)
     keys[..., 0] = 1
-    call = "CachedAttention(6, 2)(x, past) with rows of scores near 2000, near -2000 and near 0"
-    output, _ = attend(make_attention(problem, weights, 2, double), x, (keys, values), call)
-    expected = oracles.attention(x, (keys, values), weights, 2)[0]
-    check(output, expected, call)
+
+    def check_scores(what):
+        call, past = f"CachedAttention(6, 2)(x, past) with {what}", (keys, values)
+        found = attend(make_attention(problem, weights, 2, double), x, past, call)
+        check_both(found, oracles.attention(x, past, weights, 2), call)
+
+    check_scores("rows of scores near 2000, near -2000 and near 0")
     # Now entry 0 of each query is 1, and that of the keys grows from token to token.
     rows = {"queries": [0, 3], "keys": [6, 9]}
     weights["c_attn.weight"][rows["queries"]] = 0
     weights["c_attn.bias"][rows["queries"]] = 1
     weights["c_attn.weight"][rows["keys"], 5] = 1
     x[:, :, 5] = 30_000 * torch.arange(5)
-    call = "CachedAttention(6, 2)(x, past) with scores that grow by 17,000 from token to token"
-    output, _ = attend(make_attention(problem, weights, 2, double), x, (keys, values), call)
-    expected = oracles.attention(x, (keys, values), weights, 2)[0]
-    check(output, expected, call)
+    check_scores("scores that grow by 17,000 from token to token")
     # Now that of all keys is alike, and far below 0.
     weights["c_attn.weight"][rows["keys"], 5] = 0
     weights["c_attn.bias"][rows["keys"]] = keys[..., 0] = -35_000
-    call = "CachedAttention(6, 2)(x, past) where all scores are near -20,000"
-    output, _ = attend(make_attention(problem, weights, 2, double), x, (keys, values), call)
-    expected = oracles.attention(x, (keys, values), weights, 2)[0]
-    check(output, expected, call)
+    check_scores("scores that are all near -20,000")
 
 
 @pytest.mark.points(0.25)
-def test_arguments_are_left_alone(problem, rng):
-    """Tokens, x and weights do not change, transposed ones are fine; nothing is drawn"""
-    weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
-    keys, values = random_past(rng, 2, 2, 4, 3)
-    module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
-    with left_alone(call, x=x, keys=keys, values=values), nothing_left_behind(call):
-        module(x, (keys, values))
-    check_weights_are_kept(module, weights, call)
-    expected = oracles.attention(x, (keys, values), weights, 2)[0]
-    output, _ = two(module(turned(x), (turned(keys), turned(values))), call)
-    check(output, expected, f"{call} with a transposed x and a transposed past")
-    weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 3)
-    module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights).train()
-    with left_alone("CachedGPT(config)", idx=idx), nothing_left_behind("CachedGPT(config)"):
-        logits, _ = module(idx)
-        module.generate(idx, 2)
-    with torch.no_grad(), left_alone("CachedGPT(config) under torch.no_grad()", idx=idx):
-        module.generate(idx, 2)
-    expected = oracles.logits(idx, weights, 2)
-    check(logits, expected, "CachedGPT(config)(idx), in training", **NEAR)
-    check_weights_are_kept(module, weights, "CachedGPT(config)")
+def test_generate_changes_nothing(problem, rng):
+    """generate leaves the prompts, the random state and the gradient mode alone"""
+    module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights_for(rng, SMALL)).train()
+    idx, call = tokens(rng, 2, 3), "CachedGPT(config).generate(idx, 2)"
+    for enabled in (True, False):
+        with torch.set_grad_enabled(enabled), left_alone(call, idx=idx), nothing_left_behind(call):
+            found = module.generate(idx, 2)
+        check_form(found, torch.empty(2, 5, dtype=torch.int64), call)
+        check_same(found[:, :3], idx, f"the prompts in the result of {call}")
 
 
 # CachedGPT.generate
@@ -1010,25 +1000,33 @@ def check_triple(actual, expected, call, **near):
 
 
 @pytest.mark.points(0.25)
-def test_hidden_attention_in_use(problem, solution, rng):
-    """CachedAttention is right in evaluation, with other weights, and for large numbers"""
-    weights, others = attention_weights(rng, 6), attention_weights(rng, 6)
-    x, past = rng.normal(2, 3, 6), random_past(rng, 2, 3, 4, 2)
+@robust.parts("sizes of one", "transposed memory", "nothing changed", "second call")
+def test_hidden_attention_in_use(problem, solution, rng, part):
+    """CachedAttention keeps the rules of every problem for other sizes, too"""
+
+    def right(weights):
+        return modules.made(weights, solution.CachedAttention, 6, 2)
+
+    call = partial(call_of_attention, problem, right, rng, n_past=2, n_new=4, batch=3)
+    sizes = "n_past n_new batch"
+    robust.check_part(part, rng, call, sizes=sizes, other={"n_past": 0, "batch": 40})
+
+
+@pytest.mark.points(0.25)
+def test_hidden_large_values(problem, solution, rng):
+    """CachedAttention is right for large values in the past, and where no weight learns"""
+    weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
+    keys, values = random_past(rng, 2, 3, 4, 2)
     student, reference = both(problem, solution, weights, 3)
-    call = "CachedAttention(6, 3)(x, past)"
-    check_alike(student.eval(), reference.eval(), x, past, rng, f"{call} in evaluation")
-    large = past[0], past[1] * 1e6
-    told = f"{call} with values near a million in the past"
-    expected, held = parts(reference(x, large), 2)
-    output, present = attend(student, x, large, told)
-    check(output, expected, told, rtol=1e-3, atol=10)
-    check_pair(present, held, told)
-    set_weights(student.train(), others)
-    reference = modules.set_weights(reference.train(), others)
-    check_alike(student, reference, x, past, rng, f"{call} with other weights")
+    past, call = (keys, 1e6 * values), "CachedAttention(6, 3)(x, past) with values near a million"
+    output, present = attend(student, x, past, call)
+    expected, held = parts(reference(x, past), 2)
+    check(output, expected, call, rtol=1e-3, atol=10)
+    check_pair(present, held, call)
     for module in (student, reference):
         module.requires_grad_(False)
-    check_alike(student, reference, x, past, rng, f"{call}, whose weights don't learn")
+    call = "CachedAttention(6, 3)(x, past), whose weights don't learn"
+    check_alike(student, reference, x, (keys, values), rng, call)
 
 
 @pytest.mark.points(1)
@@ -1055,7 +1053,7 @@ def test_hidden_chunks(problem, solution, rng, length, batch, n_embd, n_head):
         check_gradients(found, wanted, call, **SLOPES)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2.25)
 @pytest.mark.parametrize(
     ("n_layer", "n_embd", "n_head", "bias", "length"),
     [(2, 12, 3, False, 13), (3, 10, 2, True, 13), (2, 8, 2, True, 130), (1, 12, 1, True, 300)],
@@ -1083,59 +1081,34 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
         check_gradients(found, wanted, call, **SLOPES)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.25)
 def test_hidden_digits(problem, solution, rng):
     """float64 keeps all its digits in outputs, presents and gradients"""
     double = torch.float64
     for n_past, n_new in [(0, 4), (3, 1), (2, 3)]:
         weights, x = attention_weights(rng, 9), rng.normal(2, n_new, 9, dtype=double)
         past = random_past(rng, 2, 3, n_past, 3, double) if n_past else None
-        call = (
-            f"CachedAttention(9, 3)(x, past) with {n_past} past and {n_new} new tokens in float64"
-        )
+        call = f"CachedAttention(9, 3)(x, past) with {n_past} past and {n_new} new tokens"
         pair_of_modules = both(problem, solution, weights, 3, double)
-        check_alike(*pair_of_modules, x, past, rng, call, all_digits=True)
-    student, reference = both_models(problem, solution, SMALL, weights_for(rng, SMALL), double)
-    idx, upstream = tokens(rng, 2, 7), rng.normal(2, 3, 11, dtype=double)
-    call = "CachedGPT(config)(idx, past) after 4 tokens in float64"
-    expected, _, wanted = parts(hidden_oracles.read(reference, idx, upstream), 3)
-    _, past = two(student(idx[:, :4]), call)
-    logits, _ = two(student(idx[:, 4:], past), call)
-    check(logits, expected[:, 4:], call, all_digits=True)
-    found = gradients(logits, parameters(student), upstream, call)
-    check_gradients(found, wanted, call, all_digits=True)
+        check_alike(*pair_of_modules, x, past, rng, f"{call} in float64", all_digits=True)
 
 
 @pytest.mark.points(0.5)
-def test_hidden_model_in_use(problem, solution, rng):
-    """CachedGPT is right in evaluation, with other weights, and without gradients"""
-    config = {"vocab_size": 80, "n_positions": 9, "n_layer": 4, "n_embd": 8, "n_head": 4}
-    weights, others = weights_for(rng, config), weights_for(rng, config)
-    student, reference = both_models(problem, solution, config, weights)
-    idx, upstream = tokens(rng, 20, 7, config), rng.normal(20, 3, 80)
-    call = "CachedGPT(config)(idx, past) after 4 tokens"
-    for how in ("in evaluation", "in training, with other weights"):
-        for model in (student, reference):
-            model.train(how != "in evaluation")
-        if how != "in evaluation":
-            set_weights(student, others)
-            reference = modules.set_weights(reference, others)
-        expected, _, wanted = parts(hidden_oracles.read(reference, idx, upstream), 3)
-        with torch.no_grad():
-            _, past = two(student(idx[:, :4].clone()), call)
-            logits, _ = two(student(turned(idx[:, 4:]), past), call)
-        check(logits, expected[:, 4:], f"{call} {how}, under torch.no_grad()", **NEAR)
-        _, past = two(student(idx[:, :4].clone()), call)
-        logits, _ = two(student(idx[:, 4:].clone(), past), call)
-        check(logits, expected[:, 4:], f"{call} {how}", **NEAR)
-        slopes = gradients(logits, parameters(student), upstream, call)
-        check_gradients(slopes, wanted, f"{call} {how}", **SLOPES)
+@robust.parts("float64", "sizes of one", "transposed memory", "nothing changed", "second call")
+def test_hidden_model_in_use(problem, solution, rng, part):
+    """CachedGPT keeps the rules of every problem for other sizes, too"""
+
+    def right(weights):
+        model = modules.made(weights, solution.CachedGPT, solution.GPTConfig(**SMALL))
+        return lambda idx: parts(model(idx), 2)[0]
+
+    call = partial(call_of_model, problem, right, rng, n_past=4, n_new=3)
+    robust.check_part(part, rng, call, sizes="n_past n_new batch", other={"batch": 20})
 
 
 @pytest.mark.points(0.5)
 def test_hidden_calls_do_not_touch(problem, solution, rng):
     """Texts of different batches and lengths, made in turns, don't touch each other"""
-    check_branches(problem, rng)
     config = SMALL | {"n_positions": 20}
     weights = weights_for(rng, config)
     student, reference = both_models(problem, solution, config, weights)
@@ -1151,27 +1124,6 @@ def test_hidden_calls_do_not_touch(problem, solution, rng):
                 logits, pasts[number] = go_on(student, idx[:, step], pasts[number], call)
             check(logits, expected[number][:, step], call, **NEAR)
             student.generate(idx[:, :2], 3)
-
-
-@torch.no_grad()
-def check_branches(problem, rng):
-    """Require that texts that go on from one past don't write into each other, nor into it."""
-    weights, call = attention_weights(rng, 6), "CachedAttention(6, 2)(x, past)"
-    call += " under torch.no_grad()"
-    pieces = [rng.normal(2, 1 + number % 2, 6) for number in range(7)]
-    origins = [None, 0, 1, 2, 2, 3, 4]  # which call each of them goes on from
-    module, found, texts = make_attention(problem, weights, 2), [], []
-    for each, origin in zip(pieces, origins, strict=True):
-        if origin is None:
-            found.append(two(module(each.clone()), call))
-        else:
-            found.append(go_on(module, each.clone(), found[origin][1], call))
-        texts.append(each if origin is None else torch.cat([texts[origin], each], dim=1))
-    for (output, present), each, text in zip(found, pieces, texts, strict=True):
-        expected, held = parts(oracles.attention(text, None, weights, 2), 2)
-        shared = f"{call}, when two calls went on from one past, and others from these"
-        check(output, expected[:, -each.shape[1] :], shared)
-        check_pair(present, held, f"{shared}, looked at after all of them,")
 
 
 @pytest.mark.points(0.25)
@@ -1198,27 +1150,20 @@ def test_hidden_too_long(problem, rng, n_positions):
     idx = tokens(rng, 2, 2 * n_positions + 1)
     for n_past in {0, n_positions // 2, n_positions}:
         past = module(idx[:, :n_past])[1] if n_past else None
-        for n_new in (n_positions - n_past, n_positions - n_past + 1, n_positions + 1):
-            call = f"CachedGPT(config)(idx, past) with n_positions = {n_positions}, {n_past} past "
-            call += f"and {n_new} new tokens"
-            new = idx[:, :n_new]
-            if n_past + n_new > n_positions:
-                reason = f"they are {n_past + n_new}"
-                check_refused(call, lambda new=new, past=past: module(new, again(past)), reason)
-                with torch.no_grad():
-                    told = f"{call}, in evaluation under torch.no_grad()"
-                    module.eval()
-                    check_refused(told, lambda new=new, past=past: module(new, again(past)), reason)
-                    module.train()
-            elif n_new:
-                logits, _ = two(module(new, again(past)), call)
-                check_form(logits, torch.empty(2, n_new, 11), call)
+        fits = n_positions - n_past
+        call = f"CachedGPT(config)(idx, past) with n_positions = {n_positions}, {n_past} past and "
+        if fits:
+            logits, _ = two(module(idx[:, :fits], again(past)), f"{call}{fits} new tokens")
+            check_form(logits, torch.empty(2, fits, 11), f"{call}{fits} new tokens")
+        for n_new, enabled in itertools.product((fits + 1, n_positions + 1), (True, False)):
+            run = partial(module.train(enabled), idx[:, :n_new], again(past))
+            with torch.set_grad_enabled(enabled):
+                check_refused(f"{call}{n_new} new tokens", run, f"they are {n_past + n_new}")
     for length, n_new in [(1, n_positions), (n_positions, 1), (1, n_positions + 5)]:
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"a prompt of {length} tokens"
-        reason = f"they are {length + n_new} in all"
-        prompt = idx[:, :length]
-        check_refused(call, lambda p=prompt, n=n_new: module.generate(p, n), reason)
+        run = partial(module.generate, idx[:, :length], n_new)
+        check_refused(call, run, f"they are {length + n_new} in all")
     found = module.generate(idx[:, :1], n_positions - 1)
     call = f"CachedGPT(config).generate(idx, {n_positions - 1}) with n_positions = {n_positions}"
     check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)

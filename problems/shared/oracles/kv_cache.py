@@ -28,10 +28,16 @@ PRESENT_IN_NUMBERS = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0]
 
 
 def is_number_of_bytes(found, call, expected):
-    """A number of bytes is this one, and a whole number."""
+    """A number of bytes is this one; another test checks that it is an int."""
     shown = f"{found} ({type(found).__name__})" if isinstance(found, int | float) else kind(found)
-    fits = type(found) is int and found == expected
+    fits = isinstance(found, int | float) and found == expected
     require(fits, f"{call}\nIt returned {shown}; expected {expected} (int).")
+
+
+def is_int(found, call):
+    """A number of bytes is an int."""
+    is_number_of_bytes(found, call, 4620)
+    require(type(found) is int, f"{call}\nIt returned {found} ({type(found).__name__}), no int.")
 
 
 def attention(x, past, weights, n_head):
