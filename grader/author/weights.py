@@ -27,6 +27,9 @@ FUNCTION_KEEPS = 0.2
 SLIP_LOSES = 0.2
 """The share of a problem's points that a slip may cost."""
 
+SLIP_LOSES_OF_FUNCTION = 0.5
+"""The share of a function's points that a slip may cost."""
+
 
 @dataclass(frozen=True)
 class Weight:
@@ -61,9 +64,8 @@ def misplaced(
         result: its result.
         asked: the names of the student's file that each test uses, by the test's id.
     """
-    lost = result.max - result.points
-    if weight.kind == "slip" and lost > SLIP_LOSES * result.max + 1e-9:
-        return f"loses {lost:.4g} of {result.max:g} points, and is a slip"
+    if weight.kind == "slip":
+        return _costly(result, asked)
     if weight.kind != "idea":
         return None
     if not weight.function:
@@ -80,6 +82,19 @@ def misplaced(
     return None
 
 
+def _costly(result: ProblemResult, asked: Mapping[str, frozenset[str]]) -> str | None:
+    """Return a sentence when a slip costs too much of the problem, or of one function."""
+    functions = sorted({name for names in asked.values() for name in names})
+    parts = [("the problem", result.tests, SLIP_LOSES)]
+    parts += [(name, tests_of(name, result, asked), SLIP_LOSES_OF_FUNCTION) for name in functions]
+    for what, tests, share in parts:
+        most = sum(test.max for test in tests)
+        lost = most - sum(test.points for test in tests)
+        if lost > share * most + 1e-9:
+            return f"loses {lost:.4g} of the {most:g} points of {what}, and is a slip"
+    return None
+
+
 def tests_of(
     function: str, result: ProblemResult, asked: Mapping[str, frozenset[str]]
 ) -> list[TestResult]:
@@ -90,7 +105,7 @@ def tests_of(
 def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
     """Return whether the tests that ran determine the judgement of a mistake.
 
-    A slip must not lose too much, so points of tests that have not run count as lost.
+    A slip must not lose too much of any function, so all tests run.
 
     Args:
         weight: the weight of the mistake.
@@ -104,7 +119,7 @@ def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
             keeps = FUNCTION_KEEPS if weight.function else IDEA_KEEPS
             return result.max - result.points >= (1 - keeps) * most
         case "slip":
-            return most - result.points <= SLIP_LOSES * most
+            return False
         case _:
             return True
 

@@ -158,7 +158,7 @@ def test_what_is_wrong_is_found(audited: Course, snapshot: SnapshotAssertion, wh
             "idea of double",
             "mistake half keeps 2 of 4 points, and misses the idea of double",
         ),
-        ("half", "slip", "mistake half loses 2 of 4 points, and is a slip"),
+        ("half", "slip", "mistake half loses 2 of the 4 points of the problem, and is a slip"),
         ("triples", "idea", None),
         ("triples", "idea of double", None),
         ("half", "", None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.author.weights import Weight, is_settled
+from grader.author.weights import Weight, is_settled, misplaced
 from grader.result import ProblemResult, Status, TestResult
 
 
@@ -28,12 +28,28 @@ def result_of(ended: str) -> ProblemResult:
         ("idea of area", "FFFFFFF", False),  # points are of the tests that use area alone
         ("idea of area", ".FFFFFFFF", True),
         ("slip", "........", False),
-        ("slip", "F.......", False),  # it could lose two points more, and three are too many
-        ("slip", "F........", True),
-        ("slip", "FFF......", False),  # it has lost too much, and all tests say how much
+        ("slip", "F.........", False),  # a test that is left may cost too much of a function
     ],
 )
 def test_a_mistake_is_settled_once_no_other_test_can_change_it(
     weight: str, ended: str, expected: bool
 ) -> None:
     assert is_settled(Weight.read(weight), result_of(ended), most=10.0) is expected
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ("F.........", None),  # half of the points of area
+        ("FF........", "loses 2 of the 2 points of area, and is a slip"),
+        ("..FF......", None),  # these use two functions
+        ("..FFF.....", "loses 3 of the 10 points of the problem, and is a slip"),
+    ],
+)
+def test_a_slip_costs_a_fifth_of_the_problem_and_half_of_a_function(
+    ended: str, expected: str | None
+) -> None:
+    both = frozenset({"area", "perimeter"})
+    asked = {f"test_{number}": both for number in range(10)}
+    asked |= dict.fromkeys(("test_0", "test_1"), frozenset({"area"}))
+    assert misplaced(Weight.read("slip"), result_of(ended), asked) == expected
