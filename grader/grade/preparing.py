@@ -150,7 +150,7 @@ class Prepared:
             outdated=outdated(shown, self.common),
             damaged=self.previous.damaged,
             lost=sorted({*self.previous.damaged} - self.names),
-            told=[
+            messages=[
                 *self.told,
                 *_about_roster(rows, matched, book),
                 *asked,

@@ -95,7 +95,7 @@ class RunSummary:
         outdated: problems with outdated marks, and the changed dependencies.
         damaged: damaged result files, and why.
         lost: those of them that were not graded again.
-        told: messages about names.
+        messages: about names.
         absent: students on the roster without a submission.
     """
 
@@ -104,14 +104,14 @@ class RunSummary:
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
     lost: Sequence[str] = ()
-    told: Sequence[str] = ()
+    messages: Sequence[str] = ()
     absent: Sequence[str] = ()
 
 
 def about_run(run: RunSummary) -> list[str]:
     """Return the messages of a run, line by line."""
     news = run.news
-    lines = [*run.told, *(f"changed: {change}" for change in news.changes)]
+    lines = [*run.messages, *(f"changed: {change}" for change in news.changes)]
     if news.new and not news.is_first:
         lines.append(f"New since the last run: {', '.join(map(str, news.new))}.")
     lines += [

@@ -40,7 +40,7 @@ def run_week(download: Path, out: Path, problem: str, only: Sequence[str] = ()) 
         policy=Policy.TITLES,
         is_whole=intake.is_whole and not only,
     )
-    return [*intake.unmatched, *run.told, *run.news.about_book, *map(str, run.news.changes)]
+    return [*intake.unmatched, *run.messages, *run.news.about_book, *map(str, run.news.changes)]
 
 
 def made_up(

@@ -74,7 +74,7 @@ def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path)
     results = [json.loads(p.read_text()) for p in (term.out / "results").glob("*.json")]
     assert sorted(r["identity"] for r in results) == ["canvas:7", "canvas:8"]
     assert len(run.results) == 2
-    assert any("canvas:7" in line for line in run.told)
+    assert any("canvas:7" in line for line in run.messages)
 
 
 def test_when_it_came_is_kept_with_the_problem(term: Any, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
     week2 = write(tmp_path / "week2", {"Ada hw2/problem.py": term.right})
     run = term.grade(week2, only="02", people={"Ada hw2": "ada"})
     assert [(r.identity, r.points) for r in run.results] == [("ada", 8)]
-    assert run.told == []
+    assert run.messages == []
 
 
 def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
@@ -139,11 +139,11 @@ def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> No
     for _ in range(2):
         run = term.grade(week2, only="02")
         assert len(run.results) == 4
-        assert run.told[0].startswith("Of one name or group, and perhaps the same: 1. Copy the")
-        assert run.told[1:] == ["moodle:93,moodle:9,Bea"]
+        assert run.messages[0].startswith("Of one name or group, and perhaps the same: 1. Copy the")
+        assert run.messages[1:] == ["moodle:93,moodle:9,Bea"]
     before = stored(term)
     run = term.grade(week2, only="02", people={"moodle:93": "moodle:9"})
-    assert (run.told, len(run.results)) == ([], 3)
+    assert (run.messages, len(run.results)) == ([], 3)
     bea = next(result for result in run.results if result.identity == "moodle:9")
     assert [problem.points for problem in bea.problems] == [0, 4]
     pages = [path.read_text(encoding="utf-8") for path in (term.out / "feedback").iterdir()]
@@ -187,7 +187,7 @@ def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_pat
     weeks = ["Ada=1 Bea=2 Cy=3", "Ada=11 Cy=13 Dan=14", "Ada=21 Bea=22 Dan=24"]
     for n, names in enumerate(weeks, 1):
         run = term.grade(moodle(tmp_path / f"week{n}", term, names), only=f"0{n}")
-    people = dict(line.split(",")[:2] for line in run.told[1:])
+    people = dict(line.split(",")[:2] for line in run.messages[1:])
     ada, bea, cy, dan = (f"moodle:{n}" for n in (1, 2, 3, 14))
     assert people == {
         "moodle:11": ada,
@@ -196,9 +196,9 @@ def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_pat
         "moodle:22": bea,
         "moodle:24": dan,
     }
-    assert "perhaps the same: 5." in run.told[0]
+    assert "perhaps the same: 5." in run.messages[0]
     run = term.grade(tmp_path / "week3", only="03", people=people)
-    assert run.told == []
+    assert run.messages == []
     assert {r.identity: r.points for r in run.results} == {ada: 12, bea: 8, cy: 8, dan: 8}
 
 
@@ -225,7 +225,7 @@ def test_a_group_that_somebody_joined_has_one_row_if_that_is_said(
     assert line == "gradescope:a@x.edu+b@x.edu,gradescope:a@x.edu+b@x.edu+c@x.edu,a + b"
     people = dict([line.split(",")[:2]])
     run = term.grade(week2, only="01", people=people)
-    assert (run.told, run.news.about_book) == ([], [])
+    assert (run.messages, run.news.about_book) == ([], [])
     assert {r.members: r.points for r in run.results} == {
         ("a@x.edu", "b@x.edu", "c@x.edu"): 3,
         ("d@x.edu",): 4,
@@ -236,7 +236,7 @@ def test_what_a_smaller_group_did_stays_with_its_members(term: Any, tmp_path: Pa
     term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
     term.grade(groups(tmp_path / "2", term, right="ab"), only="02")
     week3 = groups(tmp_path / "3", term, wrong="abc")
-    (_, line) = term.grade(week3, only="02").told
+    (_, line) = term.grade(week3, only="02").messages
     run = term.grade(week3, only="02", people=dict([line.split(",")[:2]]))
     found = {r.members: {p.id: p.points for p in r.problems} for r in run.results}
     assert found == {
@@ -248,7 +248,7 @@ def test_what_a_smaller_group_did_stays_with_its_members(term: Any, tmp_path: Pa
 def test_who_left_a_group_keeps_the_mark(term: Any, tmp_path: Path) -> None:
     term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
     run = term.grade(groups(tmp_path / "2", term, wrong="ac"), only="01")
-    assert run.told == []
+    assert run.messages == []
     assert {r.members: r.points for r in run.results} == {
         ("a@x.edu", "b@x.edu"): 4,
         ("a@x.edu", "c@x.edu"): 0,
@@ -278,18 +278,18 @@ def test_two_of_one_name_who_have_other_numbers_now_are_listed(term: Any, tmp_pa
     term.grade(moodle(tmp_path / "week1", term, "Kim=1 Kim=2"), only="01")
     for _ in range(2):
         run = term.grade(moodle(tmp_path / "week2", term, "Kim=11 Kim=12"), only="02")
-        (line,) = run.told
+        (line,) = run.messages
         assert line.startswith("Called 'Kim', and it isn't clear which are the same: 'moodle:1', ")
     people = {"moodle:11": "moodle:2", "moodle:12": "moodle:1"}
     run = term.grade(tmp_path / "week2", only="02", people=people)
     assert [(r.identity, r.points) for r in run.results] == [("moodle:1", 8), ("moodle:2", 8)]
-    assert run.told == []
+    assert run.messages == []
 
 
 def test_two_of_one_name_who_both_hand_in_are_two(term: Any, tmp_path: Path) -> None:
     both = {"kim_1001_11_problem.py": term.right, "kim_1002_12_problem.py": term.right}
     for only in ("01", "02", "01"):
-        assert term.grade(write(tmp_path / "both", both), only=only).told == []
+        assert term.grade(write(tmp_path / "both", both), only=only).messages == []
 
 
 def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path
     for n, week in enumerate((week1, week2), 1):
         names = {f"{name}_assignsubmission_file_/problem.py": term.right for name in week}
         run = term.grade(write(tmp_path / f"week{n}", names), only=f"0{n}")
-    assert run.told[1:] == ["moodle:94,moodle:8,Blue-Bob"]
+    assert run.messages[1:] == ["moodle:94,moodle:8,Blue-Bob"]
 
 
 def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> None:
