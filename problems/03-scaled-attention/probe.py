@@ -15,6 +15,7 @@ from shared.three_layers import (
     about_parameters,
     filled,
     layer_weights,
+    like_layer_weights,
 )
 from shared.worked_example import LAYERS
 
@@ -162,6 +163,12 @@ def about_module(problem):
         x[0, 1] = 0
         return edges.first(made(5, False)(x))
 
+    def layers_alike():
+        """Queries, keys and values are alike, so it doesn't matter which is which."""
+        weights = like_layer_weights(5, 3 / 5**0.5)
+        module = filled(problem.ScaledAttention(5), weights, torch.float64)
+        return edges.first(module(numbers(2, 4, 5, start=0.2)))
+
     def many():
         return output(5, 6, 4)
 
@@ -177,6 +184,9 @@ def about_module(problem):
                 "3x3x3": lambda: output(3, 3, 3),
                 "no bias": without_bias,
                 "2x6x5": lambda: output(2, 6, 5),
+                "layers alike": layers_alike,
+                "width 1": lambda: output(2, 6, 1),  # a scale by the width changes nothing
+                "default width": lambda: output(1, 3, 768),
             },
         ),
         edges=edges.of_module(
