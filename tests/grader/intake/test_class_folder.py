@@ -26,21 +26,16 @@ from tests.grader.intake.uploads import (
 )
 
 
-def test_a_folder_of_submissions(class_folder: Path, small_course: Course) -> None:
-    submission(class_folder, "ada")
-    submission(class_folder, "grace", below="problems")
+@pytest.mark.parametrize("around", ["", "spring"])
+def test_a_folder_of_submissions(class_folder: Path, small_course: Course, around: str) -> None:
+    """A folder around the class is skipped, and a tool's file is no submission."""
+    submission(class_folder / around, "ada")
+    submission(class_folder / around, "grace", below="problems")
+    (class_folder / around / ".01-doubling.py").touch()
     found = find_submissions(class_folder, small_course)
     assert [s.full_name for s in found] == ["ada", "grace"]
     assert all(s.files["01-doubling"].source == b"x = 1\n" for s in found)
     assert all(len(s.files["01-doubling"].sha256) == 64 for s in found)
-
-
-def test_a_folder_around_the_class_is_looked_through(
-    class_folder: Path, small_course: Course
-) -> None:
-    for name in ("ada", "grace"):
-        submission(class_folder / "spring", name)
-    assert [s.full_name for s in find_submissions(class_folder, small_course)] == ["ada", "grace"]
 
 
 @pytest.mark.parametrize("place", ["", "Week 1/"])
@@ -163,11 +158,3 @@ def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> No
     (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
     assert found.name not in names
     assert found.notes == ["The work is in the folder '1-doubling'."]
-
-
-def test_a_hidden_file_is_no_work(class_folder: Path, small_course: Course) -> None:
-    """A tool writes it, although its name looks like a submission."""
-    submission(class_folder / "spring", "ada")
-    submission(class_folder / "spring", "grace")
-    (class_folder / "spring" / ".01-doubling.py").touch()
-    assert [s.full_name for s in find_submissions(class_folder, small_course)] == ["ada", "grace"]

@@ -40,7 +40,9 @@ OWN_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("place", ["", "hw/", f"{ID}/", f"hw/problems/{ID}/", "doubling/"])
+@pytest.mark.parametrize(
+    "place", ["", "hw/", f"{ID}/", f"{ID}/final/", f"hw/problems/{ID}/", "doubling/"]
+)
 @pytest.mark.parametrize("name", OWN_NAMES)
 def test_the_only_python_file_is_the_given_problems(take_one: Take, place: str, name: str) -> None:
     files = {f"ada/{place}{name}": RIGHT, f"ada/{OTHER}/problem.py": WRONG}

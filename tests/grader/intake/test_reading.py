@@ -25,14 +25,6 @@ def test_copies_beside_the_file_are_told(class_folder: Path, small_course: Cours
     assert found.notes == [f"Not read: '{names[0]}', '{names[1]}'."]
 
 
-def test_a_copy_one_folder_too_deep_is_read(class_folder: Path, small_course: Course) -> None:
-    submission(class_folder, "ada", below="01-doubling/final").joinpath("x").touch()
-    folder = class_folder / "ada" / "01-doubling" / "final"
-    (folder / "problem.py").write_text("x = 1\n")
-    (found,) = find_submissions(class_folder, small_course)
-    assert found.files["01-doubling"].source == b"x = 1\n"
-
-
 @pytest.mark.parametrize("name", ["problem.ipynb", "My Notebook.ipynb", NOTEBOOK])
 def test_a_notebook_is_named_as_one(class_folder: Path, small_course: Course, name: str) -> None:
     submission(class_folder, "ada", file=name)

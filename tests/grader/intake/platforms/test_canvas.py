@@ -128,8 +128,6 @@ def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) ->
     assert intake.recognised == []
     assert [s.full_name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
     assert all(source(s) == RIGHT for s in intake.submissions)
-    (alone,) = take_in(folder / names[0], small_course).submissions
-    assert alone.identity == "ada_2024_12_hw"
 
 
 def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
