@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 from grader.course import own_course
-from grader.grade.settings import Settings
-from grader.grade.submission import Grader
-from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
@@ -19,6 +16,7 @@ from grader.run.suite import Suite
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
 from tests.lent import lent_sandbox
+from tests.source_grader import SourceGrader
 
 COURSE = own_course()
 (PROBLEM,) = COURSE.select(["10"])
@@ -99,9 +97,7 @@ def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
 
 def graded(sandbox: Sandbox, added: str) -> ProblemResult:
     """Grade the reference with more at its end."""
-    source = f"{REFERENCE}\n{textwrap.dedent(added)}".encode()
-    grader = Grader(COURSE, Settings(), sandbox, [PROBLEM.id])
-    return grader.grade(Submission("anna", {PROBLEM.id: StudentFile(source)})).problems[0]
+    return SourceGrader(COURSE, sandbox, PROBLEM)(f"{REFERENCE}\n{textwrap.dedent(added)}")
 
 
 def at_home(

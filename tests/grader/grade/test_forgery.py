@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.course import Course, own_course
-from grader.grade.settings import Settings
-from grader.grade.submission import Grader
-from grader.intake.handed_in import StudentFile, Submission
+from grader.course import own_course
 from grader.result import ProblemResult, Status
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
 from tests.lent import lent_sandbox
+from tests.source_grader import SourceGrader
 
 pytestmark = [
     pytest.mark.slow,
@@ -255,31 +254,18 @@ def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="module")
 def grade(sandbox: Sandbox) -> Grade:
-    course = own_course()
-    graders: dict[str, Grader] = {}
+    @functools.cache
+    def grader_of(number: str) -> SourceGrader:
+        course = own_course()
+        return SourceGrader(course, sandbox, *course.select([number]))
 
-    def graded(number: str, source: str) -> ProblemResult:
-        (problem,) = Course(course.root).select([number])
-        if number not in graders:
-            settings = Settings()
-            graders[number] = Grader(course, settings, sandbox, [problem.id])
-        submission = Submission("ada", {problem.id: StudentFile(source.encode())})
-        return graders[number].grade(submission).problems[0]
-
-    return graded
+    return lambda number, source: grader_of(number)(source)
 
 
 @pytest.fixture(scope="module")
 def without(grade: Grade) -> Callable[[str], ProblemResult]:
     """Return the result of the wrong file itself."""
-    found: dict[str, ProblemResult] = {}
-
-    def graded(number: str) -> ProblemResult:
-        if number not in found:
-            found[number] = grade(number, WRONG[number])
-        return found[number]
-
-    return graded
+    return functools.cache(lambda number: grade(number, WRONG[number]))
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.grade.settings import Settings
-from grader.grade.submission import Grader
-from grader.intake.handed_in import StudentFile, Submission
 from grader.result import Isolation, ProblemResult, Status
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
 from tests.lent import lent_sandbox
+from tests.source_grader import SourceGrader
 
 PASSED, FAILED, CRASH = Status.PASSED, Status.FAILED, Status.CRASH
 
@@ -24,12 +22,6 @@ PASSED, FAILED, CRASH = Status.PASSED, Status.FAILED, Status.CRASH
 def unconfined() -> Iterator[Sandbox]:
     with Sandbox(Isolation.PROCESS, call_seconds=60, capture=True) as sandbox:
         yield sandbox
-
-
-def grade(course: Course, sandbox: Sandbox, source: bytes) -> ProblemResult:
-    problem = course.problems()[0]
-    grader = Grader(course, Settings(), sandbox, [problem.id])
-    return grader.grade(Submission("ada", {problem.id: StudentFile(source)})).problems[0]
 
 
 @pytest.fixture
@@ -41,15 +33,15 @@ def recorded_course(tmp_path: Path, new_course: Callable[[Path], Course]) -> Cou
 def test_a_file_that_ends_its_process_costs_its_test_only(
     recorded_course: Course, unconfined: Sandbox
 ) -> None:
-    source = b"import os\ndef double(x):\n    if len(x) == 2: os._exit(0)\n    return x + x\n"
-    result = grade(recorded_course, unconfined, source)
+    source = "import os\ndef double(x):\n    if len(x) == 2: os._exit(0)\n    return x + x\n"
+    result = SourceGrader(recorded_course, unconfined)(source)
     assert [test.status for test in result.tests] == [PASSED, CRASH, PASSED]
 
 
 @pytest.mark.slow
 def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Sandbox) -> None:
-    source = b"import torch\ndef double(x): return x + x + 0 * torch.softmax(x, -1)\n"
-    result = grade(recorded_course, unconfined, source)
+    source = "import torch\ndef double(x): return x + x + 0 * torch.softmax(x, -1)\n"
+    result = SourceGrader(recorded_course, unconfined)(source)
     assert [test.status for test in result.tests] == [Status.FORBIDDEN] * 3
 
 
@@ -59,11 +51,11 @@ def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Sa
 def test_each_test_ends_as_in_the_sandbox(
     course: Course, origin: TemplateProcess, unconfined: Sandbox, right: bool
 ) -> None:
-    source = course.solution(course.problems()[0]).read_bytes()
-    source = source if right else source.replace(b"x - x.amax(dim, keepdim=True)", b"x")
+    source = course.solution(course.problems()[0]).read_text(encoding="utf-8")
+    source = source if right else source.replace("x - x.amax(dim, keepdim=True)", "x")
     with lent_sandbox(origin, call_seconds=60) as sandbox:
-        confined = grade(course, sandbox, source)
-    result = grade(course, unconfined, source)
+        confined = SourceGrader(course, sandbox)(source)
+    result = SourceGrader(course, unconfined)(source)
     assert endings(result) == endings(confined)
     assert result.mistakes == confined.mistakes
     assert bool(confined.mistakes) is not right

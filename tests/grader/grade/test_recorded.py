@@ -20,7 +20,6 @@ from grader.diagnose.probe import Answers, ask_where
 from grader.grade import recorded, replay_run
 from grader.grade.recorded import RecordedTests, Recording
 from grader.grade.settings import Settings
-from grader.grade.submission import Grader
 from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
@@ -30,6 +29,7 @@ from grader.run.suite import Suite
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
 from tests.lent import lent_prefork_server, lent_sandbox
+from tests.source_grader import SourceGrader
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -61,13 +61,7 @@ def recorded_course(
 @pytest.fixture(scope="module")
 def grade(recorded_course: Course, sandbox: Sandbox) -> Grade:
     """Grade a file of the small course."""
-    grader = Grader(recorded_course, Settings(), sandbox)
-
-    def graded(source: str) -> ProblemResult:
-        file = StudentFile(textwrap.dedent(source).encode())
-        return grader.grade(Submission("ada", {"01-doubling": file})).problems[0]
-
-    return graded
+    return SourceGrader(recorded_course, sandbox)
 
 
 def statuses(result: ProblemResult) -> list[Status]:
@@ -336,13 +330,7 @@ OF_HIDDEN = ("double is right for other numbers", "test_hidden")
 def grade_slowly(recorded_course: Course, origin: TemplateProcess) -> Iterator[Grade]:
     """Grade a file that takes its time."""
     with lent_sandbox(origin, call_seconds=60, memory_mb=512) as sandbox:
-        grader = Grader(recorded_course, Settings(), sandbox)
-
-        def graded(source: str) -> ProblemResult:
-            submission = Submission("ada", {"01-doubling": StudentFile(source.encode())})
-            return grader.grade(submission).problems[0]
-
-        yield graded
+        yield SourceGrader(recorded_course, sandbox)
 
 
 @pytest.mark.slow
@@ -446,9 +434,8 @@ def test_each_reference_passes_in_workers(
     """Nothing is missing there that a test needs, and nothing that is removed."""
     (problem,) = course.select([number])
     with lent_sandbox(origin, call_seconds=60) as sandbox:
-        grader = Grader(course, Settings(), sandbox, [problem.id])
-        file = StudentFile(course.solution(problem).read_bytes())
-        (result,) = grader.grade(Submission("reference", {problem.id: file})).problems
+        grade = SourceGrader(course, sandbox, problem)
+        result = grade(course.solution(problem).read_text(encoding="utf-8"))
     assert [test for test in result.tests if test.status is not PASSED] == []
 
 

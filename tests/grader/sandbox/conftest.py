@@ -1,20 +1,17 @@
 """Sandboxes that the tests of this folder share, and a short way to ask student code."""
 
-import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from grader.course import Course
-from grader.grade.settings import Settings
-from grader.grade.submission import Grader
-from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
 from tests.grader.sandbox.asking import Asked
 from tests.lent import lent_sandbox
+from tests.source_grader import SourceGrader
 
 Ask = Callable[..., Any]
 
@@ -50,10 +47,4 @@ def graded(
     test_file = course.problems()[0].test_file
     visible, _, _ = test_file.read_text(encoding="utf-8").partition("# --- hidden tests ---")
     test_file.write_text(visible, encoding="utf-8")
-    grader = Grader(course, Settings(), sandbox)
-
-    def grade(source: str) -> ProblemResult:
-        file = StudentFile(textwrap.dedent(source).encode())
-        return grader.grade(Submission("ada", {"01-doubling": file})).problems[0]
-
-    return grade
+    return SourceGrader(course, sandbox)

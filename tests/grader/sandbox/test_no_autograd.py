@@ -14,13 +14,11 @@ import torch
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.code.loading import not_for_a_student
 from grader.course import Course, own_course
-from grader.grade.settings import Settings
-from grader.grade.submission import Grader
-from grader.intake.handed_in import StudentFile, Submission
 from grader.result import ProblemResult, Status
 from grader.sandbox.sandbox import Sandbox
 from tests.grader.sandbox.asking import Asked, Raised
 from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
+from tests.source_grader import SourceGrader
 
 (PROBLEM,) = own_course().select(["10-training-step"])
 FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
@@ -141,14 +139,7 @@ def grade(
     problem.test_file.write_text(TESTS, "utf-8")
     (problem.folder.parent / "shared/oracles/__init__.py").write_text(ORACLE, "utf-8")
     course.solution(problem).write_text(ORACLE, "utf-8")
-    course = Course(course.root)
-    grader = Grader(course, Settings(), sandbox)
-
-    def graded(source: str) -> ProblemResult:
-        file = StudentFile(source.encode())
-        return grader.grade(Submission("ada", {problem.id: file})).problems[0]
-
-    return graded
+    return SourceGrader(Course(course.root), sandbox)
 
 
 @pytest.mark.slow

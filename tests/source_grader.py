@@ -1,0 +1,31 @@
+"""Grading the text of a single file behind a sandbox."""
+
+from __future__ import annotations
+
+import textwrap
+
+from grader.course import Course, Problem
+from grader.grade.settings import Settings
+from grader.grade.submission import Grader
+from grader.intake.handed_in import StudentFile, Submission
+from grader.result import ProblemResult
+from grader.sandbox.sandbox import Sandbox
+
+
+class SourceGrader:
+    """Grades the text of a file for one problem.
+
+    Args:
+        course: the course.
+        sandbox: the sandbox for all files.
+        problem: the problem; by default the first one of the course.
+    """
+
+    def __init__(self, course: Course, sandbox: Sandbox, problem: Problem | None = None) -> None:
+        self._id = (problem or course.problems()[0]).id
+        self._grader = Grader(course, Settings(), sandbox, [self._id])
+
+    def __call__(self, source: str) -> ProblemResult:
+        """Return the result of a file."""
+        file = StudentFile(textwrap.dedent(source).encode())
+        return self._grader.grade(Submission("ada", {self._id: file})).problems[0]
