@@ -214,10 +214,7 @@ def _dropped(got: Array, want: Array) -> Iterator[str]:
     factor = float(got[kept][0] / want[kept][0])
     is_factor = math.isfinite(factor) and factor > 1 and f"{factor:.4g}" != "1"
     if is_factor and close(got[kept], factor * want[kept]):
-        yield (
-            f"Some numbers are 0, and all others {factor:.4g} times what they should be, as "
-            "dropout leaves them."
-        )
+        yield f"Some numbers are 0, and all others {factor:.4g} times what they should be."
 
 
 def _transformed(got: Array, want: Array) -> Iterator[str]:

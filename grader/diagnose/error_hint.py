@@ -22,8 +22,8 @@ _NOT_IN_CLASS = re.compile(
 )
 
 _TWO_DTYPES = (
-    "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise; "
-    "give it the dtype of what came in."
+    "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise. "
+    "Which dtype has the input?"
 )
 _IN_CLASS = (
     "Look for it in the class: is it spelt so, indented like the other methods, and is self its "
@@ -34,8 +34,8 @@ _NO_BOOLS = "The mask has to be of bools here: a comparison makes one, and so do
 _KNOWN = (
     (
         "view size is not compatible",
-        "After a transpose the numbers don't lie in memory in their new order, which view needs. "
-        "What could copy them first? And does each dimension stand where you want it?",
+        "A transpose doesn't move the numbers in memory, and view reads them in the order in which "
+        "they lie there. Which order of the dimensions do you want at this line?",
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",

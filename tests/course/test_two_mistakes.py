@@ -182,3 +182,9 @@ def test_a_wrong_scale_is_seen_behind_an_identity_that_is_wider_than_it_is_high(
     """The last columns of such an output are 0."""
     shown = screen("03", "module_scaled_twice").text
     assert "The scores behind these weights are 1/√n_embd" in shown
+
+
+def test_after_an_observation_there_is_one_question() -> None:
+    shown = screen("02", "softmax_over_queries").text
+    assert "Each column sums to 1, where each row should." in shown
+    assert shown.count("?") == 1
