@@ -277,10 +277,10 @@ def test_the_probe_runs_again_on_code_when_its_answers_may_have_changed(
 
     def probed(*, up_to_date: bool = True) -> list[str]:
         asked.clear()
-        found = audit(audited, write=False)
-        assert found.asked == len(asked)
+        result = audit(audited, write=False)
+        assert result.asked == len(asked)
         stale = "01-doubling: fingerprints.json is not up to date; write it with --write-finger"
-        assert any(finding.startswith(stale) for finding in found.findings) is not up_to_date
+        assert any(finding.startswith(stale) for finding in result.findings) is not up_to_date
         return sorted(asked)
 
     everything = ["product", "squares", "triples", "uses_softmax"]

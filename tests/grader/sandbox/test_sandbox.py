@@ -110,9 +110,9 @@ def attack(layer, user, tmp_path):
     for parent in folder.parents:
         if parent.owner() != "root" or str(parent).startswith("/tmp/"):
             parent.chmod(parent.stat().st_mode | 0o711)
-    given = f"ROOT = {str(ROOT)!r}\nATTACKS = {selftest._ATTACKS!r}\nNAMES = {selftest._NAMES!r}\n"
+    header = f"ROOT = {str(ROOT)!r}\nATTACKS = {selftest._ATTACKS!r}\nNAMES = {selftest._NAMES!r}\n"
     run = subprocess.run(
-        [python_for_others() if user else sys.executable, "-I", "-c", given + SCRIPT]
+        [python_for_others() if user else sys.executable, "-I", "-c", header + SCRIPT]
         + [layer, str(user), str(folder)],
         capture_output=True,
         text=True,

@@ -99,22 +99,22 @@ def wait(connection, prefork_server):
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemplateProcess]:
     folder = tmp_path_factory.mktemp("trusted")
     (folder / "targets_of_template.py").write_text(TARGETS)
-    with pytest.MonkeyPatch.context() as patch, TemplateProcess() as found:
+    with pytest.MonkeyPatch.context() as patch, TemplateProcess() as process:
         patch.setattr(sys, "path", [*sys.path, str(folder)])
         patch.setenv("TEMPLATE_CANARY", "canary-in-the-environment")
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(sys, "argv", [*sys.argv, "canary-as-an-argument"])
-        yield found
+        yield process
 
 
 def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
     """Return the variables of a worker and of its trusted side, which knows a secret word."""
     process, connection = template.start("targets_of_template:look", canary, LOOK)
     with connection:
-        found: dict[str, Any] = connection.recv()
+        state: dict[str, Any] = connection.recv()
     process.join(60)
     assert process.exitcode == 0
-    return found
+    return state
 
 
 @pytest.mark.slow
@@ -124,19 +124,19 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplatePro
     with connection:
         connection.recv()
         for canary in ("canary-of-the-second", "canary-of-the-third"):
-            found = look(template, canary)
-            assert found["own word"] == canary
-            assert found["own canary"] == "canary-in-the-environment"
-            assert found["own temporary folder"] == os.environ["TMPDIR"]
-            assert "targets_of_template" in found["own modules"]
-            assert found["own threads"] == found["threads"] == 1
-            assert found["texts"] == []
-            assert found["environment"] == []
-            assert not [entry for entry in found["arguments"] if "canary" in entry]
-            assert found["open_files"] == [0, 1, 2, 3]
+            state = look(template, canary)
+            assert state["own word"] == canary
+            assert state["own canary"] == "canary-in-the-environment"
+            assert state["own temporary folder"] == os.environ["TMPDIR"]
+            assert "targets_of_template" in state["own modules"]
+            assert state["own threads"] == state["threads"] == 1
+            assert state["texts"] == []
+            assert state["environment"] == []
+            assert not [entry for entry in state["arguments"] if "canary" in entry]
+            assert state["open_files"] == [0, 1, 2, 3]
             own = ("grader", "pytest", "targets_of_template")
-            assert not [name for name in found["modules"] if name.partition(".")[0] in own]
-            assert "torch" in found["modules"]
+            assert not [name for name in state["modules"] if name.partition(".")[0] in own]
+            assert "torch" in state["modules"]
     waiting.join(60)
     assert waiting.exitcode == 7
 
