@@ -150,7 +150,8 @@ class ListedFolders:
             text = refused.sentence(self.list)
             layout.notes = [f"{text} Submissions go by the names of their folders, without times."]
         lines = {key.lower(): (key, each) for key, each in (listed or {}).items()}
-        left = [lines[key] for key in lines if key not in map(str.lower, folders)]
+        keys = {key.lower() for key in folders}
+        left = [line for key, line in lines.items() if key not in keys]
         for key, folder in folders.items():
             _, line = lines.get(key.lower(), ("", None))
             note = ""
