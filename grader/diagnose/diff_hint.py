@@ -150,16 +150,10 @@ def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
 
 
 def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: float) -> str | None:
-    """Detect weights that result from the right scores times a factor.
-
-    The last columns may all be 0, as with an identity for values that is wider than it is high.
-    """
+    """Detect weights that result from the right scores times a factor."""
     if want.ndim == 0:
         return None
-    used = (want != 0).reshape(-1, want.shape[-1]).any(0)
-    if got[..., ~used].any():
-        return None
-    got, want = got[..., used], want[..., used]
+    got, want = _without_zero_columns(got, want)
     if not ((want > 0).all() and (got > 0).all()):
         return None
     if not _sum_to_one(want, -1, exactness) or not _sum_to_one(got, -1, exactness):
@@ -178,6 +172,12 @@ def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: flo
     name = name_factor(factor, sizes, max(1e-4, 20 * exactness))
     powers = ", as with powers of 2 in place of powers of e" if name.startswith("ln 2") else ""
     return f"The scores behind these weights are {name} times what they should be{powers}."
+
+
+def _without_zero_columns(got: Array, want: Array) -> tuple[Array, Array]:
+    """Return weights without columns that are all 0, as where an identity is wider than high."""
+    used = (want != 0).reshape(-1, want.shape[-1]).any(0)
+    return (got, want) if got[..., ~used].any() else (got[..., used], want[..., used])
 
 
 def _weights(scores: Array) -> Array:
@@ -226,6 +226,8 @@ def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
     """Detect weights that should sum to 1 but do not."""
     if not numpy.isfinite(got).all():
         return None  # `_not_finite` reports this; a sum adds nothing
+    if want.ndim:
+        got, want = _without_zero_columns(got, want)
     names = {-1: "row", -2: "column"}
     for dim, other in [(-1, -2), (-2, -1)][: want.ndim]:
         if not _sum_to_one(want, dim, exactness) or _sum_to_one(got, dim, exactness):

@@ -79,6 +79,7 @@ class Shown:
         where: the wrong rows, in a few words.
         is_finite: whether the answer has no NaN and no infinity.
         factor: ratio of a single wrong number to the right one; 0 if it is unknown.
+        only: the only function or class of the problem, which a call need not name.
     """
 
     evidence: tuple[Evidence, ...]
@@ -86,6 +87,7 @@ class Shown:
     where: str = ""
     is_finite: bool = True
     factor: float = 0.0
+    only: str = ""
 
 
 def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:

@@ -16,7 +16,7 @@ import torch
 
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
-from grader.diagnose.probe import Answers, ask_where
+from grader.diagnose.probe import Answers, ask_where, owner
 from grader.errors import CannotLoad
 from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
 from grader.run.collecting import CollectedTest, ProblemTests
@@ -69,7 +69,9 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
         result.unknown = unnamed(known, answers, found)
     if not found and _keeps_something(code, session.ran[result.id], result):
         found = [KEPT]
-    shown = session.shown[tests.problem.id]
+    owners = {owner(part) for part in tests.fingerprints.reference}
+    only = owners.pop() if len(owners) == 1 else ""
+    shown = {id: replace(e, only=only) for id, e in session.shown[tests.problem.id].items()}
     named = ranked([*_seen_first(result, shown), *found])
     result.diagnoses = [each.sentence for each in named]
     result.mistakes = [list(each.names) for each in named]
@@ -255,7 +257,8 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
     """Return the function or class that gave the answer, if one of these mistakes is in it."""
     owners = {owner for each in evidence for owner in each.owners}
-    return next((word for word in re.findall(r"\w+", shown.call) if word in owners), None)
+    words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
+    return next((word for word in words if word in owners), None)
 
 
 def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:
