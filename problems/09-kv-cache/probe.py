@@ -71,6 +71,8 @@ def about_bytes(problem):
             "unrelated": lambda: count(3, 20, 11, 7, 4),
             "defaults": lambda: count(2, 36, 3),
             "default size": lambda: count(2, 36, 3, 5),
+            # A ratio, in which other mistakes cancel.
+            "default size alone": lambda: count(2, 36, 3, 5) / count(2, 36, 3, 5, 2),
         },
         edges={"whole": lambda: type(count(12, 768, 24)) is int},
     )
