@@ -361,10 +361,14 @@ def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
 
 
 def _places(folder: TreeEntry) -> Iterator[TreeEntry]:
-    """Yield the folder, and its only subfolder if that can be read."""
+    """Yield the folder, and its only subfolder if that can be read.
+
+    The list of times may be next to the subfolder. One that is in it counts instead.
+    """
     children = folder.children()
     yield gathered(folder.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
         with suppress(Refused):  # the unreadable folder may be one student's
-            yield gathered(inside[0].name, inside[0].children())
+            beside = [child for child in children if child.name == SCORES]
+            yield gathered(inside[0].name, [*inside[0].children(), *beside])
