@@ -44,7 +44,15 @@ SAME_AS = {
 }
 """Pairs that give the answers of another mistake."""
 
-UNEXPLAINED = {("order_either", "order_either_way")}
+UNEXPLAINED = {
+    ("order_either", "order_either_way"),
+    ("adamw_eps_before_correction", "adamw_correction_one_late"),
+    ("adamw_correction_missing", "adamw_betas_swapped"),
+    ("adamw_betas_swapped", "adamw_correction_fixed"),
+    ("attention_no_scale_backwards", "attention_dq_dk_swapped"),
+    ("step_limit_fixed", "step_zero_grad_missing"),
+    ("step_limit_fixed", "step_zero_grad_at_the_end"),
+}
 """Pairs that change all numbers that either of them changes."""
 
 ALIKE = {("bigram_counted_once", "bigram_every_other")}
@@ -83,12 +91,12 @@ class Screen:
 
     Attributes:
         text: the screen.
-        named: the mistakes of its names or questions.
+        named: the mistakes of its names or questions; in groups that can't be distinguished.
         observes: whether it says more than wrong and right numbers.
     """
 
     text: str
-    named: frozenset[str]
+    named: tuple[frozenset[str], ...]
     observes: bool
 
 
@@ -109,12 +117,14 @@ def screen(number: str, *names: str) -> Screen:
         suite(number).run(session)
     result = session.results[problem.id]
     read = reading(result, [])
-    first = next(test for test in result.tests if test.is_wrong and test.is_judged)
+    first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
+    if first is None:  # only hidden tests catch it
+        return Screen("", (), observes=False)
     shown = session.shown[problem.id].get(first.id)
     says_more = "shape" in first.message or "dtype" in first.message
     numbers_alone = " expected " in first.message and not says_more
     observes = first.status is not Status.FAILED or bool(shown and shown.evidence)
-    named = frozenset(name for each in read.met for name in each)
+    named = tuple(map(frozenset, read.met))
     text = trouble(result, reading=read).replace(folder, "")
     return Screen(text, named, observes or not numbers_alone or " times what " in first.message)
 
@@ -135,11 +145,14 @@ def test_two_mistakes_get_a_true_message_that_a_repair_changes(
 ) -> None:
     both = screen(number, one, other)
     assert both.named or both.observes or (one, other) in UNEXPLAINED, both.text
-    assert both.named <= {one, other} or SAME_AS.get((one, other)) in both.named
+    true = {one, other, SAME_AS.get((one, other), one)}
+    assert all(group & true for group in both.named), both.named
+    if (one, other) in ALIKE:
+        return
     alone = {screen(number, one).text, screen(number, other).text}
-    assert alone != {both.text} or (one, other) in ALIKE
+    assert alone != {both.text}
     for repaired, left in ((one, other), (other, one)):
-        if both.named == {repaired} and (one, other) not in ALIKE:
+        if all(group & {one, other} == {repaired} for group in both.named) and both.named:
             assert screen(number, left).text != both.text
 
 
