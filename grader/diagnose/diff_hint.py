@@ -16,7 +16,7 @@ from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
 _ROUNDED = 2e-3
 """Relative tolerance for a factor between differences of rounded numbers."""
 
-_MOST_TOLD = 2
+_MOST_SENTENCES = 2
 """Maximum number of sentences about one answer."""
 
 
@@ -51,7 +51,7 @@ def diff_hints(
         if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
             text = f"What is added to x is {added} times what it should be."
             looks.insert(0, Evidence(text, Certainty.ALL, Source.NUMBERS))
-        return ranked(looks)[:_MOST_TOLD]
+        return ranked(looks)[:_MOST_SENTENCES]
 
 
 def _looks(

@@ -86,7 +86,7 @@ def _moved(got: Array, want: Array) -> Iterator[str]:
     for dim in range(-want.ndim, 0):
         if want.ndim > 1:
             order = _order(_parts(got, dim), _parts(want, dim))
-            yield from _told_order(order, dim, want.ndim)
+            yield from _order_sentences(order, dim, want.ndim)
 
 
 def _parts(entries: Array, dim: int) -> Array:
@@ -109,7 +109,7 @@ def _close_parts(got: Array, want: Array) -> Array:
     return numpy.asarray(_near(got[:, None], want[None]).all(-1))
 
 
-def _told_order(order: list[int | None], dim: int, dims: int) -> Iterator[str]:
+def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[str]:
     count = len(order)
     kind = _KINDS.get(dim, "part")
     where = "" if dim in _KINDS else f" (along dimension {dims + dim})"

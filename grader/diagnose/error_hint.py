@@ -139,7 +139,7 @@ def _of_sizes(a: int, b: int, shapes: list[Sizes]) -> str:
     which = "its last dimension" if lost == {-1} else "a dimension"
     return (
         f"One side looks as if it had lost {which}. A sum or a maximum keeps it, with size 1, when "
-        "it is told keepdim=True; squeeze and an index take it away."
+        "it gets keepdim=True; squeeze and an index take it away."
     )
 
 

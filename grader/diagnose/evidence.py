@@ -96,11 +96,11 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
     Args:
         evidence: within each certainty, the simplest sentence first.
     """
-    told: list[Evidence] = []
+    kept: list[Evidence] = []
     for each in sorted(evidence, key=lambda one: -one.certainty):
-        if not any(_follows(each, first) for first in told):
-            told.append(each)
-    return told
+        if not any(_follows(each, first) for first in kept):
+            kept.append(each)
+    return kept
 
 
 def _follows(each: Evidence, first: Evidence) -> bool:
