@@ -186,7 +186,6 @@ def about_module(problem):
                 "2x6x5": lambda: output(2, 6, 5),
                 "layers alike": layers_alike,
                 "width 1": lambda: output(2, 6, 1),  # a scale by the width changes nothing
-                "default width": lambda: output(1, 3, 768),
             },
         ),
         edges=edges.of_module(

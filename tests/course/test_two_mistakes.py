@@ -45,6 +45,7 @@ SAME_AS = {
 """Pairs that give the answers of another mistake."""
 
 UNEXPLAINED = {
+    ("module_scale_of_default_width", "one_layer_shared"),
     ("order_either", "order_either_way"),
     ("adamw_eps_before_correction", "adamw_correction_one_late"),
     ("adamw_correction_missing", "adamw_betas_swapped"),
