@@ -440,7 +440,7 @@ def test_logits_without_a_past(problem, rng, bias):
             check_form(found, torch.empty(2, 2, 5, 4), told)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 def test_positions_go_on(problem, rng):
     """The first new token stands at the position after the last one of the past"""
     weights = weights_for(rng, SMALL)
@@ -459,7 +459,7 @@ def test_positions_go_on(problem, rng):
         past = layers(past, 2, call)
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(2)
 def test_logits_after_a_past(problem, rng):
     """After a past, the logits are those that one pass over all tokens gives"""
     config = SMALL | {"n_layer": 3}
