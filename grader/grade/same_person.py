@@ -89,7 +89,7 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
         people: the identity by a submission's name or other identity, from `names.csv`.
 
     Raises:
-        UsageError: a name may be that of several.
+        UsageError: a name may belong to several people.
     """
     by_name = {result.submission: result for result in results}
     readable = readable_names(by_name.values())

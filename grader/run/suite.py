@@ -23,12 +23,12 @@ from grader.run.session import Session
 
 
 class Suite:
-    """The tests of some problems, collected once, to be run as often as one likes.
+    """The tests of some problems, collected once and run many times.
 
     Collecting takes pytest about as long as running many of the tests.
 
     Args:
-        problems: whose tests.
+        problems: the problems with the tests.
         root: the course's folder.
         timeout: seconds that one test may run.
 

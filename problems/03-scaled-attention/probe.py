@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 03. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 03."""
 
 import functools
 import itertools

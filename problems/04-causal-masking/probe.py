@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 04. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 04."""
 
 import math
 

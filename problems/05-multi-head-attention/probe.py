@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 05. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 05."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 06. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 06."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 07. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 07."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 08. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 08."""
 
 import math
 from functools import cache, partial

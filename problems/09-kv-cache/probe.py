@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 09. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 09."""
 
 import functools
 import operator
@@ -18,8 +18,8 @@ from shared.ordinary_weights import attention_weights, filled, gpt_weights, quie
 def probe(problem):
     """Return the questions about the function, and about each side of the classes.
 
-    A part that uses a wrong part is wrong as well, in many ways. So the model is probed only when
-    its attention is right, and its texts only when its logits are right.
+    A wrong attention makes the model wrong in many ways. So the model is probed only when its
+    attention is right, and its texts only when its logits are right.
     """
     parts = {
         "kv_cache_bytes": about_bytes(problem),

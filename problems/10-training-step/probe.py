@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 10. An instrument, not a lesson."""
+"""Probe inputs that identify mistakes in problem 10."""
 
 import math
 

@@ -29,7 +29,7 @@ def blocks(weights):
 
 
 def under(name, weights):
-    """These weights as those of a part of this name."""
+    """Return the weights with this prefix before their names."""
     return {f"{name}.{inner}": weight for inner, weight in weights.items()}
 
 

@@ -131,7 +131,7 @@ def drops_embeddings_and_mlp(logits, call, dropout):
 
 
 def reads_all(logits, call):
-    """Nothing is dropped of the input of an attention that adds the same to all entries."""
+    """Nothing is dropped from the input of the attention, which adds one number to all entries."""
     ordered = logits.flatten(0, 1).sort(-1).values
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
     require(
