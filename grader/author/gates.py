@@ -34,7 +34,7 @@ from grader.run.unknown import UNKNOWN, without_oracles
 
 _VARIANT = CandidateKind.VARIANT
 
-_OTHERS = 4
+_OTHERS = 3
 """With how many variants and mistakes both ways are compared, at most twice as many."""
 
 CLAIMS_GIVE = 0.2
