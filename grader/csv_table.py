@@ -43,9 +43,9 @@ class Table:
 
     Attributes:
         name: the file, for messages.
-        encoding: of the file.
-        separator: between cells.
-        ending: of a line.
+        encoding: the encoding of the file.
+        separator: the separator of cells.
+        ending: the line ending.
         header: the names of the columns.
         rows: all other rows.
     """

@@ -35,7 +35,7 @@ def code_hashes(sources: Iterable[bytes]) -> str:
 
 
 def _form(value: object) -> object:
-    """Return a syntax tree as nested lists, without strings that stand alone as statements.
+    """Return a syntax tree as nested lists, without docstrings and other bare strings.
 
     Empty fields are left out, since versions of Python differ in them.
     """

@@ -39,8 +39,8 @@ class Call:
 
     Attributes:
         text: the call as a student would write it.
-        code: the student's function, or a module that holds `weights`. Chance has no part in its
-            result, so a module with dropout is in evaluation.
+        code: the student's function, or a module that holds `weights`. Its result is not
+            random, so a module with dropout is in evaluation mode.
         arguments: the arguments by name, in order. They are passed by position.
         right: returns the right result of such arguments, with these weights.
         weights: the weights of a module, by name.
@@ -48,8 +48,8 @@ class Call:
             are those of the arguments that are numbers, and of the weights that it names.
         near: allowed differences, as for `checks.check`.
         module: the module that holds `weights`, if it is not `code` itself.
-        compare: compares a result with the right one. Another one than `checks.check` is for
-            results with several parts, which the part "gradients" does not know.
+        compare: compares a result with the right one. Replace `checks.check` for results of
+            several parts; the part "gradients" does not support these.
     """
 
     text: str
@@ -163,7 +163,7 @@ def _second_call(call, rng, sizes, other):
         text = f"{case.text}, call {number} of {len(given)}"
         case.compare(actual, right, text, **case.near)
     if case.weights:
-        # Module and arguments stay, the weights are others.
+        # The same module and arguments, with other weights.
         checks.set_weights(case.holder, later[0].weights)
         for what in (", after a change of the weights", ", after eval()"):
             actual = case.code(*example.copied(case.arguments).values())
