@@ -1,10 +1,10 @@
-"""Audit the course: right files must pass, mistakes must fail and be named.
+"""Audit the course: correct files must pass, mistakes must fail and be named.
 
-For every problem the audit runs the stub, the reference, the right solutions in other styles
-(`variants/`) and the catalogue of mistakes (`mistakes.edits`) through the tests, several times
-where random numbers matter, and lists its findings. A mistake runs only through as many tests as
-its weight requires, unless all are requested. Its answers to the probe are read from the
-fingerprints while their inputs are unchanged.
+For every problem the audit tests the stub, the reference, other correct files (`variants/`) and the
+catalogue of mistakes (`mistakes.edits`). If random numbers matter, it tests them several times.
+Then it lists its findings. A mistake runs only through as many tests as its weight requires, unless
+all are requested. Its answers to the probe are read from the fingerprints while their inputs are
+unchanged.
 """
 
 from __future__ import annotations
@@ -201,7 +201,8 @@ def _in_turns(
     asked: set[frozenset[str]],
     asked_by: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Return mistakes in the order to try: one for each set of names, then a second one, and so on.
+    """Return mistakes in the order to try: one for each set of names, then the second of each set,
+    and so on.
 
     A test is more likely to catch a mistake in code that it uses.
 

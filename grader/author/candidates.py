@@ -1,4 +1,6 @@
-"""The candidates of an audit: right and wrong files of each problem, with their conditions."""
+"""List the candidates of an audit: correct and wrong files of each problem, with their
+conditions.
+"""
 
 from __future__ import annotations
 

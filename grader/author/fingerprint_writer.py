@@ -2,7 +2,7 @@
 
 The answers of a mistake are kept with a hash over their inputs. While that is unchanged, the
 mistake isn't probed again, as more than a thousand mistakes answer about a hundred questions each.
-Neither is a variant with the same answers as the reference.
+A variant with the same answers as the reference isn't probed again either.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class KeptAnswers:
         return with_deviations(self._reference, known.deviations)
 
     def caught_by(self, mistake: Candidate) -> str:
-        """Return the id of a test that caught a mistake before; empty where none is known."""
+        """Return the id of a test that caught a mistake before; empty if none is known."""
         fault = self._faults.get(mistake.name)
         return "" if fault is None else fault.caught_by
 

@@ -1,7 +1,4 @@
-"""Checks of tests: that no right answer reaches a worker, and that a wrong value is rejected.
-
-Also check that few points rest on claims of a worker.
-"""
+"""Check tests: that no right answer reaches a worker, and that a wrong value is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a tiny problem to start from. It passes the audit once its fingerprints are written."""
+"""Write a small example of a problem. It passes the audit when its fingerprints are written."""
 
 from __future__ import annotations
 

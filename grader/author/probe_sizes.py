@@ -1,6 +1,5 @@
-"""Find sizes with the same relation in all questions of a probe.
-
-A wrong formula could then use one for the other without a difference.
+"""Find sizes with the same relation in all questions of a probe. A formula with the wrong one of
+such sizes would give the same answers.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _RELATIONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
-    """Yield a finding for each two sizes of a function that are related whenever it is called."""
+    """Yield a finding for each pair of sizes of a function that is related in all calls."""
     probe = load_probe(problem)
     if probe is None:
         return

@@ -122,10 +122,10 @@ def release(
 
     Args:
         course: the instructor's, with its hidden tests.
-        folder: where the copy goes: new, empty but for `.git`, or an earlier copy.
-        parts: which parts of the course it is to have; in a new copy all.
+        folder: the folder of the copy: new, empty except for `.git`, or an earlier copy.
+        parts: the parts of the course for the copy; all for a new one.
         solutions: whether the copy has `solutions/`. A new copy does not have it.
-        notebooks: whether each problem has a notebook, too. In a new copy none has.
+        notebooks: whether each problem has a notebook, too. A new copy has none.
         url: the address that the copy will have; its front page shows it.
 
     Raises:
@@ -396,11 +396,11 @@ def _stub(problem: Problem) -> bytes:
 
 
 def leaks(problem: Problem, solution: Path) -> Iterator[str]:
-    """Give a sentence for each thing that a problem's released files would give away.
+    """Yield a sentence for each secret that a problem's released files contain.
 
     Args:
-        problem: whose files.
-        solution: the reference, of which no line but what its stub has may go out.
+        problem: the problem.
+        solution: the reference. Only lines that the stub has may be released.
     """
     if STUB_LINE not in _text(problem.original):
         yield "the stub leaves nothing to write"

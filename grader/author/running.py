@@ -96,9 +96,8 @@ class ByReference:
 
 @contextmanager
 def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Yield a function like `map`, which uses this process for one job and others for several.
-
-    The others end with this process, and at once when the context ends.
+    """Yield a function like `map`. It uses this process for one job, and other processes for
+    several, which end with the context.
     """
     if jobs == 1:
         yield map
@@ -236,9 +235,9 @@ def _run_until_settled(
     test is known to catch it, because the summary counts mistakes that visible tests catch.
 
     Args:
-        mistake: what to run.
+        mistake: the mistake.
         root: the course's folder.
-        weight: how it weighs.
+        weight: its weight.
         first: id of the test to begin with; empty for none.
         known: the data on each test from the reference's run.
         watch: whether to detect forbidden calls.
@@ -308,7 +307,7 @@ def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
 
 @contextmanager
 def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
-    """Yield a candidate's code as a separate file, as a mistake is only an edit among others."""
+    """Yield a file with a candidate's code, as a mistake is only an edit in a common file."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / SUBMISSION_FILE
         path.write_bytes(candidate.source)
@@ -359,7 +358,7 @@ def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) ->
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
-    """Return under what other conditions to run a candidate; more where chance plays a part."""
+    """Return the other conditions for a candidate; more of them if random numbers matter."""
     match candidate.kind:
         case CandidateKind.SOLUTION:
             return OTHERS
@@ -376,7 +375,7 @@ def _caught(result: ProblemResult) -> list[TestResult]:
 
 
 def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
-    """Return the tests that ended otherwise."""
+    """Return the ids of the tests with another status."""
     before = {test.id: test.status for test in usual.tests}
     return {test.id for test in again.tests if before[test.id] is not test.status}
 
@@ -384,7 +383,9 @@ def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
 def _missed_by_chance(
     candidate: Candidate, usual: ProblemResult, conditions: Conditions, root: Path, *, watch: bool
 ) -> set[str]:
-    """Say whether a mistake gets away under other conditions, trying first what caught it."""
+    """Return whether a mistake passes under other conditions. The tests that caught it run
+    first.
+    """
     for tests in ([test.id for test in _caught(usual)], ()):
         again = _run_once(
             candidate, conditions, root, watch=watch, tests=tests, enough=lambda r: not r.passed

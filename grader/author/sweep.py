@@ -54,22 +54,22 @@ Ways = dict[str, list[str]]
 
 
 def every(name: str) -> bool:
-    """Let all names be called."""
+    """Select all names."""
     return True
 
 
 def sweep_findings(
     course: Course, problems: Iterable[Problem], *, jobs: int = 1, write: bool = False
 ) -> list[str]:
-    """Return a sentence for each function of torch that answers though it is forbidden.
+    """Return a sentence for each function of torch that replaces a forbidden one.
 
-    There are none where there is no sandbox: all of torch is called, with any rights it has.
+    Without a sandbox there are none, as calling all of torch is unsafe.
 
     Args:
         course: the course.
         problems: the problems with forbidden functions.
         jobs: how many processes share torch's names.
-        write: whether to keep for which problems nothing was left.
+        write: whether to write the hashes of problems without findings.
     """
     forbidden = {p.id: [*filter(None, p.entry.all_forbidden())] for p in problems}
     rests_on = {id: _rests_on(sets) for id, sets in forbidden.items() if sets}
@@ -122,13 +122,13 @@ def left_open(
     wanted: Callable[[str], bool] = every,
     share: slice = slice(None),
 ) -> dict[tuple[str, ...], list[str]]:
-    """Return for each set of forbidden functions what answers all the same, in sentences.
+    """Return for each set of forbidden functions a sentence about each function that replaces one.
 
     Args:
         sandbox: where torch is called.
         sets: of forbidden functions, as `grader.code.forbidden.Guard` names them.
-        wanted: which names of torch to call.
-        share: which of these.
+        wanted: selects the names of torch to call.
+        share: selects a part of these.
     """
     (every_name,) = _called(sandbox, [("names",)])
     names = [name for name in every_name if wanted(name)][share]
@@ -151,13 +151,13 @@ def answering(
     forbidden: tuple[str, ...] = (),
     watched: tuple[str, ...] = (),
 ) -> Ways:
-    """Return what answers as some function that the course forbids somewhere.
+    """Return the calls that give the same answers as a function that the course forbids.
 
     Args:
         sandbox: where torch is called.
-        names: what to call.
-        forbidden: functions that are taken away.
-        watched: functions that are watched as in a student's own run.
+        names: the names to call.
+        forbidden: the functions that are removed.
+        watched: the functions that are watched as in a student's run at home.
     """
     found, left = {}, [*names]
     while left:
@@ -176,7 +176,7 @@ def answering(
 def _called(
     sandbox: Sandbox, calls: Iterable[tuple[Any, ...]], forbidden: tuple[str, ...] = ()
 ) -> Generator[Any]:
-    """Yield what functions of `swept.py` return in a worker; each call has a name and arguments."""
+    """Yield the results of calls of functions in `swept.py`, in a worker."""
     order, budget = json.dumps([*calls]).encode(), sandbox.budget()
     recorder = sandbox.record(None, order, _SOURCE, forbidden, budget)
     try:

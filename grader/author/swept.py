@@ -1,4 +1,4 @@
-"""Calls all that torch offers, and says what answers as a function that may be forbidden.
+"""Call everything in torch, and report what gives the same answers as a forbidden function.
 
 `sweep.py` sends this file to a worker instead of a student's; it must not import the grader.
 As it mentions torch.compile, its worker has loaded all of torch that a file can use.
@@ -54,13 +54,13 @@ MADE_WITH = [(), (-1,), (3,), (4,), (1, 3), (4, 2), (X,)]
 
 
 def softmax(x: Tensor, dim: int) -> Tensor:
-    """Return softmax, as a worker has it that has no other."""
+    """Return softmax, computed without the functions that may have been removed."""
     powers = x.exp()
     return powers / powers.sum(dim, keepdim=True)
 
 
 def answers_known(x: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Yield what forbidden functions make of a tensor, each with the function's name."""
+    """Yield the name of each forbidden function and its result for a tensor."""
     for dim in range(x.dim()):
         yield "softmax", softmax(x, dim)
         yield "softmin", softmax(-x, dim)
@@ -245,7 +245,9 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def _answers_as(tensor: Tensor) -> set[str]:
-    """Return which forbidden functions give this; the last of cumulated sums counts as the sum."""
+    """Return the forbidden functions with this result. The last of cumulative sums counts as a
+    sum.
+    """
     looked_at = [tensor]
     if tensor.dim() > 1 and tensor.numel():
         looked_at += [tensor[-1], tensor[..., -1]]
@@ -259,15 +261,15 @@ def _answers_as(tensor: Tensor) -> set[str]:
 
 
 def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
-    """Return as which kind of attention a function of three tensors answers, or None.
+    """Return the kind of attention that a function of three tensors computes, or None.
 
-    With any weights: the order of keys and values together doesn't matter, that of the queries
-    does, and where all values are one, queries don't matter.
+    With any weights the joint order of keys and values doesn't matter, and that of the queries
+    does. If all values are one, the result doesn't depend on the queries.
 
     Args:
-        function: of queries, keys and values.
+        function: a function of queries, keys and values.
         qkv: the three, one after the other.
-        keys: the dimension in which keys follow each other, of three.
+        keys: the dimension of the keys' positions, out of three.
     """
 
     def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor | None:
@@ -304,7 +306,7 @@ WATCH: list[Any] = [contextlib.nullcontext]
 
 
 def watch(source: str, forbidden: list[str]) -> None:
-    """Watch each call from now on, as a student's own run does.
+    """Watch each call from now on, as at home.
 
     Args:
         source: of `grader/code/forbidden.py`, which a worker can't import.

@@ -1,4 +1,4 @@
-"""The audit as tables: which test catches which mistake, and how many points it leaves."""
+"""Show an audit as tables: the tests that catch each mistake, and the points that it leaves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from grader.files import write_whole
 def matrix(audit: Audit, problem: Problem) -> Table:
     """Return the table mistakes x tests of one problem; the legend names the tests.
 
-    A mark stands where a test caught a mistake, and nothing where a test did not run; tests stand
-    in the order of their file.
+    A mark means that the test caught the mistake. The cell is empty if the test did not run. Tests
+    are in the order of their file.
     """
     tests = test_names(audit, problem)
     table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
@@ -41,7 +41,7 @@ def matrix(audit: Audit, problem: Problem) -> Table:
 
 
 def _column_numbers(columns: int) -> str:
-    """Return the numbers from 1 on, written downwards, one character wide."""
+    """Return the numbers from 1 on, each written downwards in a column of one character."""
     tens = "".join(str(n // 10) if n >= 10 else " " for n in range(1, columns + 1))
     return f"{tens}\n{''.join(str(n % 10) for n in range(1, columns + 1))}"
 

@@ -45,12 +45,14 @@ class Weight:
 
     @classmethod
     def read(cls, text: str) -> Weight:
-        """Read "idea", "idea of area", "slip" or nothing; a head with anything else is no head."""
+        """Read the end of a head: "idea", "idea of area", "slip" or nothing. Anything else is an
+        error.
+        """
         kind, _, function = text.partition(" of ")
         return cls(kind, function)
 
     def __str__(self) -> str:
-        """Return what `read` reads."""
+        """Return the text that `read` parses."""
         return f"{self.kind} of {self.function}" if self.function else self.kind
 
 
@@ -125,10 +127,10 @@ def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
 
 
 class NotesNames:
-    """Opens a problem's file, and notes which of its names each test uses.
+    """Open a problem's file, and record which of its names each test uses.
 
     Args:
-        files: what opens the file.
+        files: opens the file.
 
     Attributes:
         asked: the names, by the test's id.
@@ -140,16 +142,16 @@ class NotesNames:
         self.asked: dict[str, frozenset[str]] = {}
 
     def begin(self, problem: str, test: str) -> None:
-        """Take note that a test begins; a session calls it."""
+        """Record the start of a test; a session calls it."""
         self._test = test
         self.asked[test] = frozenset()
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
-        """Return the module, watched."""
+        """Return the module, which records the names that are used."""
         return _Watched(self._files(problem, forbidden), self._note)
 
     def forget(self, problem: Problem) -> None:
-        """Have the module loaded again."""
+        """Load the module again next time."""
         self._files.forget(problem)
 
     def _note(self, name: str) -> None:

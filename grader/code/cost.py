@@ -8,8 +8,8 @@ Equal mathematics counts equally: a composite operator counts as the operators t
 and torch's attention as its two products and its softmax. `torch.utils.flop_counter` would load a
 compiler, and counts no products with a vector.
 
-Counted code may take another path through torch. So judge the values of a call outside of the
-counter.
+Under the counter, torch may compute a result in another way. So judge the values of a call outside
+of it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ def _is_composite(func: Any) -> bool:
 
 
 def _made(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[int, int]:
-    """Return how many entries an operator has written, and those of its largest new tensor."""
+    """Return the number of entries that an operator has written, and that of its largest new
+    tensor.
+    """
     places = {_memory(tensor) for tensor in _tensors((args, [*kwargs.values()]))}
     new = [tensor.numel() for tensor in _tensors(result) if _memory(tensor) not in places]
     written = [

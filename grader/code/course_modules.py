@@ -17,8 +17,8 @@ def modules_of_course(root: Path) -> Iterator[None]:
     """Make imports from `problems/` use this course's modules; restore the others afterwards.
 
     Test files may import modules from `problems/`, such as `shared/`. Python and pytest know
-    modules only by name, and every course has the same names: a loaded module of another course
-    would be used instead of this course's. So such modules are removed meanwhile.
+    modules only by name, and every course has the same names. So the loaded modules of other
+    courses are removed meanwhile.
 
     Args:
         root: the course's folder.

@@ -10,8 +10,8 @@ Three mechanisms watch all code inside `with Guard(names):`
 
 So a mention in a comment or an unused import isn't a call, and an alias doesn't hide one.
 
-Watched code can remove such a hook, and hooks make every call slower. So the functions are removed
-from a process that runs only student code (`sandbox/worker/removal.py`).
+Watched code can remove such a hook, and hooks make every call slower. So a worker of the sandbox
+has the functions removed instead (`sandbox/worker/removal.py`).
 """
 
 from __future__ import annotations
@@ -213,7 +213,9 @@ def _modules_of_torch(modules: int) -> int:
 def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
-    """Return torch's forbidden functions and their names, cached until torch loads more."""
+    """Return torch's forbidden functions and their names. They are cached until torch loads
+    more.
+    """
     betrayed = _betrayed(names)
     found = functions_of_torch(betrayed)
     named = [(function, forbidden_code(betrayed, function.__code__)) for function in found]

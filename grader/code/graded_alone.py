@@ -1,7 +1,7 @@
 """Refuse other packages and input to a student's file.
 
-It is graded alone, perhaps on another machine, and without a user at the keyboard. The same rules
-and messages apply at home. This helps students; it is no protection, which is the sandbox's task.
+A file is graded alone, perhaps on another machine, and without a user at the keyboard. The same
+rules and messages apply at home. These rules are help for students; the sandbox is the protection.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def named(exception: BaseException) -> str:
 
 
 def alone(exception: BaseException) -> str:
-    """Return a sentence if the system refused an action that graded files may not do, or empty."""
+    """Return a sentence if the system refused an action that is forbidden in grading, or empty."""
     if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(text_of(exception)):
         return ""
     return (

@@ -2,8 +2,8 @@
 
 A mark must not depend on a machine's load, so the wall clock can't decide. Linux reports for each
 thread how long it ran and how long it waited, ready to run, for a processor. All time except that
-waiting is charged. CPU time alone would let a program sleep forever, and would add up torch's
-threads, which wait for each other in loops.
+waiting is charged. CPU time alone would allow a program to sleep forever. It would also add up
+torch's threads, which wait for each other in loops.
 
 Limits are enforced at home by `time_limit`, which raises an exception, and in grading by
 `grader.sandbox.recorder`, which ends the worker.

@@ -1,4 +1,4 @@
-"""Grading on Gradescope: builds the archive that is uploaded there, and grades what arrives there.
+"""Grade on Gradescope: build the archive to upload, and grade the submissions there.
 
 Run as `python -m grader.grade.autograder FOLDER` inside Gradescope's container, where FOLDER is
 `/autograder`: it grades `FOLDER/submission` and writes `FOLDER/results/results.json`. When the
@@ -96,14 +96,15 @@ def build(
 
     Args:
         course: what to grade with.
-        folder: where to write; it is made if need be.
+        folder: the folder to write, which is created if it does not exist.
         isolation: the isolation of student code there.
         policy: how much students see of hidden tests.
         problem: the only problem of the assignment; None for all.
-        part: the only part that is graded; None for all. Then the score is that of all that counts.
+        part: the only part that is graded; None for all, where the score is that of the required
+            problems.
 
     Raises:
-        CourseError: the hidden tests, the solutions or `uv.lock` are not at hand.
+        CourseError: the hidden tests, the solutions or `uv.lock` are missing.
     """
     graded = [problem] if problem else course.of_part(part)
     for each in graded:
@@ -127,7 +128,7 @@ def build(
 
 
 def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]:
-    """Return what of the course goes along: names and contents."""
+    """Return the files of the course for the archive: names and contents."""
     patterns = [*_COURSE, *(each.format(id=p.id) for p in graded for each in _PROBLEM)]
     paths = {path for pattern in patterns for path in course.root.glob(pattern) if path.is_file()}
     paths |= {*files_of(course.root / "grader", FOR_AN_AUTOGRADER)}
@@ -139,8 +140,6 @@ def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]
 
 def _constraints(course: Course) -> str:
     """Return the versions of `uv.lock` in the form of pip's constraints.
-
-    They hold for the CPU's build of torch, too, which the lock file doesn't know.
 
     Raises:
         CourseError: there is no such file.

@@ -105,7 +105,7 @@ class ClassReports:
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
 
     def _own_files(self) -> dict[str, dict[str, bytes]]:
-        """Return the course's own right files of each problem, by what reports call them."""
+        """Return the correct files of the course for each problem, by their names in reports."""
         found: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():
             files = self._course.right_files(problem).items()

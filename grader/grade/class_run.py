@@ -227,6 +227,6 @@ class _Keeper:
 
 
 def _counted(problem: ProblemResult, counted: Mapping[str, ProblemResult]) -> ProblemResult:
-    """Return a problem with the adjustments of its row, if it is the one that counts there."""
+    """Return a problem with the adjustments of its row, if it counts there."""
     now, without = counted.get(problem.id), replace(problem, adjustments=[])
     return now if now and replace(now, adjustments=[]) == without else without

@@ -1,7 +1,7 @@
-"""Shares out a machine's cores: a job and its workers stay on one, as they take turns.
+"""Share out a machine's cores: a job and its workers use the same one, as they take turns.
 
-Processes that don't know each other, as two runs or the workers of a cluster, each hold a name for
-a core that only one process of a machine can have.
+A process reserves a core by a name that only one process of the machine can hold. So separate runs
+and the workers of a cluster do not use the same core.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import cycle, islice
 
 @contextmanager
 def cores_of_its_own(number: int) -> Iterator[list[int | None]]:
-    """Give as many cores as there are jobs, those that no other process has first.
+    """Yield a core for each job, free ones first.
 
     More jobs than free cores share these. None means any core: other runs have all cores, or the
     system is not Linux.
@@ -30,7 +30,7 @@ def cores_of_its_own(number: int) -> Iterator[list[int | None]]:
 
 
 def taken_by_others() -> tuple[int, int]:
-    """Return how many cores other runs on this machine have, and of how many there are."""
+    """Return the number of cores that other runs have, and the number of all cores."""
     if sys.platform != "linux":
         return 0, 0
     found = _cores()
@@ -46,7 +46,7 @@ def _cores() -> list[int]:
 
 
 def _gets(stack: ExitStack, core: int) -> bool:
-    """Take the core's name for a socket, until the stack is left; return whether it was free."""
+    """Reserve a core until the stack is closed; return whether it was free."""
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0course's grader, core {core}")

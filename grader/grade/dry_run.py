@@ -88,13 +88,13 @@ def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResul
 def _pending(
     plans: Iterable[Plan], same: SamePeople, who: Mapping[str, str]
 ) -> set[tuple[str, str]]:
-    """Return the marks that are still missing, each by its row and column of the gradebook."""
+    """Return the missing marks, each by its row and column of the gradebook."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
 def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:
-    """Return the remarks on the book, except those that depend on marks not yet given."""
+    """Return the remarks on the book, without those that depend on marks still missing."""
     is_open = any(each.reasons for each in plans)
     return [text for text in told if not (is_open and "been graded in" in text)]
 

@@ -203,7 +203,7 @@ def prepare(
 
 
 def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Return an example result of each problem by id, with its current tests.
+    """Return a result with full marks of each problem by id, with its current tests.
 
     Without corrections of single tests, one test represents them all. The cases of a test are known
     only to pytest, so corrections of single cases cost seconds.
@@ -262,7 +262,9 @@ def _points(decorator: ast.expr) -> float:
 def _asked_for(
     submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
-    """Return submissions with only the problems of a part, without optional ones not submitted."""
+    """Return submissions with only a part's problems. Skip optional ones that were not
+    submitted.
+    """
     asked = {problem.id for problem in course.of_part(part)}
     optional = [problem for problem in course.problems() if problem.part.optional]
     found = [each.only(id for id in each.files if id in asked) for each in submissions]

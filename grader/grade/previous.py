@@ -2,7 +2,7 @@
 
 A result lists the inputs that its marks depend on (`provenance`): the student's file, the tests,
 the grader, the seed and so on. While they are unchanged, the marks are kept. An incomplete file is
-no result.
+ignored.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sweep(folder: Path) -> None:
 
 
 def result_path(folder: Path, name: str) -> Path:
-    """Return the file, in a folder of results, for the submission of that name."""
+    """Return the path of a submission's result in a folder of results."""
     return folder / f"{name}.json"
 
 

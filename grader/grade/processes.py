@@ -117,10 +117,7 @@ def answer_call(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore in this context the signals of a terminal: Ctrl-C and hangup.
-
-    A process that is started meanwhile always ignores them, so that this one can end it properly.
-    """
+    """Ignore Ctrl-C and hangup in this context, and always in processes started in it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

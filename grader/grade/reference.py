@@ -1,4 +1,4 @@
-"""The reference solutions are graded, too: unless they have full marks, no result counts."""
+"""Grade the reference solutions: unless they have full marks, no result counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def reference_submission(course: Course) -> Submission:
 
 
 def require_full_marks(reference: SubmissionResult) -> None:
-    """Let a run go on only if the reference solutions passed all tests.
+    """Require that the reference solutions passed all tests.
 
     Raises:
         InternalError: they did not.

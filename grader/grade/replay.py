@@ -109,7 +109,7 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
 def _graded(
     submission: Submission, problem: Problem, previous: Previous, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
-    """Return how a submission's problem was graded, if that is known, and what to say of it."""
+    """Return the graded result of a submission's problem, if there is one, and remarks on it."""
     (submission,), _ = named_as_before([submission], previous)
     path = result_path(out / RESULTS, submission.name)
     if not path.exists():
@@ -137,7 +137,7 @@ def find_one(
         path: a submission, or a class's path followed by a submission's name.
         course: the course.
         only: the problem to look for, as it may have been submitted alone.
-        previous: what previous runs left, which knows the real names that reports show.
+        previous: the results of previous runs, which have the real names in reports.
 
     Raises:
         SubmissionError: there is none, or more than one.
@@ -201,7 +201,7 @@ def _source(problem: Problem, function: str) -> str:
 
 
 def report(found: Replay) -> str:
-    """Return all that is known, for a terminal."""
+    """Return the whole replay as text for a terminal."""
     lines = [f"{found.submission}, {found.problem}", *found.notes, "", found.source]
     for test in found.rerun.tests:
         lines += ["", *_case(test, found)]

@@ -1,8 +1,8 @@
 """Grade a submission again, alone, after a failure that its code may not have caused.
 
-Such failures are a test that took too long while others were graded; a submission that used up its
-first time limit, which is short so that slow ones don't delay a class; and a process of student
-code or of the grader that another program killed.
+Such failures are: a test took too long while other submissions were graded; a submission reached
+its first time limit, which is short so that slow ones don't delay a class; another program killed a
+process of student code or of the grader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIRST_SECONDS = 20.0
 
 
 def first_seconds(settings: Settings) -> float:
-    """Return the first time limit of a submission, ten times the time of right ones.
+    """Return the first time limit of a submission, ten times that of correct ones.
 
     A submission that needs more is graded again after all others, with the full time limit.
     """

@@ -96,7 +96,7 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
     known = [_of_result(result) for result in by_name.values()]
 
     def rows_called(name: str) -> list[str]:
-        """Return the names of all rows that may be meant."""
+        """Return the names of all rows that a name may mean."""
         found = named(known, name) or [each for each in known if readable[each.name] == name]
         return list(dict.fromkeys(_row(each.name, row_of) for each in found))
 
@@ -152,7 +152,7 @@ def _are_two(results: Iterable[SubmissionResult]) -> bool:
 
 
 def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
-    """Return whether a group is another one with more members."""
+    """Return whether one group has all members of another one, and more."""
     return bool(old.members) and {*old.members} < {*new.members}
 
 
@@ -206,8 +206,9 @@ def perhaps_the_same(
     """Return lines for `names.csv` about rows that may be one person's or one group's.
 
     Moodle gives people new numbers in each assignment, and a student may have moved to another
-    folder. Two names with a file for the same problem, or with current submissions, are different
-    people, except that a student may join a group or change the name of an account on the roster.
+    folder. Two names that have a file for the same problem, or that both have a current submission,
+    are different people. Exceptions are a student who joined a group and a renamed account on the
+    roster.
 
     Args:
         rows: of the whole class.

@@ -27,7 +27,7 @@ class Settings:
 
 
 def default_jobs() -> int:
-    """Return how many submissions to grade at a time: one for each core that may be used."""
+    """Return the number of submissions to grade at a time: one for each usable core."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

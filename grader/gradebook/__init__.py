@@ -1,1 +1,1 @@
-"""The book of marks: corrections and lateness, and the way of the marks back into a platform."""
+"""Adjust marks by the instructor's book, and export them to a platform."""

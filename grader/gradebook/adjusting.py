@@ -183,7 +183,7 @@ class ClassBook:
     def _by_person(
         self, lines: Iterable[Line], results: Sequence[SubmissionResult]
     ) -> dict[str, list[Line]]:
-        """Return lines by the name of the submission; lines for the class under `*`."""
+        """Return lines by the submission's name. Those for the whole class have the name `*`."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:

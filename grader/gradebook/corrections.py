@@ -69,7 +69,7 @@ class Correction(BookLine):
 def corrected(
     problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
 ) -> list[Adjustment]:
-    """Return the adjustments of a problem. Those of single tests come first.
+    """Return the adjustments of a problem, single tests first.
 
     Args:
         problem: the result of the tests.

@@ -78,13 +78,13 @@ class Length:
     exact: timedelta = timedelta()
 
     def after(self, start: datetime) -> datetime:
-        """Return the moment this much later, with days as the zone of `start` counts them."""
+        """Return the moment this much later. Days are calendar days in the zone of `start`."""
         if not self.days:
             return start.astimezone(UTC) + self.exact
         return _last(start + timedelta(days=self.days)) + self.exact
 
     def times(self, number: int) -> Length:
-        """Return this length so many times."""
+        """Return a multiple of this length."""
         return Length(self.days * number, self.exact * number)
 
 
@@ -126,7 +126,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     extensions: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Check what the types of single keys do not say."""
+        """Check the relations between keys."""
         if not self.share and self.flagged is None:
             raise ValueError(
                 "it says neither 'share' nor 'flagged', so lateness would cost nothing"
@@ -169,13 +169,13 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return (time if time.tzinfo else _last(time.replace(tzinfo=zone))).astimezone(zone)
 
     def extended(self, own: Extensions) -> Extensions:
-        """Return a person's extensions, with those of everyone where the person has none."""
+        """Return a person's extensions, and those of everyone for problems without one."""
         return own if ALL in own else {**self.extensions_of(EVERYBODY), **own}
 
     def deduction(
         self, problem: ProblemResult, points: float, extended: Extensions
     ) -> Adjustment | None:
-        """Return what lateness takes from a problem's points; None if it takes nothing.
+        """Return the deduction for lateness from a problem's points; None if there is none.
 
         Args:
             problem: the graded problem, with the time at which it was submitted.
@@ -202,7 +202,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return problem.late if times is None else self._units(*times) > 0
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether a problem was late by an unknown time, and nothing is taken for it."""
+        """Return whether lateness costs nothing because its length is unknown."""
         is_open = problem.late and self._flagged_share(problem, extended) is None
         return is_open and self._times(problem, extended) is None
 
@@ -227,7 +227,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     def _times(
         self, problem: ProblemResult, extended: Extensions
     ) -> tuple[datetime, datetime] | None:
-        """Return when a problem was due and when it came; None if one of them is unknown."""
+        """Return the due time and the time of submission of a problem; None if one is unknown."""
         due, came = _of(self.deadlines, problem.id), moment(problem.handed_in)
         due = self._in_zone(due) if due else None
         extension = _of(extended, problem.id)
@@ -269,7 +269,7 @@ def _explained(message: str) -> str:
 
 
 def moment(text: str) -> datetime | None:
-    """Return the time in a result; None if it has none, none with a zone or a senseless one."""
+    """Return the time in a result; None if it is missing, invalid or without a zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -292,12 +292,12 @@ def _zone(_: type, name: str) -> tzinfo:
 
 
 def _last(time: datetime) -> datetime:
-    """Return the moment of a local time; the later one if the clocks show it twice or never."""
+    """Return the moment of a local time; the later one if the clocks show it twice or skip it."""
     return max(time.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
 def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
-    """Return the entry of a problem, by its number, or the entry of all."""
+    """Return the entry of a problem, by its number, or else the entry for all problems."""
     own = [value for problem, value in by_problem.items() if number_of(problem) == number_of(id)]
     return own[-1] if own else by_problem.get(ALL)
 
@@ -307,7 +307,7 @@ def _exact(share: float) -> Decimal:
 
 
 def _taken(points: float, share: Decimal) -> float:
-    """Return a share of points in hundredths; half of one is rounded in the student's favour."""
+    """Return a share of points in hundredths. Round half of one in the student's favour."""
     exact = _exact(points) * max(share, Decimal(0))
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_DOWN))
 

@@ -187,7 +187,7 @@ class _OpenArchive:
     # The content of a member
 
     def _entry(self, parts: Sequence[str], member: Member) -> TreeEntry:
-        """Return a wanted file with its bytes, or a nested archive that can be read later."""
+        """Return an entry: a wanted file has its bytes, and a nested archive can be read later."""
         fault = IS_LINK if member.kind is Kind.LINK else ""
         entry = TreeEntry(parts[-1], member.kind, fault, is_packed=True)
         if member.kind is not Kind.FILE:

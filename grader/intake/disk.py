@@ -22,7 +22,7 @@ _NESTED = 2
 def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
     """Yield the folder or archive at a path as a folder. An archive is open inside the context.
 
-    An archive that can't be read is an entry with the fault.
+    If an archive can't be read, the entry has the reason.
 
     Args:
         path: a folder or a file.

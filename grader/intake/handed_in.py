@@ -68,12 +68,12 @@ class Submission:
     has_unknown_file: bool = False
 
     def __post_init__(self) -> None:
-        """Let the name be the identity where that is not given."""
+        """Use the name as the identity if there is no other."""
         self.identity = self.identity or self.name
 
     @property
     def shown_name(self) -> str:
-        """What people read."""
+        """The name in reports."""
         return self.full_name or self.name
 
     @property

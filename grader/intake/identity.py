@@ -1,7 +1,7 @@
 """Give submissions identities and names of result files, and find submissions by name.
 
 The name of a file depends only on the identity and the real name, never on other submissions. Two
-identities never share a file, also on a file system that ignores case.
+identities never share a file, even on a file system that ignores case.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def result_name(identity: str, full_name: str) -> str:
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
-    """Return a name with the whole hash, so that no other identity can have it on purpose."""
+    """Return a name with the whole hash, which no other identity can be chosen to have."""
     return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 
@@ -132,7 +132,7 @@ def _one(submissions: Sequence[Submission], name: str) -> Submission:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question, with a space before it, about the student a name may belong to."""
+    """Return " Did you mean ...?" with the most similar name; empty if none is similar."""
     by_lower = {each.lower(): each for each in sorted(known, reverse=True)}
     lower = name.lower()
     inside = sorted((each for each in by_lower if len(each) > 2 and each in lower), key=len)[-1:]

@@ -129,7 +129,8 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
 def _submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, list[TreeEntry]]:
     """Return the submissions of a folder, after the folder that contains them.
 
-    A folder that is one submission is its own only entry. A class may be in a single subfolder.
+    If the folder itself is one submission, only that is returned. A class may be in a single
+    subfolder.
     """
     around, inside = folder, _possible(folder)
     if _has_work(folder, problems, bare=bool(problems.only)):
@@ -177,14 +178,14 @@ def _has_problems(children: Sequence[TreeEntry], problems: Problems) -> bool:
 
 
 def _possible(folder: TreeEntry) -> list[TreeEntry]:
-    """Return all entries but plain files, so that each possible submission has a row."""
+    """Return folders and archives, as each of them may be a submission and needs a row."""
     return [each for each in folder.children() if not each.is_plain_file]
 
 
 def _is_class(entries: Sequence[TreeEntry], problems: Problems) -> bool:
     """Return whether at least two entries are submissions.
 
-    An entry that is there twice, as a folder and as a link, may be a submission.
+    An entry may be one if it occurs twice, as a folder and as a link.
     """
     return sum(e.fault == IS_TWICE or _is_submission(e, problems) for e in entries) > 1
 

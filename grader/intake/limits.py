@@ -53,7 +53,7 @@ class Budget:
         self.renew()
 
     def renew(self) -> None:
-        """Reset the budget for a nested archive, so that one student's archive affects no other."""
+        """Start a new budget, so that one student's nested archive affects no other."""
         self._until = time.thread_time() + MAX_SECONDS
         self._spent = 0
 

@@ -1,4 +1,4 @@
-"""Read `names.csv`, the instructor's permanent answers to "did you mean".
+"""Read `names.csv`, in which the instructor answers "did you mean" for all later runs.
 
 Each line maps a name (`found`) to its meaning (`means`): a problem or a student. The file may have
 more columns.
@@ -60,7 +60,7 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
 
 
 def _fault(name: str, meaning: str, *, is_problem: bool) -> str:
-    """Return why a line has no effect, as the rest of a sentence; empty if it may have one."""
+    """Return why a line is invalid, as the rest of a sentence; empty if it is valid."""
     if name.lower().endswith(".ipynb"):
         return "is a notebook, which is not graded; its code has to be in a file"
     if is_problem or not name.lower().endswith(".py"):

@@ -54,7 +54,7 @@ def unmatched_file(name: str, known: Iterable[str] = ()) -> str:
 
 
 def _with_others(layout: Layout, others: Iterable[TreeEntry]) -> Layout:
-    """Add entries that match no student. All but plain files get a row of their name."""
+    """Add entries that match no student. Folders and archives get a row, named after them."""
     names = [each.name for each in layout.submissions]
     for entry in others:
         if entry.is_plain_file:
@@ -112,7 +112,7 @@ class NamedUploads:
 
 
 def _are_repeated(uploads: Sequence[Upload]) -> bool:
-    """Return whether there are numbers of attachments, and half or more of them are repeated."""
+    """Return whether half or more of the attachments' numbers are repeated."""
     fields = [match.groupdict() for _, match in uploads]
     numbers = Counter(each["attachment"] for each in fields if each.get("attachment"))
     return bool(numbers) and sum(n > 1 for n in numbers.values()) * 2 >= len(numbers)
@@ -220,7 +220,7 @@ def _canvas_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadS
 
 
 def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
-    """Return uploads by their first name; Canvas renames later versions, as to `hw-1.zip`."""
+    """Return uploads by their original name; Canvas renames later versions to `hw-1.zip`."""
     names = {match["file"] for _, match in uploads}
     versions: dict[str, list[tuple[TreeEntry, str]]] = {}
     for child, match in uploads:
@@ -363,7 +363,7 @@ def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
 def _places(folder: TreeEntry) -> Iterator[TreeEntry]:
     """Yield the folder, and its only subfolder if that can be read.
 
-    The list of times may be next to the subfolder. One that is in it counts instead.
+    The list of times may be next to the subfolder. A list inside it takes precedence.
     """
     children = folder.children()
     yield gathered(folder.name, children)

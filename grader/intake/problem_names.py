@@ -1,4 +1,4 @@
-"""Which problem a name tells: of a file, a folder or an archive. One rule for all."""
+"""Find the problem that the name of a file, folder or archive indicates, by one rule for all."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def _composed(name: str) -> str:
 
 
 def problem_from_name(name: str, known: Iterable[str]) -> str:
-    """Return the problem that the name of a Python file tells, if it tells just one.
+    """Return the problem that the name of a Python file indicates, if it indicates only one.
 
-    That is `01-name.py`, `01.py` or `name.py`, each with or without the word `problem` before
-    or after it, with any of `-`, `_`, space and point between words, in any case. The number has
-    both digits: `problem-1.py` is what platforms and browsers make of a second `problem.py`.
+    That is `01-name.py`, `01.py` or `name.py`, each with or without the word `problem` before or
+    after it, with any of `-`, `_`, space and point between words, in any case. The number has both
+    digits, because platforms and browsers rename a second `problem.py` to `problem-1.py`.
 
     Args:
         name: the file's.
@@ -106,7 +106,7 @@ def _words(stem: str) -> str:
 
 
 def is_python(name: str) -> bool:
-    """Return whether a file is called as Python code."""
+    """Return whether the name of a file is that of Python code."""
     return name.lower().endswith(".py")
 
 
@@ -116,7 +116,7 @@ def is_bare(name: str) -> bool:
 
 
 def before_reupload(name: str) -> str:
-    """Return the original name of a file that a platform renamed, as `problem-1.py`."""
+    """Return the original name of a file that a platform renamed, for example to `problem-1.py`."""
     return _REUPLOAD.sub("", name)
 
 
@@ -129,9 +129,9 @@ def nearest_folder(name: str, ids: Sequence[str]) -> str:
 
 
 def nearest_problem(stem: str, ids: Sequence[str]) -> str:
-    """Return the problem that the name of a file may have meant; empty if that is not just one.
+    """Return the problem with a name similar to that of a file; empty if there is not exactly one.
 
-    A number is one only if it is alone: a name with several may hold a date.
+    A number is a problem's only if it is the only one: several numbers may be a date.
 
     Args:
         stem: the name without its ending.
@@ -146,7 +146,7 @@ def nearest_problem(stem: str, ids: Sequence[str]) -> str:
 
 
 def is_nearly_bare(name: str) -> bool:
-    """Return whether a Python file is called nearly `problem.py`, or as a copy of it."""
+    """Return whether a Python file's name is a misspelling or a copy of `problem.py`."""
     stem = name[:-3].strip().lower()
     is_near = _STEM in stem or difflib.get_close_matches(stem, [_STEM], cutoff=_NEAR)
     return is_python(name) and bool(is_near)

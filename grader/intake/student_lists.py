@@ -35,7 +35,7 @@ _NEEDED = ("username", "datetime", "submission_tag")
 def iso_time(text: str) -> str:
     """Return a time in ISO 8601; empty if it cannot be parsed.
 
-    A time without a zone is in UTC, as on the platforms that leave it out.
+    A time without a zone is in UTC, as on the platforms that write no zone.
     """
     text = re.sub(r"(?<=\d) ?(?:UTC|GMT)\Z", "Z", text.strip())
     with suppress(ValueError):

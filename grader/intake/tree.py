@@ -106,7 +106,7 @@ class TreeEntry:
         return replace(self, name=name)
 
     def refused(self, reason: str = "") -> Refused:
-        """Return its fault as an exception, or else the reason."""
+        """Return an exception with the entry's fault, or with this reason if it has none."""
         return (BadArchive if self.is_packed else Refused)(self.fault or reason)
 
 

@@ -256,7 +256,7 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
 
 
 def _ran(problem: ProblemResult) -> bool:
-    """Return whether the code ran: otherwise all tests end alike and mean nothing."""
+    """Return whether the code ran. Otherwise all tests have the same verdict."""
     return not problem.untouched and (problem.passed or not problem.ended_alike)
 
 

@@ -1,4 +1,4 @@
-"""The names of students in reports: real names, and unique."""
+"""Choose the unique names of students in reports."""
 
 from __future__ import annotations
 

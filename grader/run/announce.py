@@ -1,8 +1,7 @@
 """Print that PyTorch is being loaded, which takes seconds.
 
-It is imported before PyTorch by what loads it for a student. Meanwhile no garbage is collected:
-among all that loading makes there is hardly any, and looking for it takes a quarter of the time of
-a short run.
+Import this before PyTorch. Garbage collection is off meanwhile, as loading creates hardly any
+garbage and the search for it takes a quarter of the time of a short run.
 """
 
 from __future__ import annotations
@@ -24,10 +23,9 @@ if _SAID:
 
 
 def loaded() -> None:
-    """Remove the words again, and enable garbage collection except of loaded modules.
-
-    From then on torch keeps to one thread: for small tensors a second one mostly waits, and on a
-    busy machine it makes a run many times as long.
+    """Remove the message, and enable garbage collection except of loaded modules. Also limit torch
+    to one thread: for small tensors a second one mostly waits, and on a busy machine it makes a run
+    many times as long.
     """
     import torch
 

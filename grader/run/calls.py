@@ -48,7 +48,7 @@ def answers(
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Return how many seconds a call takes by the clock on the wall."""
+    """Return the wall time of a call in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

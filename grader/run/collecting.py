@@ -1,7 +1,6 @@
 """Collect the tests of problems by pytest's public hooks, and convert them into plain records.
 
-The tests of problems are plain functions with arguments. This is checked here, so that they can
-run without pytest, too.
+Tests must be plain functions with arguments, so that they can run without pytest, too.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ def check(
         rtol: allowed difference relative to the expected entry; by default from the dtype.
         atol: allowed difference beyond that; by default from the dtype.
         sizes: sizes such as `{"d_k": 16}`, with which a constant factor may be expressed.
-        all_digits: whether the dtype must be the expected one and float64 right to its last
-            digits. That is for the tests of the rule about dtypes alone; all others bear a step in
-            float32 on the way, and a result in a wider dtype such as float64 for float32.
+        all_digits: whether the dtype must be the expected one and float64 right to its last digits.
+            That is for the tests of the rule about dtypes alone; all others accept a step in
+            float32, and a result in a wider dtype such as float64 for float32.
         start: the value that the result is added to, such as the x of a residual connection.
 
     Raises:
@@ -139,7 +139,7 @@ _NAMES = ("a tensor", "an array")
 
 
 def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
-    """Return whether both are floating point numbers, and `actual` of more bytes each."""
+    """Return whether both are floating point dtypes and `actual` has more bytes."""
     both = is_float(actual) and is_float(expected)
     return both and actual.dtype.itemsize > expected.dtype.itemsize
 
@@ -271,7 +271,6 @@ def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
 
 def missing_part(sentence: str, owner: str, message: str = "") -> Mismatch:
     """Return the mismatch for a module that lacks a part. No other mistake of its class is named.
-
     The arguments are those of `wrong_part`.
     """
     return _seen_of(Source.MISSING, sentence, owner, message)
@@ -301,7 +300,7 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy `weights`, by name such as `query.weight`, into the module's parameters.
 
-    By name, so the order in which a student makes the layers doesn't matter.
+    They are copied by name, so the order of a student's layers doesn't matter.
 
     Raises:
         Mismatch: a parameter is missing or has another shape, so nothing can be judged yet.
@@ -361,7 +360,7 @@ def _about_shapes(actual: Tensor | Array, expected: Tensor | Array) -> str:
 
 
 def _all_within(actual: Any, expected: Any, atol: float) -> bool:
-    """Return whether no entry is farther off than `atol`; if one isn't finite, it is False."""
+    """Return whether all entries are finite and differ by at most `atol`."""
     if not is_float(expected) or 0 in expected.shape:
         return False
     if isinstance(expected, Tensor):
@@ -409,7 +408,7 @@ def _where(wrong: Array) -> str:
 
 
 def _digits(actual: Array, expected: Array) -> int:
-    """Return how many digits it takes to see the difference; 4 when it is plain."""
+    """Return the number of digits that show the difference; 4 for a large one."""
     got, want = actual.astype(numpy.float64), expected.astype(numpy.float64)
     with numpy.errstate(all="ignore"):
         difference, largest = (float(numpy.abs(each).max()) for each in (got - want, want))
@@ -419,7 +418,7 @@ def _digits(actual: Array, expected: Array) -> int:
 
 
 def _numbers(actual: Array, expected: Array, wrong: Array, room: int) -> tuple[str, str]:
-    """Return the same entries of two rows, as many as fit into a line, with a wrong one in them."""
+    """Return the same entries of two rows, including a wrong one, as many as fit into a line."""
     digits = _digits(actual, expected)
     rows = [[_number(v, digits) for v in row.ravel().tolist()] for row in (actual, expected)]
     first = int(wrong.argmax())

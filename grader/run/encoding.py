@@ -1,9 +1,9 @@
 """Encode the values of a worker as bytes, without pickle; decode them in the trusted process.
 
 A message is a JSON text, followed by the numbers of its tensors. Values are None, bool, int, float,
-str, tensors, arrays, lists, tuples and dicts. Of anything else the name of its type is kept, and of
-a tensor without ordinary numbers (sparse, quantized, on the meta device, without memory) its dtype
-and shape.
+str, tensors, arrays, lists, tuples and dicts. Any other value is replaced by the name of its type.
+A tensor without ordinary numbers (sparse, quantized, on the meta device, without memory) is
+replaced by its dtype and shape.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Encoder:
         return ["array", array.dtype.name, [*array.shape]]
 
     def _fits(self, size: int) -> bool:
-        """Return whether there is anything to copy; a tensor may be small and expanded to a TB."""
+        """Return whether a value is small enough to copy; an expanded tensor may have a TB."""
         self._bytes -= size
         if self._bytes < 0:
             raise BadRecord("it is too large")
@@ -123,7 +123,7 @@ class Encoder:
 
 
 def _is_in_memory(tensor: Tensor) -> bool:
-    """Return whether a tensor's storage has all its numbers; reading behind its end would crash."""
+    """Return whether a tensor's storage has all its numbers; reading beyond its end would crash."""
     strided = zip(tensor.shape, tensor.stride(), strict=True)
     last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in strided)
     return tensor.untyped_storage().nbytes() >= (last + 1) * tensor.itemsize
@@ -137,7 +137,7 @@ class Decoder:
 
     Args:
         message: bytes that student code may have written.
-        texts: where to note texts, and the names of types.
+        texts: collects texts and the names of types.
 
     Attributes:
         content: the message's JSON, in which `decode` finds the values.
@@ -162,7 +162,7 @@ class Decoder:
         self._parts = MOST_PARTS
 
     def decode(self, tree: Any, depth: int = 0) -> Any:
-        """Return the value that `Encoder.encode` was given.
+        """Return the value from the result of `Encoder.encode`.
 
         Raises:
             BadRecord: this is no encoded value, or there are too many.
@@ -227,7 +227,7 @@ def _float(text: str) -> float:
 
 
 def _shape(sizes: list[Any]) -> list[int]:
-    """Return the sizes of a tensor, unless they are none; torch counts in 64 bits."""
+    """Return the sizes of a tensor, if they are valid; torch counts in 64 bits."""
     fits = len(sizes) <= _MOST_DIMENSIONS and all(type(n) is int and n >= 0 for n in sizes)
     if not fits or math.prod(max(size, 1) for size in sizes) >= 1 << 48:
         raise BadRecord("it has an unknown kind of value")

@@ -1,4 +1,4 @@
-"""Opens students' files in this process."""
+"""Open students' files in this process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from grader.result import Status
 
 
 class LocalFiles:
-    """Opens each problem's file once, in this process.
+    """Open each problem's file once, in this process.
 
     Args:
-        find: returns where the file to test is.
+        find: returns the path of the file to test.
         seconds: how long a file may take to load.
     """
 

@@ -96,7 +96,7 @@ def _with_names(
     """Return the tests, each failed one with the names of the mistakes that explain it.
 
     A mistake of which no test is known explains the failures of its function that have no name. A
-    mistake explains nothing if its known tests were not selected, as by `pytest -k`.
+    mistake explains nothing if its known tests were not selected, for example by `pytest -k`.
 
     Args:
         tests: all tests.
@@ -151,8 +151,8 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
     """Add the factor by which numbers are wrong to messages, if a function has several of them.
 
-    A single number is always some factor times another. So the factor must be the same in several
-    tests, or a whole number or its inverse in each, as the sizes of inputs are.
+    Any single number is some factor times another. So the factor must be the same in several tests,
+    or a whole number or its inverse in each.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
@@ -255,7 +255,7 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the function or class that gave the answer, if one of these mistakes is in it."""
+    """Return the function or class that gave the answer, if it has one of these mistakes."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)
@@ -277,7 +277,7 @@ def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: Prob
 
 
 class _Here:
-    """Runs a problem's code again where the session has it."""
+    """Run a problem's code again in this process."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

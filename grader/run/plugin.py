@@ -117,7 +117,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def problem(request: pytest.FixtureRequest) -> object:
-    """The student's module; for tests that the student wrote too."""
+    """The student's module, also for tests that the student wrote."""
     path: Path = request.node.path
     if path.name == OWN_TESTS and is_problem_folder(path.parent):
         try:

@@ -1,4 +1,4 @@
-"""The tests of some problems: collected once, run as often as one likes."""
+"""Run the tests of some problems many times after collecting them once."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Suite:
             session: opens the tested files, and receives the results.
             problems: the problems to test; by default all that were collected.
             tests: ids or names of the tests to run, of each of the problems; by default all.
-            order: by what to sort the tests; by default they run as the session has it.
-            enough: asked before each test; from where it says yes, no other one runs.
+            order: the sort key of the tests; by default they run in the session's order.
+            enough: called before each test; no test runs after it returns True.
 
         Raises:
             CourseError: there is no such test.

@@ -57,18 +57,18 @@ class Unknown:
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Unknown:
-        """Give unknown for any function of torch, unless it writes into something known."""
+        """Return unknown for any function of torch, unless it writes into a known tensor."""
         name = getattr(function, "__name__", "")
         written = args[0] if args and _writes(name) else (kwargs or {}).get("out", UNKNOWN)
         return _unless_written(written, name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **named: Any) -> Unknown:
-        """Give unknown for any of NumPy's functions of numbers."""
+        """Return unknown for any universal function of NumPy."""
         written = inputs[0] if method == "at" else next(iter(named.get("out") or [UNKNOWN]))
         return _unless_written(written, function.__name__)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Unknown:
-        """Give unknown for any other function of NumPy."""
+        """Return unknown for any other function of NumPy."""
         written = args[0] if function.__name__ in ("copyto", "put") else named.get("out", UNKNOWN)
         return _unless_written(written, function.__name__)
 
@@ -117,15 +117,15 @@ def is_unknown(value: object) -> bool:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds the modules with oracles, and loads modules that hold nothing."""
+    """Find the modules with oracles, and load empty modules instead."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Return what Python needs to load a module with oracles."""
+        """Return the spec of a module with oracles."""
         ours = name == ORACLES or name.startswith(f"{ORACLES}.")
         return ModuleSpec(name, self, is_package=True) if ours else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Let every name of the module be unknown."""
+        """Set every name of the module to unknown."""
         module.__getattr__ = UNKNOWN.__getattr__  # type: ignore[method-assign]
 
 

@@ -217,7 +217,7 @@ def form(tensor: Tensor | Array) -> str:
 
 
 def _names(line: str) -> Iterator[str]:
-    """Yield the names and attributes in a line, except of what it sets, in order."""
+    """Yield the names and attributes that a line reads, in order."""
     for chain in _NAME.findall(line.partition(" = ")[2] or line):
         parts = chain.split(".")
         for count in range(len(parts), 0, -1):

@@ -312,7 +312,7 @@ class TrustedProcess:
         return not self._ended
 
     def join(self, timeout: float) -> None:
-        """Wait until it has ended by itself, and end it after so many seconds."""
+        """Wait until it has ended, and kill it after `timeout` seconds."""
         self._request({"do": "end", "grace": timeout})
 
     def kill(self) -> None:
@@ -345,7 +345,7 @@ class FreshProcess:
         return self._process.poll() is None
 
     def join(self, timeout: float) -> None:
-        """Wait until it has ended by itself, and end it after so many seconds."""
+        """Wait until it has ended, and kill it after `timeout` seconds."""
         wait_or_kill(self._process, timeout)
 
     def kill(self) -> None:

@@ -1,1 +1,1 @@
-"""Marks back into a platform: its own downloaded file, filled in. One file for each platform."""
+"""Export marks to a platform: fill in the file that was downloaded from it."""

@@ -97,7 +97,7 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
     """Reject impossible requests before reading.
 
     Raises:
-        UsageError: always with the reason.
+        UsageError: the request is impossible.
     """
     platforms = [*PLATFORMS, "csv"]
     if order.platform not in platforms:

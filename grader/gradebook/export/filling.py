@@ -120,7 +120,7 @@ class _Filling:
         rows: the rows of known students, each with the name of the submission.
         new: the number of written marks.
         same: the number of marks that were there already.
-        changed: written marks that replace others.
+        changed: the written marks that replaced others.
         locked: marks that can't be changed.
         refused: rows without a mark because of a doubt; a dict, to keep each message once.
         lacking: students without a mark.
@@ -226,7 +226,7 @@ class _Filling:
         return messages + self._of_other_numbers(missing)
 
     def nobody_known(self) -> str:
-        """Return the message for a file without any known student."""
+        """Return the message for a file in which no student is known."""
         results = [*self.marks.results.values()]
         there = some(self.sheet.people, _SUCH_AS) or "nobody"
         here = some([called(result) for result in results], _SUCH_AS)
@@ -234,7 +234,7 @@ class _Filling:
         return " ".join([why, f"There: {there}. Here: {here}.", *self._of_other_numbers(results)])
 
     def _of_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
-        """Return advice if a student without a mark has the name of one who is not in the file."""
+        """Return advice if a student without a mark has the name of one missing in the file."""
         known = {squeezed(result.full_name): result.identity for result in missing}
         people = self.lacking if self.sheet.platform.has_new_numbers else []
         return [
