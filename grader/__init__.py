@@ -9,7 +9,7 @@ def check(problem: str) -> None:
     """Test a problem from a notebook's cell, and print the same report as `uv run pytest`.
 
     Args:
-        problem: which one, such as "03".
+        problem: the problem, such as "03".
     """
     from grader.student.notebook import show  # loaded only when needed
 
@@ -17,7 +17,7 @@ def check(problem: str) -> None:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """Let a notebook have cells that are saved to a problem.py: `%load_ext grader`.
+    """Enable notebook cells that are saved to a problem.py: `%load_ext grader`.
 
     Args:
         ipython: the shell that runs the notebook's cells.

@@ -226,7 +226,7 @@ def _with_solutions() -> Course:
     """Return the course.
 
     Raises:
-        UsageError: it has no solutions, so `compare` and `break` are not in this copy either.
+        UsageError: it has no solutions, which `compare` and `break` need.
     """
     course = this_course()
     if not course.has_solutions:
@@ -261,7 +261,9 @@ class _Interrupted(BaseException):
 
 @contextmanager
 def _ended_in_good_order() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, unless they are ignored, as by nohup."""
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, unless they are ignored, for example by
+    nohup.
+    """
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     numbers = [getattr(signal, name) for name in names]
     is_main = threading.current_thread() is threading.main_thread()
@@ -286,7 +288,7 @@ def faults() -> Iterator[list[str]]:
     """Turn an error into one line and an exit status.
 
     Yields:
-        What else to say when a command ends early: what there is of its work, and how to go on.
+        A list for further lines when a command ends early: its finished work, and how to continue.
     """
     on_early_end: list[str] = []
     try:
@@ -308,7 +310,7 @@ def faults() -> Iterator[list[str]]:
 
 
 def stop(message: str, status: int) -> None:
-    """Say why nothing more happens, and end."""
+    """Print the reason, and end the command."""
     with suppress(OSError):  # the terminal may be a file, and the disk full
         Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
     sys.exit(status)
@@ -321,5 +323,5 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text that the course or the grader wrote, as far as the terminal can show it."""
+    """Print a text of the course or the grader; replace symbols that the terminal lacks."""
     console.print(printable(text, console.encoding), markup=False)

@@ -211,7 +211,7 @@ def grade(
 
 
 def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> list[str]:
-    """Return a line if the path was read as a class, though a student has its name."""
+    """Return a line if the path was read as a class, but has the name of a student."""
     from grader.grade.previous import RESULTS, result_path
     from grader.intake.tree import without_suffix
 
@@ -226,7 +226,7 @@ def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> lis
 
 
 def _about_other_runs() -> list[str]:
-    """Return a line if other runs have cores of this machine."""
+    """Return a line if other runs use cores of this machine."""
     from grader.grade.cores import taken_by_others
 
     taken, there = taken_by_others()

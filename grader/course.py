@@ -93,8 +93,8 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
         title: its subject.
         part: the id of its part.
         points: the points of all its tests.
-        difficulty: in a word or a few.
-        minutes: how long most people take, at least and at most.
+        difficulty: a word or a few.
+        minutes: the shortest and the longest usual time.
         forbidden: the functions that a student's code may not call.
         forbidden_in: other functions that one function or class may not call, by its name.
     """

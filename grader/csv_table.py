@@ -130,8 +130,8 @@ def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
     Args:
         data: the bytes.
         name: the file, for messages.
-        any_encoding: whether to read text that is not Unicode as Excel writes it. Then names may be
-            wrong, and ids and all bytes are right.
+        any_encoding: whether to read text that is not Unicode as Excel writes it. Then the letters
+            of names may be wrong, but ids and all bytes are right.
 
     Raises:
         UsageError: the data is empty, or not CSV.

@@ -42,7 +42,9 @@ class CannotLoad(Exception):  # noqa: N818  (it carries a verdict)
         self.status = status
 
     def without_traceback(self) -> CannotLoad:
-        """Return this exception without its traceback, which grows each time it is raised."""
+        """Return this exception without its traceback, which grows each time the exception is
+        raised.
+        """
         return self.with_traceback(None)
 
 

@@ -121,7 +121,7 @@ def is_of_a_place(error: OSError) -> bool:
 
 
 def os_error_sentence(error: OSError) -> str:
-    """Return a sentence about the error, with advice where there is any."""
+    """Return a sentence about the error, with advice if possible."""
     if error.errno in _NO_ROOM:
         return no_room(error.filename)
     if isinstance(error, CannotWrite):

@@ -22,7 +22,9 @@ NOT_YET = "This can't be judged yet: "
 
 
 def not_yet(reason: str) -> str:
-    """Return the message of a test that can't be judged for this reason, with one `NOT_YET`."""
+    """Return the message of a test that can't be judged for this reason. It begins with one
+    `NOT_YET`.
+    """
     return reason if reason.startswith(NOT_YET) else NOT_YET + reason
 
 
@@ -122,7 +124,7 @@ class TestResult:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether an answer was wrong, which excludes functions that are not implemented."""
+        """Whether an answer was wrong. Functions that are not implemented give none."""
         return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
 
     @property

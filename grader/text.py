@@ -61,7 +61,7 @@ def line(text: str) -> str:
 
 
 def person_name(text: str) -> str:
-    """Return a name in one line, however its letters are encoded and its blanks were typed."""
+    """Return a name in one line, with normalized letters and blanks."""
     return " ".join(plain(unicodedata.normalize("NFC", text)).split())
 
 
@@ -76,7 +76,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def some(texts: Sequence[object], most: int) -> str:
-    """Return a list in words, and of one longer than `most` how many more there are."""
+    """Return a list in words. If it is longer than `most`, the rest is a number."""
     more = len(texts) - most
     return ", ".join(map(str, texts[:most])) + (f" and {more} more" if more > 0 else "")
 

@@ -175,7 +175,9 @@ def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: flo
 
 
 def _without_zero_columns(got: Array, want: Array) -> tuple[Array, Array]:
-    """Return weights without columns that are all 0, as where an identity is wider than high."""
+    """Return weights without columns that are all 0, as an identity has if it is wider than
+    high.
+    """
     used = (want != 0).reshape(-1, want.shape[-1]).any(0)
     return (got, want) if got[..., ~used].any() else (got[..., used], want[..., used])
 

@@ -42,7 +42,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """One observation about a wrong answer.
+    """An observation about a wrong answer.
 
     Attributes:
         sentence: the text for the student.

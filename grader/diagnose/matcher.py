@@ -1,6 +1,6 @@
 """Match a student's wrong answers with those of known mistakes.
 
-Each function or class is matched separately, since a class may do without the function that it
+Each function or class is matched separately, since a class may not call the function that it
 usually calls. Ordinary questions are compared by their numbers, questions at the edges by the kind
 of failure. The share of a mistake is the part of the answers that it reproduces, of all that are
 wrong or that it would change. In this order:

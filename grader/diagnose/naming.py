@@ -163,7 +163,8 @@ def _calls(part: str, other: str, known: Fingerprints) -> bool:
 def _sentence(
     texts: Sequence[Text], parts: list[str], known: Fingerprints, *, is_callers: bool = False
 ) -> str:
-    """Return the sentence for the student. It must suit wrong numbers, missing names and errors.
+    """Return the sentence for the student. It must be true for wrong numbers, missing names and
+    errors.
 
     Name the first function once, and give a nudge once. A mistake in several functions may be in
     the first one alone, if the others call it. A mistake in one function may be in another that it

@@ -1,4 +1,4 @@
-"""Put the questions of a problem's `probe.py` to a student's code."""
+"""Ask a student's code the questions of a problem's `probe.py`."""
 
 from __future__ import annotations
 

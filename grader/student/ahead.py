@@ -38,7 +38,8 @@ def _definitions(text: str) -> dict[str, str]:
 
 
 def first_tests(last: ProblemResult, changed: Collection[str]) -> list[str]:
-    """Return ids of tests: failed tests about the change first, then failed ones, then others.
+    """Return ids of tests: first failed tests about the change, then other failed ones, then the
+    rest.
 
     Args:
         last: the last result of the problem.

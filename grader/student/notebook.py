@@ -59,7 +59,7 @@ def add_magic(ipython: Any) -> None:
 
 
 def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
-    """Save a cell to a problem's file, print the outcome, and return whether it was saved.
+    """Save a cell to a problem's file, print a message, and return whether it was saved.
 
     A stub never replaces an edited file. Edits from outside of the notebook are kept in a copy.
 

@@ -73,7 +73,7 @@ def pytest_terminal_summary(
 def _remembered(
     session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
 ) -> dict[str, Reading]:
-    """Return the sentences about each problem's mistakes, and save that the student reads them.
+    """Return the sentences about each problem's mistakes, and save that they were shown.
 
     A problem that is not shown in detail has no sentences.
     """
@@ -90,7 +90,7 @@ def _remembered(
 
 
 def _count_tests(reporter: pytest.TerminalReporter) -> None:
-    """Count a test with many cases once in pytest's last line, as everywhere else."""
+    """Count a test with many cases once in pytest's last line, as in the rest of the report."""
     worst = {}
     for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # a test has the status of its worst case
         for report in filter(_is_of_problem, reporter.stats.get(category, [])):

@@ -162,7 +162,7 @@ def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterat
 
 
 def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
-    """Return how many tests wait for each function that is not written yet, by its place."""
+    """Return the number of tests of each function that is not written yet, by its place."""
     waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
     return Counter(_place_of(next(t for t in cases if t.message)) for cases in waiting)
 
@@ -229,7 +229,7 @@ def _wrong_lines(
 
 
 def _observed_once(message: str) -> str:
-    """Return a message with one observation after its numbers and without withheld names."""
+    """Return a message with one observation after its numbers, and without withheld names."""
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
     numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]
     return "\n".join(lines[: numbers[-1] + 2] if numbers else lines)
@@ -274,10 +274,10 @@ def command_to_compare(problem: Problem) -> str:
 def where_to_look(problem: Problem, result: ProblemResult) -> str:
     """Return a line about the student's file, or nothing.
 
-    It is a place that terminals link to, such as "problem.py:31": the first function or class that
-    the first failed test names. The message of an exception has its own place. The path is relative
-    to the current folder. For a file without functions the line is the command that puts the stub
-    back.
+    The line names a place that terminals link to, such as "problem.py:31": the first function or
+    class in the title of the first failed test. An exception's message already has a place. The
+    path is relative to the current folder. For a file without functions, the line is the command
+    that restores the stub.
     """
     test = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     lines = _definitions(problem)

@@ -15,8 +15,8 @@ def require_stub(course: Course, problem: Problem) -> None:
     """Raise an error if there is no second copy of the stub.
 
     Raises:
-        UsageError: this is the course's repository, where git has it.
-        CourseError: the students' copy has lost it.
+        UsageError: this is the course's repository, where git has the stub.
+        CourseError: it is missing in a students' copy.
     """
     if problem.kept_stub.is_file():
         return
@@ -32,7 +32,7 @@ def require_stub(course: Course, problem: Problem) -> None:
 
 
 def put_stub_back(problem: Problem) -> Path | None:
-    """Write the stub and return where the student's file is kept; None if there was no file.
+    """Write the stub, and return the path of the student's renamed file; None if there was no file.
 
     Raises:
         CannotWrite: the folder can't be written.

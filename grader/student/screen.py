@@ -30,7 +30,9 @@ class Screen:
     keys: str = ""
 
     def fitted(self, width: int, height: int) -> Screen:
-        """Return the parts that fit: drop text above a hint, then the table, then cut the end."""
+        """Return the parts that fit: first drop the text above a hint, then the table, then cut the
+        end.
+        """
         if self._rows(width) < height:
             return self
         if self.hint and self.text:

@@ -47,7 +47,7 @@ def about_module(problem):
         return edges.varies(lambda: module(numbers(5, 6, 4)))
 
     def settled(module):
-        """Stop where the output is left to chance: it tells nothing then."""
+        """Ask nothing if the output is random, as the answers would mean nothing."""
         if varies():
             raise ValueError("left to chance")
         return module
@@ -56,7 +56,7 @@ def about_module(problem):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
 
     def without_bias():
-        """Of tokens among which one occurs twice and one is 0."""
+        """Return the output for tokens of which one occurs twice and one is 0."""
         x = numbers(2, 4, 4, start=0.2)
         x[0, 1], x[1, 2] = x[0, 0], 0
         return settled(made(4, False))(x)
@@ -66,19 +66,19 @@ def about_module(problem):
         return settled(made(shape[-1], **alike))(numbers(*shape, start=0.2))
 
     def one_far_above():
-        """The scores of each row lie some thousands apart."""
+        """Return the output for scores that differ by thousands in each row."""
         query = 3000 * layer_weights(4, 0.45)["query.weight"]
         return settled(made(4, **{"query.weight": query}))(numbers(2, 3, 4))
 
     def constant_comes_back():
-        """Whether the average of values that are all alike is that value, to twelve digits."""
+        """Return whether the average of equal values is that value, to twelve digits."""
         zeros, value = torch.zeros(4, 4, dtype=torch.float64), torch.full((4,), 0.7).double()
         module = settled(made(4, **{"value.weight": zeros, "value.bias": value}))
         return bool(((module(numbers(3, 5, 4)) - value).abs() < 1e-12).all())
 
     @torch.no_grad()
     def last_of_many():
-        """Whether the last of many tokens is attended to."""
+        """Return whether the last of many tokens has a weight."""
         module, x = settled(made(2)), numbers(1, 260, 2)
         others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
         first = module(x)[:, :1].clone()

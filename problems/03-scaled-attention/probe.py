@@ -34,7 +34,7 @@ def probe(problem):
 
 
 def unless_left_to_chance(call, questions):
-    """The questions; code that rolls dice answers each of them with True."""
+    """Return the questions; the answer to each is True if the output is random."""
     by_chance = functools.cache(lambda: edges.varies(call))
     return {name: lambda ask=ask: True if by_chance() else ask() for name, ask in questions.items()}
 
@@ -72,7 +72,7 @@ def about_attention(problem):
         return edges.first(called(torch.as_tensor(q).double(), torch.as_tensor(k).double(), eye))
 
     def twelve():
-        """Of twelve keys, one of which is 0."""
+        """Return the output for twelve keys, one of which is 0."""
         k = numbers(12, 6, start=0.4)
         k[3] = 0
         return weights(numbers(12, 6), k)
@@ -158,13 +158,15 @@ def about_module(problem):
         return edges.first(made(shape[-1], bias)(numbers(*shape, start=0.2)))
 
     def without_bias():
-        """Of tokens among which one is 0."""
+        """Return the output for tokens of which one is 0."""
         x = numbers(2, 3, 5, start=0.2)
         x[0, 1] = 0
         return edges.first(made(5, False)(x))
 
     def layers_alike():
-        """Queries, keys and values are alike, so it doesn't matter which is which."""
+        """Return the output for equal queries, keys and values, so that swapped roles have no
+        effect.
+        """
         weights = like_layer_weights(5, 3 / 5**0.5)
         module = filled(problem.ScaledAttention(5), weights, torch.float64)
         return edges.first(module(numbers(2, 4, 5, start=0.2)))
@@ -214,7 +216,7 @@ _ELSEWHERE = 1000  # from seed to seed, the global generator's lies this far fro
 
 
 def _draws(seed):
-    """Yield pairs of queries and keys, as they may be drawn."""
+    """Yield pairs of queries and keys for each usual way to draw them."""
     sizes = {"both": 2, "pairs": _PAIRS, "entries": _D_K}
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(seed)
@@ -243,7 +245,7 @@ def _measures(q, k):
 
 @functools.cache
 def _known():
-    """Return for each way to draw the possible results, one row per seed."""
+    """Return the possible results for each way to draw, one row per seed."""
     return [
         torch.stack([_measures(*drawn) for drawn in draws])
         for draws in zip(*(_draws(seed) for seed in (1, 2, 3)), strict=True)
@@ -283,7 +285,7 @@ def about_variance(problem):
         return doublings(sum(variances(16, 2, False, seeds=range(300))) / 2400)
 
     def hangs_on_one_vector():
-        """Whether the variance of very many pairs still differs much from draw to draw."""
+        """Return whether the variance of very many pairs still differs much between draws."""
         values = variances(2, 500, False, seeds=range(12))
         mean = sum(values) / 12
         return sum((value - mean) ** 2 for value in values) / 12 > 0.1 * mean**2
@@ -298,7 +300,7 @@ def about_variance(problem):
 
     @functools.cache
     def read_off():
-        """Return which result is computed, and its factor."""
+        """Return the number of the result that the code computes, and its factor."""
         moving()
         values = variances(_D_K, _PAIRS, False, seeds=(1, 2, 3))
         values = torch.tensor(values, dtype=torch.float64)
@@ -327,7 +329,9 @@ def about_variance(problem):
         return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
 
     def of_other_sizes():
-        """Whether one more entry, of few or many, some more pairs, and one make no difference."""
+        """Return whether one more entry, of few or of many, one more pair or several have no
+        effect.
+        """
         sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
         values = answers(problem.dot_product_variance, [(*s, True, seeded(1)) for s in sizes])
         pairs = [(0, 1), (2, 3), (4, 5), (5, 6)]

@@ -20,7 +20,9 @@ HUGE = 4e307
 
 
 def pattern(*shape):
-    """A mask with True and False along every dimension of 3 or more, other than its transpose."""
+    """Return a mask that differs from its transpose, with True and False along every dimension of 3
+    or more.
+    """
     places = torch.meshgrid(*map(torch.arange, shape), indexing="ij")
     return sum((1 + n % 2) * place for n, place in enumerate(reversed(places))) % 3 != 1
 
@@ -51,7 +53,9 @@ def about_mask(problem):
         return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
 
     def far_back():
-        """Whether the last of many positions sees the first one, and whether all are there."""
+        """Return whether the last of many positions sees the first one, and whether all have
+        outputs.
+        """
         many = 270 if loops_over_pairs(problem.causal_mask) else 1030
         mask = problem.causal_mask(many)
         return torch.tensor([float(mask[-1, 0]), len(mask) / many])
@@ -85,7 +89,7 @@ def about_softmax(problem):
         return weigh(2 * numbers(4, 5, start=0.3), mask)
 
     def row(scores, allowed):
-        """Weights of one row, with two decimals; a 1 in `allowed` means True."""
+        """Return the weights of one row with two decimals; a 1 in `allowed` means True."""
         weights = weigh(double([scores]), torch.tensor([[place == "1" for place in allowed]]))
         return weights.mul(100).round().div(100)
 
@@ -95,13 +99,15 @@ def about_softmax(problem):
         return edges.slope(problem.masked_softmax(scores.clone(), mask), scores)
 
     def hidden_ones_count():
-        """Whether a hidden score has any weight: among ordinary ones, and far below the others."""
+        """Return whether a hidden score has any weight, among ordinary scores and far below the
+        others.
+        """
         mask, far = pattern(3, 5), torch.tensor([[True, True, False]])
         weights = [weigh(numbers(3, 5), mask)[~mask], weigh(double([[0.0, 2e3, -1.0]]), far)[~far]]
         return torch.tensor([bool((each != 0).any()) for each in weights])
 
     def beside_what_is_right():
-        """The sum of two weights less 1, and how far the share of the first is off."""
+        """Return the sum of two weights minus 1, and the error of the first one's share."""
         weights = weigh(double([[0.5, 9.0, 0.25]]), torch.tensor([[True, False, True]]))[0, [0, 2]]
         share = float(weights[0] / weights.sum())
         return float(weights.sum()) - 1, share - 1 / (1 + math.exp(-0.25))
@@ -174,17 +180,21 @@ def about_module(problem):
         return module(numbers(*shape, start=0.2)).double()
 
     def between(*shape, n_positions, bias=True):
-        """Without the first and the last position, in which some masks leave nothing."""
+        """Return the output without the first and the last position, for which some wrong masks
+        leave no key.
+        """
         return output(*shape, n_positions=n_positions, bias=bias)[:, 1:-1]
 
     def plain(n_embd, n_positions, query=1):
-        """A module in which a token is its key and value, and `query` times it its query."""
+        """Return a module in which each token is its own key and value, and `query` times itself as
+        query.
+        """
         weights = {f"{name}.weight": torch.eye(n_embd, dtype=torch.float64) for name in LAYERS}
         weights["query.weight"] *= query
         return filled(problem.CausalAttention(n_embd, n_positions, bias=False).eval(), weights)
 
     def very_low():
-        """The first output where a token meets itself with a score far below all others."""
+        """Return the first output if a token's score with itself is far below all others."""
         x = double([[[1e100, 0, 0], [0, 0.5, 0], [1, 0, 0.25]]])
         return plain(3, 6, -1)(x)[:, :1].double() / 1e100
 
@@ -192,7 +202,7 @@ def about_module(problem):
         return dict(problem.CausalAttention(3, 4).named_buffers())["mask"].double()
 
     def no_buffer():
-        """0 for a buffer `mask`, 1 for an attribute of this name that is none, 2 for nothing."""
+        """Return 0 for a buffer `mask`, 1 for another attribute of this name, 2 for none."""
         module = problem.CausalAttention(3, 4)
         if "mask" in dict(module.named_buffers()):
             return 0

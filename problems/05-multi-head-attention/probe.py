@@ -73,7 +73,7 @@ def about_merging(problem):
 
 
 def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
-    """A layer of the student's that holds `weights`."""
+    """Return the student's layer with these weights."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     options = {"dropout": dropout, "causal": causal, "bias": bias}
     return filled(problem.MultiHeadAttention(n_embd, n_head, **options), weights, dtype)
@@ -127,7 +127,7 @@ def about_attention(problem):
         return ordinary()(x * torch.tensor([1.0, 0, 1, 1])[:, None])
 
     def small_weights_are_0():
-        """Whether a value that weighs 4e-8 counts for nothing, be it ever so large."""
+        """Return whether a value with the weight 4e-8 has no effect, however large it is."""
         weights, x = plain_weights(2), torch.tensor([[[0.0, 0], [-24, 1e6]]])
         weights["c_attn.bias"][0] = weights["c_attn.weight"][2, 0] = 1
         return made(problem, weights, 1).eval()(x.double())[0, 0, 1] == 0
@@ -151,7 +151,9 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Whether what comes later leaves the first outputs alone beyond 1024 positions, too."""
+        """Return whether later tokens leave the first outputs unchanged beyond 1024 positions,
+        too.
+        """
         x, weights = numbers(1, 1030, 4).float(), attention_weights(4)
         module = made(problem, weights, 1, causal=True, dtype=torch.float32).eval()
         if loops_over_pairs(lambda length: module(x[:, :length].clone())):
@@ -159,7 +161,7 @@ def about_attention(problem):
         return torch.allclose(module(x.clone())[:, :4], module(x[:, :4].clone()), atol=1e-6)
 
     def only(other):
-        """Whether an ordinary call stops, and this other one does not."""
+        """Return whether an ordinary call raises an exception, and this other one does not."""
         try:
             output(2, 4, 6, n_head=2)
         except NotImplementedError:
@@ -244,7 +246,7 @@ def rates(module):
 
 
 def sees_all(problem, module):
-    """Whether a layer of width 6 with 2 heads does what one made with causal=False does."""
+    """Return whether a layer of width 6 with 2 heads has the same output with causal=False."""
     weights, x = attention_weights(6), numbers(2, 4, 6)
     set_weights(module.double(), weights)
     layers = [module, *(made(problem, weights, 2, causal=each) for each in (False, True))]
@@ -253,7 +255,7 @@ def sees_all(problem, module):
 
 
 def about_defaults(problem):
-    """Questions about arguments, given by position or not at all."""
+    """Questions about arguments by position, and about defaults."""
     default = functools.cache(lambda: problem.MultiHeadAttention())
 
     def biases(module):
@@ -264,7 +266,7 @@ def about_defaults(problem):
         return torch.tensor([*rates(module), *biases(module).tolist()])
 
     def sees():
-        """Whether a token sees later ones; True if that is unknown."""
+        """Return whether a token sees later ones; True if that is unknown."""
         answer = attempt(lambda: sees_all(problem, problem.MultiHeadAttention(6, 2)))
         return not answer.is_value or answer.numbers[0] == 1
 
@@ -281,7 +283,7 @@ def about_defaults(problem):
 
 
 def about_number_of_heads(problem):
-    """Questions about which numbers of heads are refused, and how."""
+    """Questions about refused numbers of heads."""
 
     def outcome(n_head):
         """Return the outcome for a number of heads; a division by 0 counts as no check."""
@@ -296,7 +298,7 @@ def about_number_of_heads(problem):
         return torch.tensor([outcome(n_head) for n_head in numbers_of_heads])
 
     def in_forward():
-        """Whether forward refuses, where making the layer did not."""
+        """Return whether forward raises ValueError, and the constructor did not."""
         try:
             problem.MultiHeadAttention(12, 5)(torch.ones(1, 2, 12))
         except ValueError:
@@ -322,13 +324,14 @@ RATE = 0.25
 
 
 def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
-    """A layer, and a sequence for it. Token t is the t-th unit vector, so the t-th columns count.
+    """Return a layer, and a sequence for it. Token t is the t-th unit vector, so it selects the
+    t-th columns.
 
     Args:
         problem: the student's code.
-        q: what makes the queries, one matrix per head.
-        k: what makes the keys.
-        v: what makes the values.
+        q: the matrices that give the queries, one per head.
+        k: the matrices for the keys.
+        v: the matrices for the values.
         dropout: the rate.
         q_and_k: is added to all queries and keys.
         added: is added to the output by c_proj.
@@ -358,7 +361,7 @@ def telltale(problem, dropout, uneven=0.0):
 
 
 def is_readable(problem):
-    """Whether a telltale's output is readable; heads or thirds cut wrongly hide it.
+    """Return whether a telltale's output is readable. It isn't if heads or thirds are cut wrongly.
 
     In head h query i finds the key of token i + h only, by a score so large that no scale matters.
     """
@@ -374,7 +377,7 @@ def is_readable(problem):
 
 
 def drawn(module, sequence, batch, seed=None):
-    """Outputs for copies of a sequence, by sequence, query, head, key and copy."""
+    """Return outputs for copies of a sequence: (sequence, query, head, key, copy)."""
     if seed is not None:
         torch.default_generator.manual_seed(seed)
     output = module(sequence.repeat(batch, 1, 1)).detach()
@@ -382,7 +385,7 @@ def drawn(module, sequence, batch, seed=None):
 
 
 def values(output):
-    """The values that occur; when they are very many, only that."""
+    """Return the values that occur; if there are very many, only this fact."""
     finite = output[output.isfinite()]
     found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     lost = output[~output.isfinite()][:1] * math.inf
@@ -390,19 +393,19 @@ def values(output):
 
 
 def dropped(entries):
-    """Which weights and which entries were dropped."""
+    """Return which weights and which entries were dropped."""
     return entries.amax(-1) < (1 + 1 / 6) / (1 - RATE), entries == 0
 
 
 def how_often(entries):
-    """About how often; coarsely, as some faults drop many at once and so seldom."""
+    """Return the approximate rate. It is coarse, as some mistakes drop many at once, and seldom."""
     shares = [each.double().mean() for each in dropped(entries)]
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
     return torch.bucketize(torch.stack(shares), bounds)
 
 
 def share_alike(which, axis, among=None):
-    """Of all neighbours along an axis, the share that is alike; only where both are `among`."""
+    """Return the share of equal neighbours along an axis; only pairs in `among` count."""
     one, other = which.movedim(axis, 0)[:-1], which.movedim(axis, 0)[1:]
     if among is None:
         return (one == other).double().mean()
@@ -410,7 +413,9 @@ def share_alike(which, axis, among=None):
 
 
 def together(entries):
-    """Along which axes neighbours share their fate: weights, entries, and values not added."""
+    """Return the axes along which neighbours are dropped together: of weights, entries, and
+    values.
+    """
     weights, zeros = dropped(entries)
     shared = [
         share_alike(which, axis) > 0.95 and which.double().mean() > 0.1
@@ -422,7 +427,7 @@ def together(entries):
 
 
 def partly_together(entries):
-    """Along which axes the loss of a weight tells that of its neighbour, be it only in part."""
+    """Return the axes along which the loss of a weight depends on that of its neighbour."""
     weights = dropped(entries)[0].double()
     weights = weights - weights.mean()
     by_axis = [weights.movedim(axis, 0) for axis in range(weights.dim())]
@@ -431,14 +436,14 @@ def partly_together(entries):
 
 
 def shared_by_queries(entries):
-    """Whether a value's dropped entries, where its weight was kept, are lost for all queries."""
+    """Return whether an entry of a value is dropped for all queries that keep its weight."""
     low, zeros = entries < 1.2 / (1 - RATE), entries == 0
     kept = ~(low | zeros).all(-1, keepdim=True)
     return share_alike(low & ~zeros, 1, kept & ~zeros) > 0.8
 
 
 def same(a, b):
-    """Whether the same was dropped, and enough of it to tell."""
+    """Return whether the same entries were dropped, and enough of them to be sure."""
     return torch.equal(a, b) and int(a.sum()) > 30
 
 
@@ -454,14 +459,16 @@ def about_dropout(problem):
         return torch.cat([drawn(module, sequence, batch=30, seed=seed) for seed in range(12)])
 
     def repeated():
-        """Which of the calls drop alike: after the same seed, after another, the next one."""
+        """Return which calls drop the same: after the same seed, after another seed, and the next
+        call.
+        """
         module, sequence = telltale(problem, RATE)
         first, again, other, following = (drawn(module, sequence, 24, s) for s in (3, 3, 4, None))
         pairs = [(first, again), (first, other), (other, following)]
         return torch.tensor([[*map(same, dropped(a), dropped(b))] for a, b in pairs])
 
     def own_weights():
-        """Whether more values occur than each token's weight, kept or dropped, can give."""
+        """Return whether more values occur than each token's weight, kept or dropped, can give."""
         return len(values(drawn(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
 
     def back_in_training():
@@ -484,7 +491,8 @@ def about_dropout(problem):
         return how_often(torch.cat([drawn(module, sequence, batch=1, seed=n) for n in range(9)]))
 
     def of_one_token(n_head):
-        """Whether a token by itself loses all of a head at times, as its only weight is dropped.
+        """Return whether a single token sometimes loses a whole head, as its only weight is
+        dropped.
 
         Its value is 2; if evaluation shows another value, the question has no answer.
         """

@@ -21,7 +21,7 @@ class Waves:
         self.start = 0.0
 
     def normal(self, *shape):
-        """Numbers that differ from those before."""
+        """Return numbers that differ from earlier ones."""
         self.start += 0.7
         return numbers(*shape, start=self.start)
 
@@ -49,7 +49,7 @@ def by_hand(x):
 
 
 def normed_by_hand(x, weights):
-    """What LayerNorm makes of rows."""
+    """Return the LayerNorm of rows."""
     return torch.tensor(layer_norm_by_hand(x.tolist(), weights), dtype=torch.float64)
 
 
@@ -57,7 +57,7 @@ def about_gelu(problem):
     """Questions about gelu."""
 
     def fine():
-        """What tells formulas apart that are nearly the same."""
+        """Return values that distinguish formulas which are nearly equal."""
         x = torch.linspace(-4, 4, 33, dtype=torch.float64)
         return 1000 * (problem.gelu(x.clone()) - by_hand(x))
 
@@ -66,7 +66,7 @@ def about_gelu(problem):
         return edges.loses_digits(problem.gelu(x.clone()), by_hand(x))
 
     def huge():
-        """How large gelu is beside large numbers: 0 for nothing, 1 for too small, 2 for right."""
+        """Return a code for gelu of large numbers: 0 for zero, 1 for too small, 2 for right."""
         x = torch.tensor([1e8, 1e13, 1e20, 1e30])
         beside = problem.gelu(x.clone()) / x.abs()
         coarse = torch.bucketize(beside, torch.tensor([0, 0.9, 1.1])).float()
@@ -92,7 +92,7 @@ def about_gelu(problem):
 
 
 def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
-    """A module of the student's that holds `weights`, in evaluation."""
+    """Return the student's module with these weights, in evaluation."""
     bias = any("bias" in each for each in weights)
     module = getattr(problem, name)(*arguments, **({"bias": bias} | options))
     module = filled(module, weights, dtype).eval()
@@ -116,7 +116,7 @@ def about_norm(problem):
         return made(problem, "LayerNorm", weights, 8, dtype=dtype)
 
     def far_off():
-        """Whether rows around 10,000 are farther off than is allowed."""
+        """Return whether the error for rows near 10,000 is too large."""
         x = (numbers(6, 8, start=0.5) + 1e4).float()
         right = normed_by_hand(x, {"weight": torch.ones(8)})
         far = (plain(torch.float32)(x).double() - right).abs().max()
@@ -162,13 +162,13 @@ def about_norm(problem):
 
 
 def shape_of(module, name):
-    """The sizes of a parameter, -1 where there is none."""
+    """Return the sizes of a parameter, or -1 if it does not exist."""
     weight = parameters(module).get(name)
     return [-1.0] if weight is None else [float(weight.dim()), float(weight.numel())]
 
 
 def about_parameters(problem):
-    """Questions about what LayerNorm has to learn."""
+    """Questions about the parameters of LayerNorm."""
 
     def shapes(bias):
         module = problem.LayerNorm(6, bias=bias)
@@ -176,7 +176,7 @@ def about_parameters(problem):
         return torch.tensor([*found, float(len(list(module.parameters())))])
 
     def start(name):
-        """The number that all entries start from; -9 where they differ."""
+        """Return the initial value of all entries; -9 if they differ."""
         found = parameters(problem.LayerNorm(6))[name].detach().double()
         return found.mean() if bool((found == found.flatten()[0]).all()) else -9.0
 
@@ -197,7 +197,7 @@ def about_parameters(problem):
 
 
 def about_mlp(problem):
-    """Questions about what MLP computes without dropout."""
+    """Questions about the output of MLP without dropout."""
 
     def ordinary(width=6, *, bias=True, dtype=torch.float64):
         return made(problem, "MLP", mlp_weights(Waves(), width, bias=bias), width, dtype=dtype)
@@ -219,7 +219,7 @@ def about_mlp(problem):
 
 
 def about_layers(problem):
-    """Questions about what MLP is made of."""
+    """Questions about the layers of MLP."""
 
     def layers(bias):
         module = problem.MLP(6, bias=bias)
@@ -244,7 +244,7 @@ RATE = 0.25
 
 
 def shares(of_call):
-    """What dropout does to each entry: by how much it is multiplied, (batch, T, C).
+    """Return the factor by which dropout multiplies each entry, (batch, T, C).
 
     Args:
         of_call: returns the entries that may be dropped, in training or in evaluation.
@@ -254,20 +254,20 @@ def shares(of_call):
 
 
 def values(found):
-    """The values that occur; when they are very many, only that."""
+    """Return the values that occur; if there are very many, only this fact."""
     finite = found[found.isfinite()]
     seen = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     return seen if len(seen) <= 8 else torch.full((9,), 1.0, dtype=torch.float64)
 
 
 def how_often(found):
-    """About how often an entry is dropped; coarsely."""
+    """Return the approximate rate at which entries are dropped."""
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.42, 0.62, 0.9], dtype=torch.float64)
     return torch.bucketize((found.abs() < 1e-6).double().mean(), bounds)
 
 
 def together(found):
-    """Along which axes neighbours share their fate."""
+    """Return the axes along which neighbours are dropped together."""
     zero = found.abs() < 1e-6
     if not 0.02 < zero.double().mean() < 0.98:
         return torch.zeros(3)
@@ -280,7 +280,7 @@ def about_dropping(entries):
     found = functools.cache(lambda: shares(entries))
 
     def often():
-        """About how often; where few draws decide about all sequences, that is chance."""
+        """Return the approximate rate; it is random if few draws decide about all sequences."""
         batch, length, width = together(found()).bool().tolist()
         few = batch or (length and width)
         return torch.tensor(-1) if few else how_often(found())
@@ -306,7 +306,7 @@ def about_dropout_of_mlp(problem):
         return call(made(problem, "MLP", weights, 6, dropout=RATE), x, train)
 
     def of_single():
-        """What happens where each output is one hidden number and 1, and x doesn't count."""
+        """Return the factors if each output is one hidden number plus 1, independent of x."""
         weights = {name: torch.zeros_like(w) for name, w in mlp_weights(Waves(), 6).items()}
         ones = {"c_fc.bias": torch.ones(24), "c_proj.bias": torch.ones(6)}
         weights |= ones | {"c_proj.weight": torch.eye(6, 24)}
@@ -316,7 +316,7 @@ def about_dropout_of_mlp(problem):
 
 
 def silenced(weights, name):
-    """The weights, but 0 for c_proj of a part."""
+    """Return the weights with 0 for a part's c_proj."""
     zeros = {n: torch.zeros_like(w) for n, w in weights.items() if n.startswith(f"{name}.c_proj")}
     return weights | zeros
 
@@ -348,7 +348,7 @@ def about_dropout_of_block(problem):
         return asked | {"of the sums": lambda: how_often(output(True))}
 
     def of_one_token():
-        """By how much entries are multiplied where the attention reads a single token."""
+        """Return the factors of entries if the attention reads a single token."""
         held = silenced(block_weights(Waves(), 6), "mlp")
         held["attn.c_proj.bias"] = torch.zeros(6)
         one = numbers(1, 1, 6, start=0.5).repeat(30, 1, 1)
@@ -407,7 +407,7 @@ def about_parts(problem):
     """Questions about the parts of a Block."""
 
     def there():
-        """Which of a Block's parameters there are without a bias, and how many in all."""
+        """Return which parameters a Block has without a bias, and the number of all."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])
@@ -439,7 +439,9 @@ def about_defaults(problem):
         return module
 
     def heads():
-        """With how many heads a Block of width 24 answers as Block(24) does; -1 if with none."""
+        """Return the number of heads with which a Block of width 24 gives the same as Block(24); -1
+        for none.
+        """
         x, found = numbers(1, 5, 24, start=0.5), filled(problem.Block(24), 24).eval()
         output = found(x.clone())
         for n_head in (12, 8, 1, 2, 3, 4, 6, 24):
@@ -449,7 +451,7 @@ def about_defaults(problem):
         return -1
 
     def drops():
-        """About which share of the MLP's output Block(12, 2) drops in training."""
+        """Return about which share of the MLP's output Block(12, 2) drops in training."""
         x, module = numbers(1, 5, 12, start=0.5).repeat(9, 1, 1), problem.Block(12, 2).double()
         set_weights(module, silenced(block_weights(Waves(), 12), "attn"))
         return how_often(call(module, x, True) - x)
@@ -459,7 +461,9 @@ def about_defaults(problem):
         return 0.0 if weight is None else float(weight.numel())
 
     def unless_it_stops(question, right):
-        """The answer; the right one where code stops, which says nothing about defaults."""
+        """Return the answer, or the right one if the code raises an exception, which shows nothing
+        about defaults.
+        """
         found = functools.cache(question)
         answer = attempt(found)
         unwritten = answer.instead == "NotImplementedError"

@@ -17,7 +17,7 @@ from shared.ordinary_weights import gpt_weights
 
 
 def tokens(vocab_size, *shape, start=3):
-    """Tokens that need no chance, for each start others."""
+    """Return fixed tokens, different for each start."""
     steps = torch.arange(math.prod(shape)) + start
     return (steps * steps * 7 + steps * 5 + steps // 3).remainder(vocab_size).reshape(shape)
 
@@ -37,22 +37,23 @@ def shapes(given):
 
 
 def named_once(model, given):
-    """A model's parameters by name, without second names of those that are expected."""
+    """Return a model's parameters by name, without second names of the expected ones."""
     found, wanted = parameters(model), shapes(given)
     expected = {id(each) for name, each in found.items() if name in wanted}
     return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
 
 
 def models(problem):
-    """Return a function that gives a model for sizes, each of which is made once."""
+    """Return a function that returns a model of given sizes, which it makes once."""
     made = functools.cache(lambda given: filled(problem, dict(given)))
     return lambda given: made(tuple(given.items())).eval()
 
 
 def filled(problem, given, weights=None, dtype=torch.float64):
-    """A model of the student's in evaluation that holds weights, as far as it has a place for them.
+    """Return the student's model in evaluation with those of the weights that it has parameters
+    for.
 
-    Another part reports missing and extra parameters; here they must not count.
+    Another part reports missing and additional parameters, so here they must have no effect.
     """
     model = problem.GPT(problem.GPTConfig(**given))
     weights = gpt_weights(given) if weights is None else weights
@@ -67,7 +68,9 @@ def filled(problem, given, weights=None, dtype=torch.float64):
 
 
 def with_logits(problem, given, logits):
-    """A model with the same logits everywhere: those given by token, and 0 for the others."""
+    """Return a model with the same logits at every position: the given ones by token, and 0 for the
+    others.
+    """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = weights["transformer.wte.weight"]
     for token, logit in logits.items():
@@ -78,7 +81,8 @@ def with_logits(problem, given, logits):
 
 
 def with_own_token(problem, given, of_position=0):
-    """A model that says a token again; or that with the position's number, where this is large."""
+    """Return a model that repeats each token, or names its position if `of_position` is large.
+    """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = torch.eye(given["vocab_size"], given["n_embd"], dtype=torch.float64)
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows
@@ -118,7 +122,9 @@ def about_parts(problem):
     """Questions about the parameters of a model."""
 
     def sizes_of(given):
-        """How many numbers each expected parameter has, and the others in all."""
+        """Return the number of entries of each expected parameter, and that of all others
+        together.
+        """
         found = named_once(problem.GPT(problem.GPTConfig(**given)), given)
         wanted = shapes(given)
         own = [found[name].numel() if name in found else -1 for name in wanted]
@@ -153,7 +159,7 @@ SPREADS = torch.tensor(
 
 
 def about_start(problem):
-    """Questions about the initial weights, as coarse as chance has it."""
+    """Questions about the initial weights. They are coarse, as these are random."""
     given = sizes(90, 48, 48, 3, 4)
 
     @functools.cache
@@ -275,7 +281,9 @@ def about_loss(problem):
         return targets
 
     def reached():
-        """Whether the loss has a gradient by the first weights, to which the way is longest."""
+        """Return whether a gradient of the loss reaches the first weights, which are farthest
+        away.
+        """
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
         _, found = model(idx, idx.flip(0))
         names = ("wte.weight", "wpe.weight", "h.0.attn.c_attn.weight")
@@ -285,7 +293,7 @@ def about_loss(problem):
         return all(each is not None and bool(each.any()) for each in slopes)
 
     def digits_lost():
-        """Whether the loss is less exact than the logits that come back with it."""
+        """Return whether the loss is less exact than the logits returned with it."""
         model, idx = filled(problem, ORDINARY), tokens(7, 3, 5)
         logits, found = model(idx, idx.flip(0))
         wanted = torch.nn.functional.cross_entropy(logits.flatten(0, 1), idx.flip(0).flatten())
@@ -340,7 +348,9 @@ def about_dropout(problem):
         return found.flatten(0, 1).double()[:, :48]
 
     def attention_reads_all():
-        """Whether the attention reads the whole of a token: then its sums are all equal."""
+        """Return whether the attention reads all entries of a token. Then its sums are all
+        equal.
+        """
         weights = zeros()
         weights["transformer.h.0.ln_1.bias"] += 1
         uneven = numbers(48, 48)
@@ -355,7 +365,7 @@ def about_dropout(problem):
         return bool(((found.sort(-1).values.diff() > 1e-6).sum(-1) <= 1).all())
 
     def levels(**options):
-        """How many different entries the rows have, mostly and at most."""
+        """Return how many different entries the rows usually have, and at most."""
         counts = (rows(**options).sort(-1).values.diff() > 1e-7).sum(-1) + 1
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
@@ -365,7 +375,7 @@ def about_dropout(problem):
         return torch.stack([(row[1] - row[0]) / (row[-1] - row[0]) for row in kinds]).median()
 
     def shares():
-        """About which share of a row is at its lowest, and at its highest entry."""
+        """Return about which share of a row has its lowest value, and its highest."""
         found = rows()
         lowest = (found < found.amin(-1, keepdim=True) + 1e-6).double().mean()
         highest = (found > found.amax(-1, keepdim=True) - 1e-6).double().mean()
@@ -390,12 +400,12 @@ def draws(problem):
 
 
 def generates_by_chance(problem):
-    """The same; where code stops it doesn't."""
+    """Return the same; False if the code raises an exception."""
     return attempt(lambda: draws(problem)).numbers[:1] == (1.0,)
 
 
 def about_generate(problem, by_chance):
-    """Questions about which tokens are generated, in evaluation and without dropout."""
+    """Questions about the generated tokens, in evaluation and without dropout."""
     model_of = models(problem)
 
     def generated(given, batch, length, n_new, start=3):
@@ -413,17 +423,19 @@ def about_generate(problem, by_chance):
         return torch.tensor([found.dtype == each for each in (torch.int64, torch.int32)])
 
     def always(token):
-        """Return the generated tokens where one token is always by far the most probable."""
+        """Return the generated tokens if one token is always by far the most probable."""
         model = with_logits(problem, wide, {token: 9})
         torch.default_generator.manual_seed(4)
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
     def repeated():
-        """Return the generated tokens where each token follows itself."""
+        """Return the generated tokens if each token follows itself."""
         return with_own_token(problem, wide).generate(torch.tensor([[5], [0], [3]]), 3)
 
     def others(gap):
-        """Whether anything but the most probable token comes, where the next best is this near."""
+        """Return whether any other than the most probable token comes if the next best one is this
+        near.
+        """
         model = with_logits(problem, wide, {5: 3, 2: 3 - gap})
         torch.default_generator.manual_seed(4)
         return (model.generate(tokens(13, 30, 2), 2)[:, 2:] != 5).double().mean() > 0.02
@@ -453,7 +465,9 @@ def about_generate(problem, by_chance):
 
 
 def about_context(problem, by_chance):
-    """Questions about how much generate reads: each new token tells the last position there was."""
+    """Questions about the context of generate: each new token shows the last position that was
+    read.
+    """
     if by_chance:
         return Part(main={})
     idx = tokens(8, 2, 3)
@@ -468,7 +482,7 @@ def about_context(problem, by_chance):
         return cost.operations
 
     def reads_all():
-        """Whether each step at a full context costs as much as one of 6 tokens, by one of 3."""
+        """Return whether a step with a full context costs as much as reading all 6 tokens."""
         return (operations(10) - operations(4)) / 6 > 0.9 * 2 * operations(1)
 
     return Part(
@@ -481,7 +495,7 @@ def about_context(problem, by_chance):
 
 
 def about_modes(problem, by_chance):
-    """Questions about what generate switches off, and whether it is as before afterwards."""
+    """Questions about the modes during generate and after it."""
     given = sizes(13, 12, 8, 1, 2, dropout=0.5)
 
     def is_dropping(model):
@@ -490,7 +504,7 @@ def about_modes(problem, by_chance):
         return not torch.equal(logits_of(model, idx), logits_of(model, idx))
 
     def alike():
-        """Whether two runs in training give the same text: nothing is dropped there."""
+        """Return whether two runs in training give the same text, so that nothing is dropped."""
         model, idx = filled(problem, given).train(), tokens(13, 12, 6)
         torch.default_generator.manual_seed(6)
         first, second = (model.train().generate(idx, 3) for _ in range(2))
@@ -502,7 +516,9 @@ def about_modes(problem, by_chance):
         return is_dropping(model)
 
     def drops_as_before():
-        """Whether a seed drops the same entries in training as before, after 2 new tokens and 0."""
+        """Return whether a seed still drops the same entries in training after 2 and after 0 new
+        tokens.
+        """
         model, idx, found = filled(problem, given).train(), tokens(13, 3, 6), []
         for n_new in (None, 2, 0):
             if n_new is not None:
@@ -532,7 +548,7 @@ def about_modes(problem, by_chance):
 
 
 def about_batches(problem):
-    """Questions about what get_batch draws."""
+    """Questions about the batches of get_batch."""
 
     def batch(length, n_positions, batch_size, *, seed=1, generator=None):
         torch.default_generator.manual_seed(seed)
@@ -550,7 +566,7 @@ def about_batches(problem):
         return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
 
     def steps():
-        """From token to token within rows, and from x to y."""
+        """Return the steps from token to token within rows, and from x to y."""
         x, y = batch(40, 4, 60)
         found = [each[:, 1:] - each[:, :-1] for each in (x, y)]
         found += [y[:, -1] - x[:, -1], y[:, 0] - x[:, 0]]
@@ -565,20 +581,24 @@ def about_batches(problem):
         return torch.stack([found.amin(), found.amax()])
 
     def evenness():
-        """About how often each of five starts comes up, far from any bound."""
+        """Return about how often each of five starts is drawn, far from any bound."""
         counts = torch.bincount(starts(9, 4, 4000).long(), minlength=5)
         bounds = torch.tensor([1, 300, 650, 900, 1600, 2500])
         return torch.bucketize(counts, bounds)
 
     def neighbours():
-        """How rows hang together: steps from row to row, and whether all are alike or differ."""
+        """Return the relation of rows: the steps from row to row, and whether all are equal or
+        different.
+        """
         found = starts(24, 4, 20)
         step = found.diff()
         alike = [(step == each).double().mean() > 0.7 for each in (0, 1, 4)]
         return torch.tensor([*alike, bool((step >= 0).all()), len(found.unique()) == len(found)])
 
     def seeds():
-        """Which draws are the same: by a generator, by torch's seed, the next, first rows."""
+        """Return which draws are equal: with a generator, with torch's seed, the next ones, the
+        first rows.
+        """
         generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
         given = [batch(300, 3, 8, seed=n, generator=g)[0] for n, g in enumerate(generators)]
         without = [batch(300, 3, 8, seed=seed)[0] for seed in (1, 1, 2)]
@@ -619,7 +639,7 @@ def about_bigram(problem):
         return problem.bigram_loss(data, vocab_size or len(letters))
 
     def of_the_ends():
-        """Whether a long text is read at one of its ends only, where all pairs are certain."""
+        """Return whether only one end of a long text, in which all pairs are certain, is read."""
         found = loss("ab" * 1500 + "abracadabra" * 20 + "cd" * 1500)
         return bool(abs(found) < 1e-9)
 

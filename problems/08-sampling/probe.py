@@ -28,7 +28,8 @@ def probe(problem):
 
 
 def told(logits):
-    """Return logits with 50 instead of -inf, so that its places count; none is too large."""
+    """Return logits with 50 instead of -inf, so that its places count. No logit is larger.
+    """
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         return logits
     return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
@@ -38,7 +39,7 @@ DTYPES = (torch.int64, torch.float32, torch.float64, torch.int32, torch.bool)
 
 
 def kind(value):
-    """The dtype that came back, as a number; below 0 where it is no tensor."""
+    """Return the dtype of the result as a number; below 0 if it is no tensor."""
     if not isinstance(value, torch.Tensor):
         return -1 - edges.kind(value)
     return DTYPES.index(value.dtype) if value.dtype in DTYPES else -1
@@ -119,11 +120,11 @@ def about_top_p(problem):
         return told(problem.keep_top_p(x.float(), 0.7)).double() - 60
 
     def many():
-        """Whether p = 1 drops any of thousands of tokens."""
+        """Return whether p = 1 drops any of thousands of tokens."""
         return bool((problem.keep_top_p((12 * numbers(6, 1000)).float(), 1.0) == -INF).any())
 
     def alike():
-        """How many of thousands of tokens stay that are nearly alike."""
+        """Return how many of thousands of nearly equal tokens are kept."""
         found = problem.keep_top_p((numbers(1, 1500) / 100).double(), 0.9)
         return float((found > -INF).sum())
 
@@ -187,7 +188,7 @@ def counted(tokens, vocab_size=5):
 
 
 def nearest(shares):
-    """Which of some distributions the shares of ROW are nearest to, by its number; -1 for none."""
+    """Return the number of the distribution that is nearest to the shares of ROW; -1 for none."""
     logits = torch.tensor(ROW, dtype=torch.float64)
     known = [(logits / t).softmax(-1) for t in (1, 0.5, 0.25, 0.7, 2, 4, -1, INF)]
     known += [known[0].softmax(-1), logits.clamp(min=1e-9) / logits.sum()]
@@ -213,7 +214,7 @@ def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
 
 
 def asked_of_sample(problem, questions, **options):
-    """Leave out questions where a function before sample stops with these arguments of sample."""
+    """Omit questions with arguments for which a function before sample raises an exception."""
     try:
         runs = own_steps(problem, numbers(3, 5), **options) is not None
     except NotImplementedError:
@@ -226,10 +227,10 @@ AS_ITS_STEPS = -9.0
 
 
 def about_sample(problem):
-    """Questions about which token is drawn, where chance has no part in the answer."""
+    """Questions about the drawn token if it does not depend on chance."""
 
     def greedy(*shape, ties=False):
-        """The tokens at temperature 0; less than 0 if they come by chance."""
+        """Return the tokens at temperature 0; less than 0 if they are random."""
         logits, drawn = numbers(*shape), []
         logits = (logits * 1.2).round() if ties else logits
         for seed in range(6):
@@ -239,13 +240,15 @@ def about_sample(problem):
         return torch.tensor(-1.0) if by_chance else drawn[0]
 
     def clear(*shape):
-        """Logits with one in each row that is far above the others."""
+        """Return logits of which one in each row is far above the others."""
         logits = numbers(*shape)
         largest = logits == logits.amax(-1, keepdim=True)
         return torch.where(largest, logits + 1000, logits)
 
     def certain(*shape, **options):
-        """The tokens, when they are others than the certain ones; less than 0 if by chance."""
+        """Return the tokens if they differ from the certain ones; less than 0 if they are
+        random.
+        """
         steps, drawn = own_steps(problem, clear(*shape), **options), []
         if steps is None or steps.amax(-1).min() < 0.99:
             return AS_ITS_STEPS
@@ -257,7 +260,7 @@ def about_sample(problem):
         return AS_ITS_STEPS if torch.equal(drawn[0], steps.argmax(-1).double()) else drawn[0]
 
     def kept(row=ROW, **options):
-        """Which tokens are drawn at all."""
+        """Return the tokens that are drawn at all."""
         if (steps := own_steps(problem, equal_rows(row, (1000,)), **options)) is None:
             return AS_ITS_STEPS
         found, may = counted(drawn_often(problem, row, (1000,), **options)) > 0, steps.amax(0)
@@ -265,7 +268,7 @@ def about_sample(problem):
         return AS_ITS_STEPS if as_steps else found.double()
 
     def shape(**options):
-        """How tokens are distributed."""
+        """Return the distribution of tokens."""
         if (steps := own_steps(problem, equal_rows(ROW, (ROWS,)), **options)) is None:
             return AS_ITS_STEPS
         counts = counted(drawn_often(problem, **options))
@@ -326,7 +329,7 @@ def about_arguments(problem):
         return asked_of_sample(problem, {question: asked}, **{name: fine})
 
     def only_best():
-        """Whether of many tokens that are nearly alike only the best are ever drawn."""
+        """Return whether only the best of many nearly equal tokens are drawn."""
         logits = numbers(300, 120) / 20
         if (steps := own_steps(problem, logits)) is None or steps.amax() > 0.02:
             return AS_ITS_STEPS
@@ -345,7 +348,7 @@ def about_arguments(problem):
 
 
 def about_chance(problem):
-    """Questions about where the random numbers come from, and who shares them."""
+    """Questions about the source of the random numbers, and about rows that share them."""
     logits = numbers(4, 40, 12) / 4
 
     def draw(seed=None, global_seed=1, generator=None):
@@ -357,7 +360,7 @@ def about_chance(problem):
 
     @cache
     def by_chance():
-        """Whether anything is drawn at all; without that, there are no questions."""
+        """Return whether anything is drawn. Otherwise there are no questions."""
         found = [draw(seed, seed) for seed in range(3)] + [draw(None, seed) for seed in range(3)]
         if all(torch.equal(tokens, found[0]) for tokens in found):
             raise ArithmeticError("it is always the same")
@@ -377,7 +380,7 @@ def about_chance(problem):
         return same(draw(generator=generator), draw(1))
 
     def shared(axis):
-        """Whether neighbours along an axis nearly always get the same token."""
+        """Return whether neighbours along an axis nearly always get the same token."""
         by_chance()
         tokens = drawn_often(problem, [0.0] * 6, (30, 30)).movedim(axis, 0)
         return float((tokens[1:] == tokens[:-1]).double().mean()) > 0.9

@@ -43,7 +43,7 @@ def probe(problem):
 
 
 def is_right(find, expected):
-    """Whether some sums begin as expected; True for code that isn't written yet."""
+    """Return whether some sums begin as expected; True for code that isn't written yet."""
     try:
         found = find()
     except NotImplementedError:
@@ -82,7 +82,7 @@ def about_bytes(problem):
 
 
 def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
-    """An attention of the student's that holds ordinary weights."""
+    """Return the student's attention with ordinary weights."""
     made = problem.CachedAttention(n_embd, n_head, bias).eval()
     return filled(made, attention_weights(n_embd, bias), dtype)
 
@@ -100,7 +100,7 @@ def asked(problem, batch, n_new, n_embd, n_head, n_past=0, bias=True):
 
 
 def sums_of_attention(problem):
-    """Sums of what one attention returns for several calls that don't know of each other."""
+    """Return sums of one attention's results for several independent calls."""
     module, sums = attention(problem, 6, 2), []
     for n_past, n_new in ((0, 3), (2, 2), (4, 1), (0, 2)):
         past = some_past(2, 2, n_past, 3)
@@ -120,7 +120,7 @@ def about_attention(problem):
         return edges.first(asked(problem, *sizes, **options))
 
     def in_chunks(*sizes):
-        """Outputs for chunks, each with the present of the one before it as its past."""
+        """Return outputs for chunks, each with the last present as its past."""
         module, past, outputs = attention(problem, 6, 2), None, []
         for number, size in enumerate(sizes):
             output, past = module(numbers(2, size, 6, start=0.5 + number), past)
@@ -128,7 +128,7 @@ def about_attention(problem):
         return torch.cat(outputs, dim=1)
 
     def second_text():
-        """The output for a text of which a call of another one came first."""
+        """Return the output for a text after a call for another one."""
         module = attention(problem, 6, 2)
         edges.first(module(numbers(2, 3, 6, start=0.2)))
         return edges.first(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, 2, 3)))
@@ -139,7 +139,9 @@ def about_attention(problem):
         return edges.loses_digits(output(2, 3, 6, 2), right)
 
     def scored(key, growth):
-        """Two new outputs, with `key` the score of all, and of the second `growth` more."""
+        """Return two new outputs. All scores are `key`, and those of the second output `growth`
+        more.
+        """
         weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
         weights["c_attn.bias"][rows - 6], weights["c_attn.bias"][rows] = 1, key
@@ -150,7 +152,7 @@ def about_attention(problem):
         return edges.first(filled(problem.CachedAttention(6, 2), weights)(x, past))
 
     def sees_far():
-        """Whether the first token of a long past counts."""
+        """Return whether the first token of a long past has an effect."""
         module, (keys, values) = attention(problem, 4, 1), some_past(1, 1, 600, 4)
         changed = torch.cat([values[:, :, :1] + 1e4, values[:, :, 1:]], dim=2)
         x = numbers(1, 2, 4)
@@ -158,7 +160,9 @@ def about_attention(problem):
         return not torch.allclose(*pair)
 
     def cost():
-        """Whether one token after 40 has many operations, and many numbers on the way."""
+        """Return whether one token after 40 takes many operations, and many intermediate
+        numbers.
+        """
         module, past, x = attention(problem, 6, 2), some_past(1, 2, 40, 3), numbers(1, 1, 6)
         with torch.no_grad(), counting() as cost:
             module(x, past)
@@ -206,14 +210,14 @@ def about_present(problem):
         return asked(problem, *sizes)[1]
 
     def kind():
-        """How many things the present holds; -1 when it is one tensor, -2 when nothing."""
+        """Return the number of items in the present; -1 for one tensor, -2 for None."""
         found = asked(problem, 2, 3, 6, 2)
         if not isinstance(found, tuple | list) or len(found) < 2 or found[1] is None:
             return -2.0
         return -1.0 if isinstance(found[1], torch.Tensor) else float(len(found[1]))
 
     def all_kept():
-        """Whether keys and values of a long past are all there."""
+        """Return whether the present has all keys and values of a long past."""
         return all(each.shape[2] == 41 for each in present(2, 1, 6, 2, 40)[:2])
 
     def both(*sizes):
@@ -245,10 +249,10 @@ def about_present(problem):
 
 
 def about_past(problem):
-    """Questions about whether calls change a past, or what others have returned."""
+    """Questions about calls that change a past or an earlier result."""
 
     def changed(held, call):
-        """Whether any of these tensors is another after a call."""
+        """Return whether a call changes any of these tensors."""
         before = [each.clone() for each in held]
         call()
         return not all(map(torch.equal, before, held))
@@ -263,7 +267,7 @@ def about_past(problem):
         return changed(held, lambda: module(numbers(2, 3, 6, start=0.4), None))
 
     def pair():
-        """Whether the pair itself holds other things, when it is a list."""
+        """Return whether the pair has other items, if it is a list."""
         module = attention(problem, 6, 2)
         _, past = module(numbers(2, 3, 6), None)
         return has_changed(past, lambda: module(numbers(2, 2, 6, start=0.3), past))
@@ -274,7 +278,7 @@ def about_past(problem):
 
 
 def has_changed(past, call):
-    """Whether a list holds other things after a call; False if it is no list."""
+    """Return whether a list has other items after a call; False if it is no list."""
     before = [*past] if isinstance(past, list) else None
     call()
     return before is not None and (
@@ -304,7 +308,7 @@ SIZES = {"vocab_size": 13, "n_positions": 24, "n_embd": 8, "n_layer": 2, "n_head
 
 
 def model(problem, *, silent=False, **sizes):
-    """A model of the student's that holds ordinary weights; blocks of a silent one add nothing."""
+    """Return the student's model with ordinary weights. The blocks of a silent one add nothing."""
     config = SIZES | sizes
     weights = gpt_weights(config)
     weights["transformer.ln_f.bias"] = 0 * weights["transformer.ln_f.bias"]
@@ -328,7 +332,7 @@ def in_chunks(module, idx, sizes):
 
 
 def sums_of_model(problem):
-    """Sums of the logits that a model gives for a text in chunks."""
+    """Return sums of a model's logits for a text in chunks."""
     return [summed(logits) for logits, _ in in_chunks(model(problem), text(2, 7), (3, 1, 2, 1))]
 
 
@@ -384,10 +388,10 @@ def about_model(problem):
 
 
 def about_list_of_pasts(problem):
-    """Questions about the list that a model is given."""
+    """Questions about the list of pasts that a model gets."""
 
     def changes():
-        """Whether it holds other things after a call."""
+        """Return whether it has other items after a call."""
         answers = in_chunks(model(problem), text(2, 7), (2, 2, 3))
         _, (_, past) = next(answers), next(answers)
         return has_changed(past, lambda: next(answers))
@@ -396,11 +400,11 @@ def about_list_of_pasts(problem):
 
 
 def about_length(problem):
-    """Questions about more tokens than there are positions."""
+    """Questions about more tokens than positions."""
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(*sizes):
-        """What comes of the last of some chunks, with 6 positions."""
+        """Return how a call with the last of some chunks ends, with 6 positions."""
         answers = in_chunks(short(), text(1, sum(sizes)), sizes)
         for _ in sizes[1:]:
             next(answers)
@@ -421,7 +425,7 @@ def about_generate(problem):
     """Questions about greedy text and its cost."""
 
     def generated(batch, length, n_new, **options):
-        """Prompts and new tokens; less than 0 if these come by chance."""
+        """Return prompts and new tokens; less than 0 if these are random."""
         module, texts = model(problem, **options), []
         for seed in (4, 5):
             torch.default_generator.manual_seed(seed)
@@ -429,7 +433,7 @@ def about_generate(problem):
         return texts[0] if torch.equal(*texts) else torch.tensor(-1.0)
 
     def cost():
-        """About how many one-token steps one more token costs after 48."""
+        """Return the cost of one more token after 48, about in steps of one token."""
         module, idx = model(problem, n_positions=80), text(1, 48)
         with counting() as one:
             module.generate(idx, 1)
@@ -449,10 +453,10 @@ def about_generate(problem):
         return costs[0] > 1.25 * costs[1]
 
     def each_once():
-        """New tokens in the order of their numbers, each at the position of that number.
+        """Return new tokens if the next token has the number of its position.
 
-        Where a prompt has one token there are two prompts, here and below: across the sandbox a
-        call fails that changes an argument of a single whole number.
+        There are two prompts of one token here and below, as wrong code may change an argument of
+        one number.
         """
         module = model(problem, silent=True)
         kinds = parameters(module)["transformer.wte.weight"].detach()
@@ -462,13 +466,13 @@ def about_generate(problem):
         return module.generate(torch.tensor([[5], [5]]), 14)
 
     def changes():
-        """Whether the prompts are others afterwards."""
+        """Return whether the prompts have changed."""
         prompts = text(2, 3)
         model(problem).generate(prompts, 4)
         return not torch.equal(prompts, text(2, 3))
 
     def outdated():
-        """Whether a text is that of the weights before."""
+        """Return whether a text belongs to the earlier weights."""
         used, fresh = model(problem), model(problem)
         used.generate(text(2, 3), 6)
         for module in (used, fresh):
@@ -493,7 +497,7 @@ def about_generate(problem):
 
 
 def about_too_many(problem):
-    """Questions about texts that don't fit into the positions."""
+    """Questions about texts that are longer than n_positions."""
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(length, n_new):
@@ -501,14 +505,14 @@ def about_too_many(problem):
         return edges.refusal(lambda: module.generate(text(2, length), n_new))
 
     def late(n_new):
-        """Whether much is computed before a text is refused."""
+        """Return whether much is computed before a text is refused."""
         module = model(problem)
         with counting() as cost:
             edges.refusal(lambda: module.generate(text(1, 8), n_new))
         return cost.operations > 12 * 2 * (2 * (12 * 64 + 2 * 8) + 8 * 13)
 
     def made():
-        """How many tokens come back where it should be refused; 0 when it is."""
+        """Return the number of tokens for a text that should be refused; 0 if it is."""
         try:
             return short().generate(text(1, 3), 9).shape[1]
         except NotImplementedError:

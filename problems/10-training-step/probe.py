@@ -29,12 +29,14 @@ def probe(problem):
 
 
 def joined(tensors):
-    """Tensors in one row."""
+    """Return the entries of tensors in one row."""
     return torch.cat([each.flatten() for each in tensors])
 
 
 def edges_of(function, given, **options):
-    """The edge questions of a function, but for gradients of its result: it is a gradient."""
+    """Return the edge questions of a function, without those about gradients, as its result is
+    one.
+    """
     asked = edges.of_function(function, given, **options)
     return {name: ask for name, ask in asked.items() if not name.startswith("gradient")}
 
@@ -157,7 +159,7 @@ def about_cross_entropy(problem):
 
 
 def loose(*shapes):
-    """A module with parameters of these shapes, called a, b, c."""
+    """Return a module with parameters a, b, c of these shapes."""
     return small_model.parameters_of(
         {
             name: numbers(*shape, start=0.2 + n)
@@ -229,7 +231,9 @@ OPTIONS = {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-8, "weight_decay": 0.2}
 
 
 def stepped(module, optimizer, given):
-    """A module's weights after steps with these gradients; scaled so that much can be seen."""
+    """Return a module's weights after steps with these gradients, scaled to show small
+    differences.
+    """
     for gradients in given:
         set_gradients(module, gradients)
         optimizer.step()
@@ -297,7 +301,7 @@ def about_adamw(problem):
 
 
 def about_options(problem):
-    """Questions about what AdamW refuses."""
+    """Questions about invalid options of AdamW."""
 
     def refused(name, fine, *amounts):
         return lambda: edges.refusals(
@@ -361,7 +365,9 @@ def model_weights(start=0.0):
 
 
 def sure_weights():
-    """Weights of a SmallModel that is sure of token 0, so that others have a large loss."""
+    """Return weights of a SmallModel that is sure of token 0, so that other tokens have a large
+    loss.
+    """
     weights = model_weights()
     weights["lm_head.bias"][0] += 40
     return weights
@@ -410,7 +416,9 @@ def about_step(problem):
         return torch.tensor(small_model.modes_in(model))
 
     def left():
-        """Whether gradients are left that no step took, or that were clipped after the step."""
+        """Return whether gradients are left that no step used, or that were clipped after the
+        step.
+        """
         model, before = small_model.model_of(model_weights()), joined(model_weights().values())
         step(model, batch(3, 4), max_norm=0.1)
         taken = (joined(weights_in(model).values()) - before).norm() / 0.5
@@ -450,7 +458,7 @@ def about_evaluation(problem):
         return torch.as_tensor(whole()).double()
 
     def large():
-        """The loss where one batch has only token 0 for targets."""
+        """Return the loss if one batch has only token 0 as targets."""
         idx, targets = batch(2, 3)
         given = [*batches, (idx, 0 * targets)]
         found = problem.evaluate(small_model.model_of(sure_weights()), given)

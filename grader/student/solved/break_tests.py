@@ -1,7 +1,7 @@
 """Run a student's own tests on correct and wrong files of a problem, for `grader break`.
 
-pytest runs them in another process, which has a time limit for each file: a mistake may loop
-without an end, and so may a test.
+pytest runs them in another process with a time limit for each file, as mistakes and tests may
+contain an endless loop.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class BreakReport:
 
     Attributes:
         right: the number of correct files.
-        refused: the names of those on which a test fails, each with the failure.
-        mistakes: the mistakes on which the tests ran, those with the most forms first.
+        refused: the names of correct files on which a test fails, each with the failure.
+        mistakes: the mistakes on which the tests ran, mistakes with the most forms first.
     """
 
     right: int
@@ -115,7 +115,7 @@ def break_problem(
     """Run a student's tests on the correct files of a problem, then on its mistakes.
 
     Args:
-        course: where the solutions are.
+        course: the course with the solutions.
         problem: the problem with the correct files and the mistakes.
         console: shows the progress.
         path: the file of tests; by default the one in the problem's folder.
@@ -198,7 +198,7 @@ class _Child:
 
 
 def _serve(tests: Path, connection: Connection) -> None:
-    """Receive the path of a file, run the tests on it, and send the first failure; then again."""
+    """Receive paths of files; for each, run the tests and send the first failure."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the waiting process handles Ctrl-C
     torch.set_num_threads(1)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"

@@ -1,4 +1,4 @@
-"""Compare a right solution with the reference and two other styles, and ask two questions.
+"""Compare a correct file with the reference and two variants, and ask two questions.
 
 `solutions/NN-name/compare.py` lists the variants to show and when to choose each, the calls for
 counting costs, and the questions. A students' copy has it only with `solutions/`.
