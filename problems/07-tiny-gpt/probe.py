@@ -81,8 +81,7 @@ def with_logits(problem, given, logits):
 
 
 def with_own_token(problem, given, of_position=0):
-    """Return a model that repeats each token, or names its position if `of_position` is large.
-    """
+    """Return a model that repeats each token, or names its position if `of_position` is large."""
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = torch.eye(given["vocab_size"], given["n_embd"], dtype=torch.float64)
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows

@@ -28,8 +28,7 @@ def probe(problem):
 
 
 def told(logits):
-    """Return logits with 50 instead of -inf, so that its places count. No logit is larger.
-    """
+    """Return logits with 50 instead of -inf, so that its places count. No logit is larger."""
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         return logits
     return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
