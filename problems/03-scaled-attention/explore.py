@@ -66,7 +66,7 @@ grid["1000"].set_xlabel("q · k")
 
 
 def draw_line(axes, name, factor, variances):
-    """Draw measured variances and the straight line that they should lie on."""
+    """Draw measured variances and the straight line of the expected ones."""
     slope = np.dot(sizes, variances) / np.dot(sizes, sizes)  # least squares through 0
     fitted = f"measured, fitted slope {slope:.4f}"
     axes.plot(sizes, variances, "o", color=pictures.BLUE, ms=4, label=fitted)

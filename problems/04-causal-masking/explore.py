@@ -27,7 +27,7 @@ def mask(module):
 
 
 def weights_by(table):
-    """Return what asks a module for the weights behind a mask: (T, T)."""
+    """Return a function that computes a module's weights with a mask: (T, T)."""
     return lambda module: module.masked_softmax(scores, table)
 
 

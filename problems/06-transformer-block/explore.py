@@ -1,4 +1,4 @@
-"""Pictures for problem 06: what GELU and LayerNorm do, and twelve blocks one behind the other.
+"""Pictures for problem 06: the effect of GELU and LayerNorm, and a stack of twelve blocks.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of your
 code. Where these are wrong, the expected ones are drawn in black. To choose a row:
@@ -33,12 +33,12 @@ def bend(module):
 
 
 def normalise(module):
-    """Return the rows after this module's norm, fresh from its constructor: (3, C)."""
+    """Return the rows after this module's new norm: (3, C)."""
     return module.LayerNorm(len(row))(torch.stack(list(rows.values())))
 
 
 def asked(name, compute):
-    """Return the expected result and the student's, or the expected one twice if there is none."""
+    """Return the expected result and the student's; the expected one twice if there is no other."""
     right = compute(expected).detach()
     yours = pictures.yours("06-transformer-block", name, compute, right)
     return right, right if yours is None else yours
@@ -84,7 +84,10 @@ tokens = torch.randn(4, 16, n_embd, generator=torch.Generator().manual_seed(1)).
 
 
 def weights_of(number):
-    """Return weights for one block, by name: no layer makes its input much larger or smaller."""
+    """Return weights for one block, by name.
+
+    With them, no layer changes the size of its input much.
+    """
     generator = torch.Generator().manual_seed(100 + number)
     shapes = {
         "attn.c_attn": (3, 1),
@@ -118,7 +121,7 @@ def blocks_of(module, norm_first):
 
 
 def with_norms_after(block):
-    """Return the same block in the first transformer's way: the norms stand after the sums."""
+    """Return the same block as in the first transformer, with the norms after the sums."""
 
     def forward(x):
         x = block.ln_1(x + block.attn(x))
@@ -129,9 +132,9 @@ def with_norms_after(block):
 
 @torch.no_grad()
 def through(module):
-    """Return the size of x before each block and at the end, and its likeness to the first x.
+    """Return the size of x before each block and at the end, and its similarity to the first x.
 
-    The shape is (2, 2, 13): size and likeness; norms before and norms after; how many blocks.
+    The shape is (2, 2, 13): size and similarity; norms before and after; number of blocks.
     """
     found = []
     for norm_first in (True, False):

@@ -1,4 +1,4 @@
-"""Train your GPT until it writes, and look at what its heads look at.
+"""Train your GPT until it writes, and draw the weights of its heads.
 
 Run `uv run python explore.py`. It takes a minute or two on one core, and uses a GPU if there is
 one. Ctrl-C ends the training and keeps the best model so far. Until your code is correct, it trains
@@ -133,7 +133,7 @@ def answers(model):
 
 
 def students(module):
-    """Return the same for the student's GPT, with the weights of the course's."""
+    """Return the same for the student's GPT with the weights of the course's model."""
     model = module.GPT(module.GPTConfig(**vars(config))).double()
     model.load_state_dict(right.gpt2_weights(), strict=False)
     return answers(model)
@@ -181,7 +181,7 @@ class SeesAll(nn.Module):
         self.c_attn, self.c_proj = attention.c_attn, attention.c_proj
 
     def forward(self, x):
-        """Let every token gather from all."""
+        """Let every token attend to all tokens."""
         heads = self.c_attn(x).unflatten(-1, (3, config.n_head, -1)).permute(2, 0, 3, 1, 4)
         y = F.scaled_dot_product_attention(*heads)
         return self.c_proj(y.transpose(1, 2).flatten(2))
@@ -221,9 +221,9 @@ def show(title, words):
 
 
 def train(model, text, steps, peak=6e-3):
-    """Train a model up to a learning rate of `peak`, leave it at its best, and return the losses.
+    """Train a model with a learning rate of at most `peak`, and restore its best weights.
 
-    Returns the loss of every step, and that of the held-out text at some of them, by step.
+    Return the loss of each step, and the held-out text's loss at some steps.
     """
     reader, losses, measured, best = own_parts.Logits(model.to(device)), [], {}, None
     batches = [(x.to(device), y.to(device)) for x, y in text.held_out_batches(n_positions)]
@@ -231,7 +231,9 @@ def train(model, text, steps, peak=6e-3):
     begun = time.monotonic()
 
     def measure():
-        """Take the loss of the held-out text, and keep the weights if it is the lowest so far."""
+        """Measure the loss of the held-out text, and keep the weights if it is the lowest so
+        far.
+        """
         nonlocal best
         measured[len(losses)] = step_code.evaluate(reader, batches)
         if measured[len(losses)] <= min(measured.values()):
@@ -392,7 +394,7 @@ labels = [
 
 
 def favourite(table):
-    """Say how far from itself a character looks most, on average."""
+    """Return a sentence about the distance at which a head has most of its weight."""
     shares = {back: table.diagonal(-back).sum().item() / len(table) for back in range(-8, 9)}
     back = max(shares, key=shares.get)
     where = "itself" if back == 0 else f"{abs(back)} {'back' if back > 0 else 'ahead'}"

@@ -46,12 +46,12 @@ def scaled(module):
 
 
 def after_top_k(module):
-    """Return the probabilities of what top-k leaves at each temperature."""
+    """Return the probabilities after top-k at each temperature."""
     return module.keep_top_k(at_temperatures.clone(), k).softmax(-1)
 
 
 def after_top_p(module):
-    """Return the probabilities of what top-p leaves at each temperature."""
+    """Return the probabilities after top-p at each temperature."""
     return module.keep_top_p(at_temperatures.clone(), p).softmax(-1)
 
 
@@ -80,7 +80,7 @@ def counted(module):
 
 
 def shares(module):
-    """Return the same; a share that is off by chance counts as expected."""
+    """Return the same; a share that differs only by chance is the expected one."""
     found = counted(module)
     return torch.where((found - drawn).abs() < 0.02, drawn, found)
 

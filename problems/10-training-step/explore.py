@@ -34,7 +34,7 @@ lengths = [4**power for power in range(1, 6)]
 
 
 def shares(module):
-    """Return the share that is left, scaled and not: (2, lengths)."""
+    """Return the remaining share of the gradient, scaled and not: (2, lengths)."""
     generator, found = torch.Generator().manual_seed(10), []
     for d_k in lengths:
         q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
@@ -73,7 +73,7 @@ MODULES = "argparse ast calendar configparser csv difflib doctest enum pdb pickl
 
 
 def source(name):
-    """Return the source of a module of Python's own library; nothing if it isn't there."""
+    """Return the source of a module of Python's library; empty if it does not exist."""
     spec = importlib.util.find_spec(name)
     return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location else ""
 
@@ -87,7 +87,7 @@ training, held_out = data.split([len(data) - len(data) // 10, len(data) // 10])
 
 
 class Logits(nn.Module):
-    """A GPT that gives its logits alone."""
+    """A GPT that returns only its logits."""
 
     def __init__(self):
         super().__init__()
@@ -107,7 +107,7 @@ held_out_batches = [torch_gpt.get_batch(held_out, 32, 64) for _ in range(4)]
 
 # %% Three optimizers.
 class Momentum:
-    """Gradient descent along a running sum of gradients; without a sum it is plain SGD."""
+    """Gradient descent along a running sum of gradients; with keep=0 it is plain SGD."""
 
     def __init__(self, parameters, lr, keep=0.9):
         self.parameters, self.lr, self.keep = list(parameters), lr, keep
@@ -115,7 +115,7 @@ class Momentum:
 
     @torch.no_grad()
     def step(self):
-        """Move each parameter along its sum."""
+        """Change each parameter by its sum."""
         for parameter, kept in zip(self.parameters, self.sums, strict=True):
             kept.mul_(self.keep).add_(parameter.grad)
             parameter -= self.lr * kept

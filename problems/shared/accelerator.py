@@ -1,4 +1,4 @@
-"""Where a model trains: on a GPU, if there is one and the code works there."""
+"""Choose where a model trains: on a GPU, if there is one and the code works there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find() -> torch.device:
 def choose(
     step_code: Any, make_model: Callable[[], nn.Module], config: Namespace
 ) -> tuple[torch.device, str]:
-    """Return where to train, and a sentence about it; it is empty without a GPU.
+    """Return the device to train on, and a sentence about it, which is empty without a GPU.
 
     A GPU is used only if one step of training works there.
 

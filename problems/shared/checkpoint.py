@@ -1,4 +1,4 @@
-"""Checkpoints in GPT-2's layout: a safetensors file becomes the weights of problem 07's GPT.
+"""Convert a safetensors file in GPT-2's layout to the weights of problem 07's GPT.
 
 GPT-2 was written with layers called Conv1D, with matrices (inputs, outputs); those of nn.Linear are
 (outputs, inputs). So the four matrices of each block are transposed here.
@@ -31,12 +31,12 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A GPT's weights, as problem 07 names and shapes them.
+    """A GPT's weights, with the names and shapes of problem 07.
 
     Attributes:
         config: its sizes, by the names of GPTConfig's fields.
         state: its weights in float32, by GPT-2's names with `transformer.` before them.
-        characters: the characters of its tokens, if the file says them; else empty.
+        characters: the characters of its tokens; empty if the file does not have them.
     """
 
     config: dict[str, Any]
@@ -48,7 +48,7 @@ def load(file: Path) -> Checkpoint:
     """Return the GPT in a safetensors file.
 
     Raises:
-        UsageError: it can't be read, or holds no GPT-2; the text names the problem.
+        UsageError: it can't be read, or has no GPT-2; the text names the problem.
     """
     tensors, metadata = read_tensors(file)
     config = config_of(tensors, _heads(file, metadata))
@@ -60,7 +60,7 @@ def load(file: Path) -> Checkpoint:
 
 
 def into(model: nn.Module, checkpoint: Checkpoint) -> None:
-    """Give a GPT of problem 07 the weights of a checkpoint.
+    """Copy the weights of a checkpoint into a GPT of problem 07.
 
     Raises:
         UsageError: the model has other names or shapes; the text says which.
@@ -115,8 +115,8 @@ def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[
 
     Args:
         tensors: by GPT-2's names, with `transformer.` or without.
-        n_head: how many heads it has, which no shape says; if not given, they are 64 wide, as in
-            each GPT-2.
+        n_head: the number of heads, which no shape shows; by default heads are 64 wide, as in every
+            GPT-2.
 
     Raises:
         UsageError: a table is missing, or the heads don't divide the width.
@@ -146,7 +146,7 @@ def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[
 
     Args:
         tensors: by GPT-2's names, with `transformer.` or without. `lm_head.weight` may be missing,
-            as it is `wte.weight`; the buffers `attn.bias` and `attn.masked_bias` are passed over.
+            as it is `wte.weight`; the buffers `attn.bias` and `attn.masked_bias` are ignored.
         config: the sizes of the model, by the names of GPTConfig's fields.
 
     Returns:

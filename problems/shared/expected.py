@@ -1,4 +1,4 @@
-"""What right code gives, for the student's own to be drawn beside.
+"""Compute the expected results for pictures, next to which the student's results are drawn.
 
 It shows the results, not the steps: each function calls one of PyTorch's built-in functions.
 torch.softmax is the answer to problem 01, and F.scaled_dot_product_attention to 03.
@@ -29,7 +29,7 @@ class SimpleAttention(nn.Module):
 def dot_product_variance(
     d_k: int, n_pairs: int, scaled: bool, generator: torch.Generator | None = None
 ) -> float:
-    """Measure problem 03's variance without any vectors.
+    """Measure problem 03's variance without drawing vectors.
 
     The dot product of q and k is distributed as the length of q times one N(0, 1) number, and the
     squared length of q as chi-squared.
@@ -77,14 +77,16 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class LayerNorm(nn.LayerNorm):
-    """Problem 06's norm, which has the order of its arguments from GPT-2."""
+    """Problem 06's norm, with the arguments in the order of GPT-2."""
 
     def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
         super().__init__(n_embd, eps, bias=bias)
 
 
 class Block(nn.TransformerEncoderLayer):
-    """Problem 06's block without dropout, by PyTorch's built-in one; or with its norms after."""
+    """Problem 06's block without dropout, by PyTorch's built-in one, with the norms before or
+    after.
+    """
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, norm_first: bool = True) -> None:
         widths = (n_embd, n_head, 4 * n_embd)
@@ -93,7 +95,7 @@ class Block(nn.TransformerEncoderLayer):
         )
 
     def set_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take weights by GPT-2's names; PyTorch has other names for the same layers."""
+        """Copy weights with GPT-2's names; PyTorch has other names for the same layers."""
         names = {
             **{"ln_1": "norm1", "ln_2": "norm2", "mlp.c_fc": "linear1", "mlp.c_proj": "linear2"},
             **{"attn.c_proj": "self_attn.out_proj", "attn.c_attn": "self_attn.in_proj"},

@@ -1,4 +1,4 @@
-"""Puts a checkpoint of GPT-2 into the student's GPT, and shows what comes next."""
+"""Copy a checkpoint of GPT-2 into the student's GPT, and show the most probable next tokens."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ WRITTEN = 20
 
 
 def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) -> int | str:
-    """Load a checkpoint, say how it goes, and keep it for a talk if it has characters.
+    """Load a checkpoint, print the outcome, and keep it for a talk if it has characters.
 
     Args:
-        file: where it is; "course" for the one of the course.
-        typed: token numbers to go on from.
-        name: under which name to keep it; that of the file if not given, none for the course's.
-        mine: whether to use all parts of the student's, or the model of 07 alone.
+        file: the file; "course" for the checkpoint of the course.
+        typed: the token numbers to continue.
+        name: the name to keep it under; by default that of the file, and none for the course's.
+        mine: whether to use all of the student's parts, or only the model of 07.
 
     Returns:
         0, or a sentence that names the problem.
@@ -71,10 +71,10 @@ def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None
 
 
 def _tokens(found: Checkpoint, typed: list[int] | None) -> Tensor:
-    """Return the tokens to go on from.
+    """Return the tokens to continue.
 
     Raises:
-        UsageError: the model has no such tokens, or no place for them.
+        UsageError: the model has no such tokens, or not enough positions.
     """
     kinds, places = found.config["vocab_size"], found.config["n_positions"]
     if not typed and found.characters:
@@ -89,7 +89,7 @@ def _tokens(found: Checkpoint, typed: list[int] | None) -> Tensor:
 
 @torch.no_grad()
 def _show(found: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) -> None:
-    """Print the most probable next tokens, and how the model goes on."""
+    """Print the most probable next tokens and the model's continuation."""
 
     def name(shown: list[int]) -> str:
         if found.characters:

@@ -1,6 +1,5 @@
-"""Weights for the probes: those of attention and of a GPT that make every part of it count.
-
-They need no chance, and are such that scores are neither all alike nor far apart.
+"""Fixed weights for probes of attention and of a GPT. Every part has an effect, and scores are
+neither equal nor far apart.
 """
 
 import functools
@@ -14,35 +13,32 @@ from shared.small_gpt import under
 
 
 def linear(n_in, n_out, start, bias=True, size=1.0):
-    """Weights of a linear layer."""
+    """Return weights of a linear layer."""
     weights = {"weight": numbers(n_out, n_in, start=start) * size / math.sqrt(n_in)}
     return weights | ({"bias": numbers(n_out, start=start + 0.1) / 2} if bias else {})
 
 
 def attention_weights(n_embd, bias=True, start=0.1):
-    """Weights of the layers c_attn and c_proj."""
+    """Return weights of the layers c_attn and c_proj."""
     return under("c_attn", linear(n_embd, 3 * n_embd, start, bias, size=1.2)) | under(
         "c_proj", linear(n_embd, n_embd, start + 0.2, bias)
     )
 
 
 def norm(n_embd, start, bias=True):
-    """Weights of a layer norm."""
+    """Return weights of a layer norm."""
     weights = {"weight": 1 + numbers(n_embd, start=start) / 4}
     return weights | ({"bias": numbers(n_embd, start=start) / 2} if bias else {})
 
 
 def gpt_weights(given):
-    """Weights of a GPT of these sizes, the arguments of a GPTConfig, by their names.
-
-    The rows of wte are as long as each other, so that tokens are as likely.
-    """
+    """Return weights of a GPT of these sizes, which are arguments of a GPTConfig by name."""
     return dict(_gpt_weights(tuple(given.items())))
 
 
 @functools.cache
 def _gpt_weights(given):
-    """The same for sizes that can be looked up: made once, since no model changes them."""
+    """Return the same for hashable sizes. They are made once, as no model changes them."""
     sizes = dict(given)
     width, bias = sizes["n_embd"], sizes.get("bias", True)
     kinds = numbers(sizes["vocab_size"], width, start=2.47)
@@ -60,12 +56,12 @@ def _gpt_weights(given):
 
 
 def quiet(weights):
-    """These weights, but those of blocks that add nothing."""
+    """Return these weights with blocks that add nothing."""
     return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
 
 
 def filled(module, weights, dtype=torch.float64):
-    """The module in this dtype, with these weights, and 0 where it has a bias too many.
+    """Return the module in this dtype with these weights, and 0 for an additional bias.
 
     Other parts report that; the outputs should not depend on it.
     """

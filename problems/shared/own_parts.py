@@ -66,7 +66,7 @@ class Part:
 
 @dataclass
 class Parts:
-    """All parts of a model, by their names."""
+    """All parts of a model, by name."""
 
     parts: dict[str, Part] = field(default_factory=dict)
 
@@ -75,7 +75,9 @@ class Parts:
         return self.parts[name].module if name in self.parts else None
 
     def told(self) -> str:
-        """Return a line with all parts, and a line for each of the student's that isn't used."""
+        """Return a line with all parts, and a line for each of the student's parts that isn't
+        used.
+        """
         line = " · ".join(map(str, self.parts.values()))
         return "\n".join([line, *(part.remark for part in self.parts.values() if part.remark)])
 
@@ -87,7 +89,9 @@ class Parts:
 
     @property
     def step(self) -> Any:
-        """AdamW, learning_rate, train_step and evaluate, the student's or the course's."""
+        """A module with AdamW, learning_rate, train_step and evaluate, of the student or the
+        course.
+        """
         return self["training step"] or torch_gpt
 
     def model(self, config: Namespace, called: set[str] | None = None) -> Any:
@@ -95,7 +99,7 @@ class Parts:
 
         Args:
             config: its sizes.
-            called: gets the name of each part that the model calls.
+            called: receives the name of each part that the model calls.
         """
         called = set() if called is None else called
         if self["model"]:
@@ -168,7 +172,7 @@ def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
 
 
 class _Lent(TorchFunctionMode):
-    """Calls another softmax wherever code calls PyTorch's."""
+    """Call another softmax wherever code calls PyTorch's."""
 
     def __init__(self, softmax: Callable[[Tensor, int], Tensor]) -> None:
         super().__init__()
@@ -187,7 +191,7 @@ class _Lent(TorchFunctionMode):
 
 
 def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]) -> None:
-    """Replace the softmax in a module by another one, and note that it was called."""
+    """Replace the softmax in a module by another one, and record that it was called."""
     forward = attention.forward
 
     def noted(x: Tensor, dim: int) -> Tensor:
@@ -236,7 +240,9 @@ def _judged(names: Sequence[str]) -> Parts:
 
 
 def _fit(parts: Parts) -> None:
-    """Leave out parts that have no place, are never called, or don't work with the others."""
+    """Leave out parts that have no place in the model, are never called, or don't work with
+    others.
+    """
     if parts["attention"] and not parts["block"] and not parts["model"]:
         parts.leave_out("attention", "it waits for a block of yours, from 06 or 07")
     if parts["softmax"] and not parts["attention"]:
@@ -276,7 +282,7 @@ TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
 
 
 def _right_model() -> TinyGPT:
-    """Return PyTorch's model with weights for which a mistake in any part shows."""
+    """Return PyTorch's model with weights with which a mistake in any part has an effect."""
     model, generator = TinyGPT(CONFIG).double(), torch.Generator().manual_seed(30)
     for weight in model.parameters():
         weight.data = torch.randn(weight.shape, generator=generator).double() * 0.4
@@ -385,10 +391,10 @@ def _drawn(code: Any) -> Tensor:
 
 
 class Remembering:
-    """Gives the logits of the next token by a model that keeps keys and values.
+    """Compute the logits of the next token with a model that keeps keys and values.
 
-    Positions count from the first token in the cache. When the cache is full, it reads the last
-    half of the text again.
+    Positions count from the first token in the cache. If the cache is full, the last half of the
+    text is read again.
 
     Args:
         model: the CachedGPT of problem 09.

@@ -1,4 +1,4 @@
-"""What the course's pictures are made with, and the command that draws them all.
+"""Draw the course's pictures: common functions, and the command that draws them all.
 
 Run `uv run python problems/shared/pictures.py` to write every picture of the course.
 """
@@ -65,12 +65,12 @@ def folder(problem_id: str) -> Path:
 
 
 def words(sentence: str) -> list[str]:
-    """Return the words typed behind `explore.py`, else those of a sentence."""
+    """Return the words typed after `explore.py`, else those of a sentence."""
     return " ".join(_typed() or [sentence]).split()
 
 
 def numbers(default: Sequence[float], *options: str) -> Tensor:
-    """Return the numbers typed behind `explore.py`, else the default.
+    """Return the numbers typed after `explore.py`, else the default.
 
     Args:
         default: the values when none are typed.
@@ -90,7 +90,7 @@ _OPTION = re.compile(r"--|-(?!inf\b)[a-z]", re.IGNORECASE)
 def _typed(*options: str) -> list[str]:
     """Return the typed arguments, and refuse an unknown option.
 
-    In a notebook nothing was: the arguments are those of Jupyter.
+    In a notebook there are none, as the arguments are Jupyter's.
     """
     if Path(sys.argv[0]).name != "explore.py":
         return []
@@ -111,12 +111,13 @@ def yours(
     expected: Tensor,
     tolerance: float = 1e-4,
 ) -> Tensor | None:
-    """Return what the student's code gives, if it is a table like the expected one; say how it is.
+    """Return the table that the student's code gives, if it has the expected form; print whether it
+    is right.
 
     Args:
         problem_id: the problem with the `problem.py` to use.
         name: the function or class that is shown.
-        compute: asks the student's module for the table.
+        compute: computes the table with the student's module.
         expected: what right code gives.
         tolerance: how far from it counts as the same, as a share.
     """
@@ -134,13 +135,13 @@ def judged(
     """Return the table that a student's code gives, and its error.
 
     Args:
-        compute: asks for the table.
+        compute: computes the table.
         expected: what right code gives.
         tolerance: how far from it counts as the same, as a share.
 
     Returns:
-        The table, or None if there is none of the expected shape; and how it goes wrong, as what
-        comes after "yours", or nothing if it is right.
+        The table, or None if it does not have the expected shape; and the error as the rest of a
+        sentence after "yours", empty if it is right.
     """
     try:
         with redirect_stdout(io.StringIO()):
@@ -159,7 +160,7 @@ def judged(
 
 
 def say(sentence: str) -> None:
-    """Print a sentence, in a terminal without cutting a word at its edge."""
+    """Print a sentence, wrapped to the terminal."""
     width = shutil.get_terminal_size().columns
     print(textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence)
 
@@ -171,7 +172,7 @@ def students_module(problem_id: str) -> ModuleType:
 
 
 def _unlike(found: object, expected: Tensor) -> str:
-    """Return why something can't be drawn next to the expected table; empty if it can."""
+    """Return why a value can't be drawn next to the expected table; empty if it can."""
     if not isinstance(found, Tensor):
         return f"gives {type(found).__name__} in place of a tensor"
     if found.shape != expected.shape:
@@ -180,7 +181,7 @@ def _unlike(found: object, expected: Tensor) -> str:
 
 
 def differs(found: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
-    """Return where two tables are not the same, but for rounding."""
+    """Return where two tables differ by more than rounding."""
     return ~torch.isclose(
         found.double(), expected.double(), rtol=tolerance, atol=1e-5, equal_nan=True
     )
@@ -192,9 +193,9 @@ def dot_products(
     """Return the dot products of pairs of random vectors of length d, one per pair.
 
     Args:
-        draw: gives so many random numbers.
-        d: how long each vector is.
-        n_pairs: how many pairs there are.
+        draw: returns random numbers of a shape.
+        d: the dimension of each vector.
+        n_pairs: the number of pairs.
     """
     products = np.zeros(n_pairs)
     for _ in range(d):  # one place in all vectors at a time
@@ -211,8 +212,8 @@ class Panel:
 
     Attributes:
         title: the title above it.
-        expected: the numbers that right code gives.
-        yours: those of the student's code; None if it gives none.
+        expected: the expected numbers.
+        yours: the numbers of the student's code; None if it gives none.
     """
 
     title: str
@@ -228,14 +229,14 @@ class Panel:
 def draw_panels(
     figure: Figure, panels: Sequence[Panel], labels: Sequence[str], *, with_numbers: bool = True
 ) -> None:
-    """Draw tables side by side; if one of them is wrong, the expected ones below, or next to it.
+    """Draw tables side by side. If one is wrong, draw the expected ones below or next to it.
 
-    Cells of the student's that differ from the expected ones have a frame.
+    The student's cells that differ from the expected ones have a frame.
 
     Args:
-        figure: where to draw; it grows if there is more to draw.
+        figure: the figure, which grows if there is more to draw.
         panels: the tables, a row per query and a column per key.
-        labels: of rows and columns alike.
+        labels: the labels of rows and of columns.
         with_numbers: whether to write the numbers into the cells.
     """
     twice = any(panel.wrong for panel in panels)
@@ -275,9 +276,9 @@ def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
     """Draw a frame around some cells of a heatmap: red on white, seen on dark and light cells.
 
     Args:
-        axes: where the heatmap is.
-        cells: which cells, as a bool table.
-        width: of the red line, in points; small cells need a thin one.
+        axes: the axes with the heatmap.
+        cells: a bool table, True for framed cells.
+        width: the width of the red line in points; small cells need a thin one.
     """
     white = withStroke(linewidth=2 * width, foreground="white")
     for row, column in cells.nonzero().tolist():
@@ -288,7 +289,7 @@ def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
 
 
 def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
-    """Draw a bar for each number: the student's, and a black line where another is expected."""
+    """Draw a bar for each number of the student, and a black line where another one is expected."""
     numbers = expected if yours is None else yours
     drawn = axes.bar(range(len(numbers)), numbers.tolist(), color=BLUE)
     axes.bar_label(drawn, fmt="%.2f", fontsize=8, padding=2)
@@ -304,7 +305,7 @@ def heatmap(
     """Draw a table of numbers from 0 to 1 as colours: a row per query, a column per key.
 
     Args:
-        axes: where to draw.
+        axes: the axes to draw in.
         weights: the table, shape (queries, keys).
         queries: the labels of the rows; without them the rows have no labels.
         keys: the labels of the columns; without them the columns have no labels.

@@ -1,6 +1,6 @@
 """Tests of the rules that hold in every problem: the group "robust in use" of a function.
 
-A test file says for a function or a module how to make a call of it and which parts are promised:
+A test file defines how to make a call of a function or a module, and which parts are promised:
 
     @pytest.mark.points(2)
     @robust.parts(*robust.COMMON)
@@ -46,7 +46,7 @@ class Call:
         weights: the weights of a module, by name.
         slopes: returns the right gradients by name, for the factors of the result's entries. They
             are those of the arguments that are numbers, and of the weights that it names.
-        near: allowed differences, as for `checks.check`.
+        near: tolerances, as for `checks.check`.
         module: the module that holds `weights`, if it is not `code` itself.
         compare: compares a result with the right one. Replace `checks.check` for results of
             several parts; the part "gradients" does not support these.
@@ -92,7 +92,7 @@ LEADING = ("one leading dimension", "two leading dimensions", "three leading dim
 
 
 def parts(*names):
-    """Return the mark that makes each of these parts a case of the test, as its `part`."""
+    """Return the mark that makes each of these parts a case of the test, as the argument `part`."""
     unknown = {*names} - {*_PARTS}
     if unknown:
         raise ValueError(f"there are no parts {unknown}; there are {[*_PARTS]}")

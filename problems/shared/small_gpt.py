@@ -1,4 +1,4 @@
-"""Code that the tests of part two share: weights for a small GPT.
+"""Weights of a small GPT, for the tests of part two.
 
 `weights` are tensors by the names that they have in a module's `state_dict`, which are GPT-2's.
 """
@@ -7,7 +7,7 @@ import math
 
 
 def part(weights, name):
-    """The weights of the part of a module that has this name, under their names there."""
+    """Return the weights of the part with this name, under their names in that part."""
     start = f"{name}."
     return {
         full.removeprefix(start): weight
@@ -17,7 +17,7 @@ def part(weights, name):
 
 
 def blocks(weights):
-    """The weights of each block of a GPT, in their order."""
+    """Return the weights of each block of a GPT, in order."""
     found, start = [], "transformer.h"
     while block := part(weights, f"{start}.{len(found)}"):
         found.append(block)
@@ -34,13 +34,13 @@ def under(name, weights):
 
 
 def linear_weights(rng, n_in, n_out, *, bias=True, size=1.0):
-    """Return weights that keep the size of numbers, or make them `size` times as large."""
+    """Return weights of a layer that makes numbers about `size` times as large."""
     weights = {"weight": rng.normal(n_out, n_in) * size / math.sqrt(n_in)}
     return weights | ({"bias": rng.normal(n_out) * size / 2} if bias else {})
 
 
 def norm_weights(rng, n_embd, *, bias=True):
-    """Weights of a LayerNorm: each between 0.5 and 1.5."""
+    """Return weights of a LayerNorm, each between 0.5 and 1.5."""
     weights = {"weight": 1 + rng.normal(n_embd).sin() / 2}
     return weights | ({"bias": rng.normal(n_embd) / 2} if bias else {})
 
@@ -53,14 +53,14 @@ def attention_weights(rng, n_embd, *, bias=True):
 
 
 def mlp_weights(rng, n_embd, *, bias=True):
-    """Weights of an MLP."""
+    """Return weights of an MLP."""
     return under("c_fc", linear_weights(rng, n_embd, 4 * n_embd, bias=bias)) | under(
         "c_proj", linear_weights(rng, 4 * n_embd, n_embd, bias=bias)
     )
 
 
 def block_weights(rng, n_embd, *, bias=True):
-    """Weights of a Block."""
+    """Return weights of a Block."""
     made = {
         "ln_1": norm_weights,
         "attn": attention_weights,
@@ -74,7 +74,10 @@ def block_weights(rng, n_embd, *, bias=True):
 
 
 def gpt_weights(rng, vocab_size, n_positions, n_embd, n_layer, *, bias=True):
-    """Weights of a GPT, under all names of its `state_dict`: lm_head's are those of wte."""
+    """Return weights of a GPT under all names of its `state_dict`.
+
+    Those of lm_head are those of wte.
+    """
     kinds = rng.normal(vocab_size, n_embd)
     weights = {"wte.weight": kinds, "wpe.weight": rng.normal(n_positions, n_embd)}
     for number in range(n_layer):

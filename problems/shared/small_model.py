@@ -5,13 +5,13 @@ from torch import nn
 
 
 class SmallModel(nn.Module):
-    """Guesses the next token by a token and its position.
+    """Predict the next token by a token and its position.
 
     Args:
         vocab_size: the number of tokens.
         n_positions: the largest length of a sequence.
         n_embd: the embedding width C.
-        dropout: the share of hidden activations that are dropped in training.
+        dropout: the share of hidden activations that is dropped in training.
     """
 
     def __init__(self, vocab_size, n_positions, n_embd, dropout=0.0):
@@ -62,7 +62,7 @@ def random_weights(rng, vocab_size=7, n_positions=6, n_embd=4, dtype=torch.float
 
 
 def random_batch(rng, batch, length, vocab_size=7):
-    """Random tokens and targets, each (batch, length)."""
+    """Return random tokens and targets, each (batch, length)."""
     drawn = torch.randint(vocab_size, (2, batch, length), generator=rng.generator)
     return drawn[0], drawn[1]
 
@@ -71,7 +71,7 @@ def random_batch(rng, batch, length, vocab_size=7):
 
 
 def model_of(weights, dropout=0.0):
-    """A SmallModel with these weights, in their dtype."""
+    """Return a SmallModel with these weights, in their dtype."""
     vocab_size, n_embd = weights["wte.weight"].shape
     model = SmallModel(vocab_size, len(weights["wpe.weight"]), n_embd, dropout)
     model.to(weights["wte.weight"].dtype).load_state_dict(weights)
@@ -79,27 +79,27 @@ def model_of(weights, dropout=0.0):
 
 
 def parameters_of(weights):
-    """A module that has only these parameters, by name."""
+    """Return a module that has only these parameters, by name."""
     return nn.ParameterDict({name: weight.clone() for name, weight in weights.items()})
 
 
 def weights_in(module):
-    """A copy of each parameter, by name."""
+    """Return a copy of each parameter, by name."""
     return {name: p.detach().clone() for name, p in module.named_parameters()}
 
 
 def gradients_in(module):
-    """A copy of each gradient, by name; None where there is none."""
+    """Return a copy of each gradient, by name; None for a parameter without one."""
     named = module.named_parameters()
     return {name: None if p.grad is None else p.grad.clone() for name, p in named}
 
 
 def set_gradients(module, gradients):
-    """Give parameters these gradients; those that are not named have none."""
+    """Set these gradients, and None for all other parameters."""
     for name, parameter in module.named_parameters():
         parameter.grad = gradients[name].clone() if name in gradients else None
 
 
 def modes_in(module):
-    """Whether the module and each of its layers is in training mode."""
+    """Return whether the module and each of its layers is in training mode."""
     return [each.training for each in module.modules()]

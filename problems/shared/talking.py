@@ -42,14 +42,14 @@ Sample = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Settings:
-    """How tokens are drawn; the names are those of `sample`."""
+    """The options of drawing, with the names of `sample`'s arguments."""
 
     temperature: float = 0.8
     top_k: int | None = None
     top_p: float | None = 0.95
 
     def __str__(self) -> str:
-        """Return the settings in the form in which they are typed."""
+        """Return the settings in the form in which users type them."""
         told = f"T {self.temperature:g}"
         told += "" if self.top_k is None else f"  k {self.top_k}"
         return told + ("" if self.top_p is None else f"  p {self.top_p:g}")
@@ -80,7 +80,8 @@ class Model:
         forward: from tokens (B, T) to logits (B, T, V) and a loss.
         characters: all characters, in the order of their token numbers.
         n_positions: the largest number of tokens that it can read at once.
-        read: another function from a list of tokens to the next logits, such as one with a cache.
+        read: another function from a list of tokens to the next logits, for example one with a
+            cache.
     """
 
     whose: str
@@ -93,7 +94,7 @@ class Model:
         self.alphabet = Alphabet(self.characters)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, without characters that the model never saw."""
+        """Return the tokens of a text, without characters that the model does not know."""
         return self.alphabet.encode(text)
 
     def decode(self, token: int) -> str:

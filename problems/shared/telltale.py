@@ -9,7 +9,7 @@ COPIES = 8
 
 
 def plain_weights(n_embd):
-    """Weights to build on: no queries and no keys, each token its own value, nothing mixed."""
+    """Return weights with queries and keys of 0, in which each token is its own output."""
     eye, zeros = torch.eye(n_embd), torch.zeros(n_embd)
     return {
         "c_attn.weight": torch.cat([0 * eye, 0 * eye, eye]),
@@ -23,12 +23,12 @@ def telltale(make, scores):
     """Return a module and a sequence; the output shows which weights and entries were dropped.
 
     Args:
-        make: makes a MultiHeadAttention that holds the given weights and has so many heads.
+        make: returns a MultiHeadAttention with the given weights and number of heads.
         scores: the scores of its heads, (n_head, T, T).
 
     Token t is the t-th unit vector. In head h the score of query i and key j is scores[h, i, j].
-    Value j is 1 at COPIES separate places, so there the output of query i shows the weight of
-    (i, j). c_proj adds 1 to everything.
+    Value j is 1 at COPIES separate places. So the output of query i shows the weight of (i, j) at
+    these places. c_proj adds 1 to everything.
     """
     n_head, seq_len, _ = scores.shape
     head_dim = COPIES * seq_len

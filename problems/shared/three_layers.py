@@ -1,7 +1,4 @@
-"""What modules with the layers query, key and value share: weights, questions and a test.
-
-The modules are those of problems 02 to 04.
-"""
+"""Weights, questions and a test for modules with the layers query, key and value (02 to 04)."""
 
 import torch
 
@@ -15,7 +12,9 @@ from shared.worked_example import LAYERS
 
 
 def layer_weights(n_embd, size, bias=True):
-    """Weights of the layers query, key and value, by name; `size` is that of the matrices."""
+    """Return weights of the layers query, key and value, by name; `size` is that of the
+    matrices.
+    """
     weights = {}
     for start, name in enumerate(LAYERS):
         weights[f"{name}.weight"] = size * numbers(n_embd, n_embd, start=1.3 * start)
@@ -25,7 +24,7 @@ def layer_weights(n_embd, size, bias=True):
 
 
 def like_layer_weights(n_embd, size):
-    """Weights of the same layers, where all three are one: which is which makes no difference."""
+    """Return equal weights for the three layers, so that swapped roles have no effect."""
     weights = layer_weights(n_embd, size)
     return {
         f"{name}.{part}": weights[f"key.{part}"] for name in LAYERS for part in ("weight", "bias")
@@ -33,10 +32,9 @@ def like_layer_weights(n_embd, size):
 
 
 def filled(module, weights, dtype=torch.float64):
-    """Give a module these weights by name, and what else it has numbers that its shape tells.
+    """Set a module's weights by name, and give other parameters fixed numbers.
 
-    A bias that isn't there stays away, and one that should not be there isn't 0,
-    because the output shows both.
+    A missing bias stays missing, and an additional one isn't 0, so that the output shows both.
     """
     module = module.to(dtype)
     found = parameters(module)
@@ -51,13 +49,13 @@ def about_parameters(make, default):
     """Return the questions about the parameters of a module with layers query, key and value.
 
     Args:
-        make: makes it, of a width, with a bias or without one.
-        default: makes it with neither.
+        make: returns the module of a width, with or without a bias.
+        default: returns the module with default arguments.
     """
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
     def there(bias):
-        """Which names a parameter has, those of the layers themselves among them."""
+        """Return the names of a parameter, including those of the layers themselves."""
         found = parameters(make(4, bias))
         return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
 
@@ -87,8 +85,7 @@ def about_parameters(make, default):
 def check_long_sequence(right, module, x, call):
     """Compare a module with the right output, on a sequence of many positions.
 
-    Where Python loops over pairs of positions, that would take minutes, and may be skipped. Such a
-    loop takes 50 ms for 96 positions, one over positions a few, and no loop a tenth of one.
+    The test may be skipped if Python loops over pairs of positions, as that would take minutes.
     """
     short = torch.zeros_like(x[:, :96])
     with may_be_skipped(call) as skip:

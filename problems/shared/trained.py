@@ -75,12 +75,12 @@ class Trained:
 
 
 def file(name: str = "") -> Path:
-    """Return the file of the model of a name; without a name, that of the course's text."""
+    """Return the file of the model with a name; without a name, that of the course's text."""
     return pictures.folder(PROBLEM) / (f"model-{name}.pt" if name else "model.pt")
 
 
 def names() -> list[str]:
-    """Return the names under which models are kept, the newest first; "" is the one without."""
+    """Return the names of the kept models, the newest first; "" is the model without a name."""
     found = sorted(
         pictures.folder(PROBLEM).glob("model*.pt"), key=lambda path: -path.stat().st_mtime
     )
@@ -95,7 +95,7 @@ def name_for(name: str | None, texts: Sequence[str]) -> str:
     """Return the name of a model: the given one, or that of its first text.
 
     Raises:
-        UsageError: the given name has other characters than a file name should have.
+        UsageError: the given name has characters that a file name should not have.
     """
     if name is None:
         return re.sub(r"[^\w-]+", "_", Path(texts[0]).stem)[:40] if texts else ""
@@ -105,7 +105,7 @@ def name_for(name: str | None, texts: Sequence[str]) -> str:
 
 
 def read(name: str = "") -> Trained | None:
-    """Return the model of a name, or None if there is none.
+    """Return the model with a name, or None if there is none.
 
     Raises:
         UsageError: it can't be read; the message names the command that trains it again.
@@ -128,8 +128,8 @@ def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
 
     Args:
         name: its name; without one, that of the course's text.
-        config: the sizes that it should have, by the names of GPTConfig's fields.
-        characters: those of the text.
+        config: its expected sizes, by the names of GPTConfig's fields.
+        characters: the characters of the text.
 
     Raises:
         UsageError: there is none, or it has other sizes or other characters.

@@ -40,7 +40,7 @@ class Alphabet:
     """The characters that a model knows; each is a token.
 
     Attributes:
-        characters: all of them, in the order of their token numbers.
+        characters: all characters, in the order of their token numbers.
     """
 
     characters: str
@@ -84,7 +84,7 @@ class TrainingText:
 
     @property
     def line(self) -> str:
-        """Some characters to look at heads with."""
+        """Characters for the picture of heads."""
         return self._beginning("    def run(self):\n", 15)
 
     def _beginning(self, of_code: str, length: int) -> str:
@@ -156,7 +156,7 @@ def _library() -> str:
 
 
 def _source(name: str) -> str:
-    """Return the source of a module of Python's own library; nothing if it isn't there."""
+    """Return the source of a module of Python's library; empty if it does not exist."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.has_location or spec.origin is None:
         return ""

@@ -1,4 +1,4 @@
-"""Code that the tests of all problems share: the worked example's inputs, and checks."""
+"""The worked example's inputs, and checks for the tests of all problems."""
 
 import math
 from contextlib import contextmanager, nullcontext
@@ -60,14 +60,14 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
 
     Args:
         found: the gradients, by name.
-        value: returns what they are gradients of, a number, for other numbers under a name, which
-            are in float64.
-        numbers: the tensors at which they were taken, by name.
+        value: returns the number that they are gradients of, for other numbers in float64 under a
+            name.
+        numbers: the tensors at which the gradients were computed, by name.
         call: the call, as text.
         rng: draws the directions.
         compare: `check` if `value` is a definition, `check_same` if it calls the student's code.
-        rtol: how far apart gradient and slope may be, relative to the slope.
-        atol: how far apart a slope and 0 may be.
+        rtol: the largest difference of gradient and slope, relative to the slope.
+        atol: the largest difference of a slope and 0.
     """
     for name, tensor in numbers.items():
         direction = rng.normal(*tensor.shape, dtype=torch.float64)
@@ -83,8 +83,8 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
 def check_gradient_with_dropout(module, x, call, rng, seed=5):
     """Require that a module in training has the gradient of the numbers that it keeps.
 
-    After the same seed the same ones are dropped, so slopes can be had from the module itself. It
-    and x must be in float64, in which a small step still shows.
+    After the same seed it drops the same numbers, so the module itself gives the slopes. It and x
+    must be in float64, in which a small step has an effect.
     """
     direction, upstream = (rng.normal(*x.shape, dtype=torch.float64) for _ in range(2))
 
@@ -103,18 +103,16 @@ def check_gradient_with_dropout(module, x, call, rng, seed=5):
 
 
 def derivative(value):
-    """How fast value(step) changes at step 0, from two small steps each way.
-
-    The difference of one step each way isn't enough: where a row is nearly constant, LayerNorm
-    bends so much that it would be wrong by more than the tests allow. With two, the error shrinks
-    with the fourth power of the step (five-point stencil).
+    """Return the derivative of value(step) at 0, from two small steps each way (five-point
+    stencil). One step each way isn't enough for LayerNorm of a nearly constant row. With two, the
+    error shrinks with the fourth power of the step.
     """
     one, two = (value(step) - value(-step) for step in (1e-5, 2e-5))
     return (8 * one - two) / 12e-5
 
 
 def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
-    """Weights for the three layers that make scores of ordinary size, be they scaled or not."""
+    """Return weights for the three layers that give moderate scores, with and without scaling."""
     size, weights = 1 if scaled else n_embd**-0.25, {}
     for name in LAYERS:
         weight = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
@@ -125,19 +123,19 @@ def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
 
 
 def holding(module, weights, dtype=None):
-    """The module in this dtype, by default that of the weights, holding these weights."""
+    """Return the module in this dtype, by default that of the weights, with these weights."""
     module = module.to(dtype or next(iter(weights.values())).dtype)
     set_weights(module, weights)
     return module
 
 
 def seeded(seed):
-    """A generator of its own, with this seed."""
+    """Return a new generator with this seed."""
     return torch.Generator().manual_seed(seed)
 
 
 def random_seeds(rng, number):
-    """Seeds that are all different."""
+    """Return different seeds."""
     first = int(torch.randint(2**31, (), generator=rng.generator))
     return range(first, first + number)
 
@@ -150,7 +148,7 @@ def unpacked(found, number, what, call):
 
     Args:
         found: the result.
-        number: how many parts it should have.
+        number: the expected number of parts.
         what: a description of the parts, such as "the output and the present".
         call: the call, as text.
     """
@@ -168,15 +166,15 @@ def check_same_gradients(actual, expected, inputs, upstream, call, **near):
 
 
 def check_like(reference, code, rng, cases, *, may_draw=False, **near):
-    """Compare answers and gradients with those of right code, and answers without gradients.
+    """Compare results and gradients with those of right code, and results without gradients.
 
     Args:
         reference: the right function or module.
-        code: the student's; a module holds the same weights.
+        code: the student's function or module; a module has the same weights.
         rng: draws the weights of the gradients.
-        cases: what to say of each call, and its arguments by name. Gradients are compared of the
-            tensors that require one, and of a module's parameters.
-        may_draw: whether numbers may be drawn, as a dropout of rate 0 does in training.
+        cases: the description and the arguments by name of each call. Gradients of tensors that
+            require one and of a module's parameters are compared.
+        may_draw: whether random numbers may be drawn, as a dropout of rate 0 does in training.
         near: allowed differences, as for `check`.
     """
     cases = [*cases]
@@ -193,7 +191,7 @@ def check_like(reference, code, rng, cases, *, may_draw=False, **near):
 
 @torch.no_grad()
 def check_without_gradients(code, cases, expected, *, may_draw=False, **near):
-    """Compare answers under torch.no_grad(), and require that arguments and chance are left."""
+    """Compare results under torch.no_grad(), and require unchanged arguments and random state."""
     given = [copied(arguments) for _, arguments in cases]
     with nullcontext() if may_draw else nothing_left_behind(cases[0][0]):
         found = answers(code, [as_given(code, arguments) for arguments in given])
@@ -205,7 +203,9 @@ def check_without_gradients(code, cases, expected, *, may_draw=False, **near):
 
 
 def as_given(code, arguments):
-    """Arguments as a call takes them: by position for a module, whatever `forward` names them."""
+    """Return arguments for a call: by position for a module, as `forward` may name them
+    otherwise.
+    """
     return [*arguments.values()] if isinstance(code, torch.nn.Module) else arguments
 
 
@@ -215,10 +215,10 @@ def copied(arguments):
 
 
 def trained(module, names):
-    """The module's parameters of these names, but for the bias of `key`.
+    """Return the module's parameters of these names, except the bias of `key`.
 
-    It adds the same number to all scores of a query, and softmax does not see that. So its gradient
-    is 0 in any case, and code may leave it out.
+    It adds the same number to all scores of a query, which does not change the softmax. So its
+    gradient is 0, and code may omit it.
     """
     found = parameters(module)
     return {name: found[name] for name in names if name != "key.bias"}
@@ -234,16 +234,16 @@ def learning(code, arguments):
 def check_like_in_use(right, code, rng, x, others, call, *, may_draw=False, **near):
     """Compare a module with a right one in evaluation, with other weights, and when x alone learns.
 
-    In evaluation without gradients is where something may be kept from call to call.
+    Code may keep values between calls in evaluation without gradients.
 
     Args:
         right: the right function.
         code: the student's module, with the same weights.
         rng: draws the weights of the gradients.
-        x: some tokens.
+        x: the tokens.
         others: other weights.
-        call: what to say of a call.
-        may_draw: whether numbers may be drawn in training, though not in evaluation.
+        call: the description of a call.
+        may_draw: whether random numbers may be drawn in training, though not in evaluation.
         near: allowed differences, as for `check`.
     """
     moved = {"x": turned(x).requires_grad_()}
@@ -273,7 +273,7 @@ def check_like_in_use(right, code, rng, x, others, call, *, may_draw=False, **ne
 
 
 def of_any_size(x, weights):
-    """Yield tokens and weights of which one is large, and the scores' differences are ordinary."""
+    """Yield tokens and weights: one of them is large, and differences of scores are moderate."""
     million = {
         "tokens near a million": dict.fromkeys(LAYERS, 1e-06) | {"x": 1e6},
         "keys near a million": {"query": 1e-6, "key": 1e6},
@@ -297,12 +297,12 @@ def left_alone(call, **arguments):
 
 
 def as_it_is(tensor):
-    """Return a copy of a tensor's numbers, and whether gradients are wanted for it."""
+    """Return a copy of a tensor's numbers, and whether it requires gradients."""
     return tensor.detach().clone(), tensor.requires_grad
 
 
 def check_as_before(call, tensors, before):
-    """Require that tensors, by name, are as they were when `as_it_is` was called for each."""
+    """Require that tensors, by name, have not changed since `as_it_is` was called for each."""
     for name, tensor in tensors.items():
         numbers, learns = before[name]
         same = torch.equal(tensor, numbers) and tensor.requires_grad == learns
@@ -321,7 +321,7 @@ def nothing_left_behind(call):
 
 
 def check_gradient_mode(call, enabled):
-    """Require that gradients are switched on, or off, as they were before a call."""
+    """Require that the gradient mode is that before a call."""
     left = "off" if enabled else "on"
     require(
         torch.is_grad_enabled() == enabled,
@@ -351,7 +351,7 @@ def check_refused(call, run, reason=""):
 
 
 def check_weights_are_kept(module, weights, call):
-    """Require that the module still holds these weights; of shared ones, some that were set."""
+    """Require that the module still has these weights."""
     found = parameters(module)
     for name, parameter in found.items():
         given = [
@@ -362,9 +362,9 @@ def check_weights_are_kept(module, weights, call):
 
 
 def check_layers(module, n_embd, bias=True):
-    """Require the layers query, key and value of a module, and that it learns nothing else.
+    """Require the layers query, key and value of a module, and no other parameters.
 
-    They may have other names, too, as those of a list have.
+    Layers may have second names, for example in a list.
     """
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
@@ -379,7 +379,7 @@ def check_layers(module, n_embd, bias=True):
 
 
 def check_random_start(make, names, call):
-    """Require that after another seed the module that `make` makes starts with other weights."""
+    """Require that the module from `make` has other initial weights after another seed."""
     starts = []
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
@@ -396,26 +396,22 @@ def check_random_start(make, names, call):
 
 
 def turned(tensor):
-    """The same numbers in the same places, but lying in memory in another order."""
+    """Return an equal tensor in another memory order."""
     order = list(reversed(range(tensor.dim())))
     return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(order)
 
 
 @torch.no_grad()
 def loops_over_pairs(run):
-    """Whether `run(length)` takes Python some steps for every pair of positions.
+    """Return whether `run(length)` takes Python some steps for every pair of positions.
 
-    That is right, too, but would take minutes for a long sequence. From 48 positions to 192 such a
-    loop has twenty times as many steps more as from 24 to 48. A loop over positions has six times
-    as many, 144 steps; others have none. Between that is so much room that the shortest of some
-    times tells it; and where a machine is so fast that it doesn't, a long sequence is done in time.
-    So it is by what takes 10 ms for 192 positions, as nearly all does: 2100 take it a second or
-    two, be it pair by pair. There is no other requirement.
+    Such code is right, too, but a long sequence would take it minutes. From 48 to 192 positions, a
+    loop over pairs adds about 20 times as many steps as from 24 to 48, and a loop over positions
+    six times as many. Less than 10 ms for 192 positions is fast enough in any case.
 
-    On a busy machine a call may wait for longer than it runs. So what seems to be a loop is run up
-    to eight times, or for a second: then it is one, or it would not take so long. And what seems to
-    be none, as the short ones waited, but takes so long that 2100 positions would not be done in
-    time if it were one, is asked for twice as many: that takes a loop four times as long.
+    On a busy machine, a call may wait for longer than it runs. So a possible loop is run up to
+    eight times. If the short calls waited, a loop may look like none. So a slow call is repeated
+    with twice as many positions, which takes a loop four times as long.
     """
 
     def took(length):

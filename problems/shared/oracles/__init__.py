@@ -1,1 +1,1 @@
-"""Everything that knows right answers. No process with student code in it has these modules."""
+"""Right answers and judges. No process with student code has these modules."""

@@ -1,8 +1,4 @@
-"""Right answers about attention: those of the worked example, and attention by hand.
-
-What ends in `_by_hand` is the definition, made runnable: plain Python, one number at a time. That
-is slow and easy to read.
-"""
+"""Right answers about attention: those of the worked example, and attention by hand."""
 
 import math
 import operator
@@ -53,17 +49,17 @@ CAUSAL_OUTPUT = table("""
 
 
 def dot(a, b):
-    """The dot product of two lists."""
+    """Return the dot product of two lists."""
     return sum(map(operator.mul, a, b))
 
 
 def similarity_by_hand(queries, keys):
-    """The dot product of every query with every key."""
+    """Return the dot product of every query with every key."""
     return [[dot(query, key) for key in keys] for query in queries]
 
 
 def softmax_by_hand(row):
-    """The softmax of a list: e to the power of each number, divided by the sum of all."""
+    """Return the softmax of a list: e to the power of each number, divided by their sum."""
     largest = max(row)
     powers = [math.exp(number - largest) for number in row]
     total = sum(powers)
@@ -71,12 +67,12 @@ def softmax_by_hand(row):
 
 
 def average_by_hand(weights, rows):
-    """The average of some rows, each of which counts by its weight."""
+    """Return the weighted average of some rows."""
     return [dot(weights, column) for column in zip(*rows, strict=True)]
 
 
 def attend_by_hand(query, keys, values, *, scaled=True):
-    """What one query gathers: the average of the values by the softmax of its scores."""
+    """Return one query's output: the average of the values by the softmax of its scores."""
     scores = [dot(query, key) / (math.sqrt(len(query)) if scaled else 1) for key in keys]
     return average_by_hand(softmax_by_hand(scores), values)
 
@@ -107,7 +103,9 @@ def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
 
 
 def self_attention_slopes(x, weights, upstream, **how):
-    """The gradients of such an output by their definition, with respect to what `trained` names."""
+    """Return the gradients of such an output by their definition, with respect to the names in
+    `trained`.
+    """
 
     def output(at):
         return self_attention_by_hand(at["x"], at, **how)
@@ -120,11 +118,11 @@ def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
     """Apply attention with GPT-2's layers c_attn and c_proj to x (B, T, C), without dropout.
 
     Args:
-        x: some sequences.
-        weights: those of the layers, by name.
-        n_head: how many heads there are.
+        x: the sequences.
+        weights: the weights of the layers, by name.
+        n_head: the number of heads.
         causal: whether a position sees only those up to its own.
-        positions: of which positions to return the output; by default of all.
+        positions: the positions whose output is returned; by default all.
     """
     output = []
     for rows in x.tolist():
@@ -138,7 +136,7 @@ def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
 
 
 def merged_heads_by_hand(projected, i, n_head, causal):
-    """What position i gathers in all heads, side by side; a row has its query, key and value."""
+    """Return the joined outputs of all heads at position i; a row has its query, key and value."""
     n_embd = len(projected[0]) // 3
     head_dim, seen = n_embd // n_head, projected[: i + 1] if causal else projected
     merged = []
@@ -151,14 +149,14 @@ def merged_heads_by_hand(projected, i, n_head, causal):
 
 
 def slopes_by_hand(compute, inputs, upstream):
-    """Every gradient of (compute(inputs) * upstream).sum() by its definition: nudge, and look.
+    """Return each gradient of (compute(inputs) * upstream).sum() by a central difference.
 
-    One step each way is enough for what bends as gently as attention: in float64 it is right to
-    some nine digits. Where rows are nearly constant, `derivative` takes two.
+    It has some nine correct digits in float64. For nearly constant rows of LayerNorm, use
+    `derivative`.
 
     Args:
         compute: returns the output for inputs in float64, given by name as a dict.
-        inputs: tensors by name, in any dtype; their slopes have the same.
+        inputs: tensors by name, in any dtype; their slopes have the same dtype.
         upstream: the factor of each entry of the output.
     """
     slopes, doubles = {}, {name: t.detach().double() for name, t in inputs.items()}

@@ -14,7 +14,7 @@ README_OUTPUT = torch.tensor([[[1.5761, 0.0000], [1.1554, -0.2670], [1.5105, -0.
 
 
 def worked_example():
-    """The averages of V by the softmax of Q Kᵀ, as the first 8 of 24 numbers."""
+    """Return the averages of V by the softmax of Q Kᵀ: the first 8 of 24 numbers."""
     weights = map(attention.softmax_by_hand, attention.SCORES.tolist())
     averages = [attention.average_by_hand(row, V.tolist()) for row in weights]
     return torch.cat([torch.tensor(averages), torch.zeros(4, 16)], dim=-1)[None]

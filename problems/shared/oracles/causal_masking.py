@@ -14,12 +14,12 @@ slopes = partial(attention.self_attention_slopes, causal=True)
 
 
 def causal_mask(seq_len):
-    """True where position i may attend to position j: the definition, made runnable."""
+    """Return True where position i may attend to position j, by the definition."""
     return torch.tensor([[j <= i for j in range(seq_len)] for i in range(seq_len)])
 
 
 def masked_softmax(scores, mask):
-    """For each row, the softmax of the allowed scores; the weight of the others is 0."""
+    """Return for each row the softmax of the allowed scores; the weight of the others is 0."""
     rows = scores.detach().double().reshape(-1, scores.shape[-1]).tolist()
     allowed = mask.broadcast_to(scores.shape).reshape(-1, scores.shape[-1]).tolist()
     weights = [masked_row_by_hand(*row) for row in zip(rows, allowed, strict=True)]
@@ -34,24 +34,26 @@ def masked_row_by_hand(row, allowed):
 
 
 def masked_softmax_gradient(scores, mask, upstream):
-    """The gradient of the scores: w_i (g_i - sum_j w_j g_j), with weights w and upstream g."""
+    """Return the gradient of the scores: w_i (g_i - sum_j w_j g_j), with weights w and upstream
+    g.
+    """
     weights = masked_softmax(scores, mask)
     return {"scores": weights * (upstream - (weights * upstream).sum(-1, keepdim=True))}
 
 
 def are_weights(actual, call, expected, mask, near):
-    """The weights are right, and those of masked entries are exactly 0."""
+    """Require right weights, and exactly 0 for masked entries."""
     check(actual, expected, call, **near)
     masked = actual[~mask.broadcast_to(actual.shape)]
     require((masked == 0).all(), f"{call}\nThe weight of a masked entry should be exactly 0.")
 
 
 def is_mask(actual, call, expected):
-    """The mask is right; numbers 0 and 1 count, as another test asks for bools."""
+    """Require a right mask. Numbers 0 and 1 are accepted, as another test checks the dtype."""
     is_number = isinstance(actual, torch.Tensor) and ((actual == 0) | (actual == 1)).all()
     check(actual.bool() if is_number else actual, expected, call)
 
 
 def default_positions(found, call):
-    """So many positions there are by default."""
+    """Require the default number of positions."""
     require(found == 1024, f"{call}\nIt has {found} positions, expected 1024.")

@@ -1,4 +1,4 @@
-"""A small GPT by hand: plain Python, one number at a time.
+"""Compute a small GPT by hand: in plain Python, number by number.
 
 `rows` is one sequence, a list of numbers for each token. `weights` are tensors by the names that
 they have in a module's `state_dict`, which are GPT-2's.
@@ -15,13 +15,13 @@ from shared.small_gpt import blocks, part
 
 
 def gelu_by_hand(number):
-    """GPT-2's GELU of a number."""
+    """Return GPT-2's GELU of a number."""
     bent = math.tanh(math.sqrt(2 / math.pi) * (number + 0.044715 * number**3))
     return 0.5 * number * (1 + bent)
 
 
 def normalised_by_hand(row, eps=1e-5):
-    """A row with its mean taken away, divided by the root of its variance (and eps)."""
+    """Return a row minus its mean, divided by the root of its variance plus eps."""
     mean = math.fsum(row) / len(row)
     variance = math.fsum((number - mean) ** 2 for number in row) / len(row)
     return [(number - mean) / math.sqrt(variance + eps) for number in row]
@@ -51,7 +51,7 @@ def causal_self_attention_by_hand(rows, weights, n_head):
 
 
 def added_by_hand(rows, others):
-    """Two sequences, number by number."""
+    """Add two sequences, number by number."""
     pairs = zip(rows, others, strict=True)
     return [[a + b for a, b in zip(*pair, strict=True)] for pair in pairs]
 
@@ -66,7 +66,7 @@ def block_by_hand(rows, weights, n_head):
 
 
 def gpt_by_hand(tokens, weights, n_head):
-    """The logits of a GPT with these weights after each of the tokens: a list for each position."""
+    """Return the logits of a GPT with these weights: a list for each position."""
     kinds = weights["transformer.wte.weight"].tolist()
     places = weights["transformer.wpe.weight"].tolist()
     rows = added_by_hand([kinds[token] for token in tokens], places[: len(tokens)])
@@ -80,17 +80,17 @@ def batched(by_hand, x, *arguments, dtype=None):
     """Apply a definition that takes one sequence to a batch of them; return a tensor.
 
     Args:
-        by_hand: such as `block_by_hand`.
+        by_hand: the definition, such as `block_by_hand`.
         x: sequences, (B, T, C), or their tokens, (B, T).
-        arguments: what `by_hand` takes after the sequence.
-        dtype: of the result; by default that of x, and float32 when x holds tokens.
+        arguments: the arguments of `by_hand` after the sequence.
+        dtype: the dtype of the result; by default that of x, and float32 for tokens.
     """
     dtype = dtype or (x.dtype if x.is_floating_point() else torch.float32)
     return torch.tensor([by_hand(each, *arguments) for each in x.tolist()], dtype=dtype)
 
 
 def cross_entropy_by_hand(logits, targets):
-    """The mean of -ln of each target's probability, over the targets that aren't -100."""
+    """Return the mean of -ln of each target's probability, without targets of -100."""
     losses = [
         log_sum_by_hand(row) - row[target]
         for row, target in zip(logits, targets, strict=True)
@@ -100,13 +100,13 @@ def cross_entropy_by_hand(logits, targets):
 
 
 def log_sum_by_hand(row):
-    """The ln of the sum of e to the power of each number, however large these are."""
+    """Return ln of the sum of e to the power of each number, also for large numbers."""
     largest = max(row)
     return largest + math.log(math.fsum(math.exp(number - largest) for number in row))
 
 
 def greedy_by_hand(tokens, weights, n_head, n_positions):
-    """The most probable token after these, and by how much its logit leads the next best.
+    """Return the most probable token after these, and the lead of its logit over the next best.
 
     The model reads the last n_positions tokens, the first of which is at position 0.
     """
@@ -138,12 +138,12 @@ gelu = partial(of_each, gelu_by_hand)
 
 
 def gelu_slopes_far_from_0(x):
-    """The slopes of gelu at numbers beyond 10: 1 above 0, and 0 below."""
+    """Return the slopes of gelu at numbers beyond 10: 1 above 0, and 0 below."""
     return (x > 0).to(x.dtype)
 
 
 def has_tanh(output, call, x):
-    """The farthest entry of gelu(x) is as far from the GELU with the error function as it is."""
+    """Require the largest difference of gelu(x) from the GELU with the error function."""
     with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
     far = (output - with_erf).abs().max().item()
     require(
@@ -160,6 +160,6 @@ def layer_norm(x, weights, eps=1e-5):
 
 
 def is_size_of_block(total, call, n_embd, bias):
-    """A Block has as many numbers to learn."""
+    """Require the number of a Block's parameters."""
     expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
     require(total == expected, f"{call} has {total:,} numbers to learn; expected {expected:,}.")

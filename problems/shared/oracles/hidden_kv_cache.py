@@ -12,8 +12,8 @@ def slopes(module, x, past, upstream):
         module: the attention.
         x: the new tokens.
         past: the keys and values before them, or None.
-        upstream: the weights of the entries of the output, the keys and the values. Results that
-            have none do not count.
+        upstream: the weights of the entries of the output, the keys and the values. Results without
+            weights do not count.
     """
     given = {"x": x} | dict(zip(("the past's keys", "the past's values"), past or (), strict=False))
     leaves = {name: each.clone().requires_grad_() for name, each in given.items()}
@@ -26,9 +26,9 @@ def slopes(module, x, past, upstream):
 
 
 def read(module, idx, upstream):
-    """The logits and the present of a right model for a text, and the gradients by name.
+    """Return the logits and the present of a right model for a text, and gradients by name.
 
-    They are the gradients of the last logits, as many as `upstream` has.
+    These are the gradients of the last logits, as many as `upstream` has.
     """
     logits, present = module(idx)
     learning = dict(module.named_parameters(remove_duplicate=False))
@@ -36,5 +36,5 @@ def read(module, idx, upstream):
 
 
 def followed(prompt, token, n_new):
-    """A text that goes on with the same token again and again."""
+    """Return a text continued by one token, repeated."""
     return torch.cat([prompt, torch.full((len(prompt), n_new), token)], dim=1)

@@ -8,7 +8,9 @@ from grader.run.compare import check_form, require
 
 
 def keeps_about(filtered, call, logits, p):
-    """A filter keeps about as many tokens of each row as reach p, and the most probable ones."""
+    """Require that a filter keeps the most probable tokens of each row, about as many as reach
+    p.
+    """
     kept = check_form(filtered, logits, call) > -math.inf
     sums = logits.double().softmax(-1).sort(descending=True).values.cumsum(-1)
     for found, right in zip(kept.sum(-1).tolist(), (sums < p).sum(-1).tolist(), strict=True):
@@ -21,5 +23,5 @@ def keeps_about(filtered, call, logits, p):
 
 
 def are_alike(drawn, call):
-    """Two draws are the same."""
+    """Require two equal draws."""
     require(torch.equal(*drawn), f"{call}\nIt drew other tokens.")

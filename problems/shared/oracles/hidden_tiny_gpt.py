@@ -15,12 +15,12 @@ has_gradients = partial(
 
 
 def slopes(number, model):
-    """The gradients of a number by the parameters of a right model, under all their names."""
+    """Return the gradients of a number by a right model's parameters, under all their names."""
     return modules.gradients(number, parameters(model), torch.ones_like(number))
 
 
 def come_from_everywhere(batch, call, data, n_positions, batch_size):
-    """Pieces begin about equally often in each quarter of a long text, and some at one place."""
+    """Require starts in each quarter of a long text about equally often, and some starts twice."""
     starts = starts_of(batch, call, data, n_positions, batch_size)
     for number, count in enumerate(torch.bincount(starts // 250, minlength=4).tolist()):
         require(

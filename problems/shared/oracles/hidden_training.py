@@ -5,15 +5,15 @@ from shared.oracles import training
 
 
 def limit(gradients, part, rng):
-    """A limit that is about this part of the norm of some gradients; it has four digits."""
+    """Return a limit of about this part of the norm of some gradients, with four digits."""
     return float(f"{part * training.norm(gradients):.4g}")
 
 
 def drop_activations(losses, call, whole):
-    """Losses after two seeds, each set twice, are those of models that drop activations.
+    """Require losses of models that drop activations, after two seeds that are each set twice.
 
     Args:
-        losses: after the first seed, the second one, and both again.
+        losses: the losses after the first seed, the second one, and both again.
         call: the call, as text.
         whole: the loss without dropout.
     """
@@ -25,6 +25,6 @@ def drop_activations(losses, call, whole):
 
 
 def is_mean_loss(found, call, batches):
-    """A loss is that of the model's weights, over all tokens of some batches."""
+    """Require the loss of the model's weights over all tokens of some batches."""
     loss, weights = found
     training.is_near(loss, call, training.mean_loss(weights, batches), share=1e-6)

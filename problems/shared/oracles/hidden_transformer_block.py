@@ -4,7 +4,7 @@ from grader.run.compare import check
 
 
 def has_gradients(found, call, right, near, part):
-    """Gradients, by name, are right, but for a small part of the largest entry of each."""
+    """Require right gradients, by name; errors may be a small part of the largest entry of each."""
     for name, gradient in right.items():
         what = f"the gradient of {call} with respect to {name}"
         atol = max(near["atol"], part * gradient.abs().max().item())

@@ -1,4 +1,4 @@
-"""Judges of values that have no single right answer: refused calls, and dropout."""
+"""Judge values without a single right answer: refused calls, and dropout."""
 
 import math
 
@@ -9,7 +9,7 @@ from shared.telltale import COPIES
 
 
 def refused(raised, call, reason=""):
-    """A call raised ValueError; `raised` is the exception's name, or empty."""
+    """Require that a call raised ValueError; `raised` is the exception's name, or empty."""
     found = f"It raised {raised}" if raised else "It was accepted"
     why = f", as {reason}" if reason else ""
     require(raised == "ValueError", f"{call}\n{found}; it should raise ValueError{why}.")
@@ -19,7 +19,7 @@ def refused(raised, call, reason=""):
 
 
 def shown_weights(scores, causal=False):
-    """The weights before dropout, in the order in which the output shows them: (T, n_head, T)."""
+    """Return the weights before dropout in the order of the output: (T, n_head, T)."""
     future = torch.ones(scores.shape, dtype=torch.bool).triu(1)
     hidden = future if causal else torch.zeros_like(future)
     powers = torch.where(hidden, 0, torch.exp(scores))
@@ -33,13 +33,13 @@ def telltale_output(scores, causal=False):
 
 
 def read_dropped(output, scores, dropout, causal=False):
-    """Which weights and which entries of a telltale's output were dropped.
+    """Return which weights and which entries of a telltale's output were dropped.
 
     Args:
         output: a telltale's output, (B, T, C).
         scores: the scores of its heads.
         dropout: the rate.
-        causal: whether it is.
+        causal: whether it is causal.
 
     Returns:
         A bool tensor (B, T, n_head, T) for the weights, one (B, T, n_head, T, COPIES) for the
@@ -54,7 +54,7 @@ def read_dropped(output, scores, dropout, causal=False):
 
 
 def drops_weights_and_entries(output, call, scores, dropout, causal):
-    """A telltale's weights and the entries of its output are dropped, as nn.Dropout does it."""
+    """Require that a telltale drops weights and output entries as nn.Dropout does."""
     check_finite(output, call)
     weights = shown_weights(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
@@ -80,11 +80,12 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
 
 
 def drawn_anew(outputs, call, scores, dropout):
-    """Each call of a telltale drops others, but for `again`, which has the seed of `first`.
+    """Require that each call of a telltale drops other entries, except `again` with the seed of
+    `first`.
 
     Args:
         outputs: the outputs by name: first and again, with torch.manual_seed(1); other, with
-            torch.manual_seed(2); next, which followed another call; and some more.
+            torch.manual_seed(2); next, after another call; and some more.
         call: the call, as text.
         scores: the scores of its heads.
         dropout: the rate.
@@ -119,7 +120,9 @@ def drawn_anew(outputs, call, scores, dropout):
 
 
 def keeps_the_mean(outputs, call, expected):
-    """The mean of many outputs, (N, T, C), is about the output without dropout, (1, T, C)."""
+    """Require that the mean of many outputs, (N, T, C), is near the output without dropout, (1, T,
+    C).
+    """
     # How much of the output without dropout is in each draw: 1, on average.
     shares = (outputs * expected).sum((1, 2)) / (expected * expected).sum()
     mean, error = shares.mean().item(), shares.std().item() / math.sqrt(len(outputs))
@@ -137,15 +140,15 @@ def keeps_the_mean(outputs, call, expected):
 
 
 def drops_entries(output, call, whole, rate, what, near):
-    """Each entry was dropped by itself, and the others grew.
+    """Require that entries were dropped independently, and the others scaled up.
 
     Args:
-        output: in training, the entries that may be dropped.
+        output: the entries that may be dropped, in training.
         call: the call, as text.
-        whole: the same without dropout; no entry is 0.
+        whole: these entries without dropout; none is 0.
         rate: the share to be dropped.
         what: the name of the entries, in the plural.
-        near: how near is right, for `check`.
+        near: tolerances, as for `check`.
     """
     check_finite(output, call)
     dropped = output.abs() < 1e-9
@@ -159,17 +162,17 @@ def drops_entries(output, call, whole, rate, what, near):
 
 
 def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
-    """A Block drops entries of what one half adds to x, and nothing of x.
+    """Require that a Block drops entries of one half's addition to x, and none of x.
 
     Args:
-        output: in training, for x repeated.
+        output: the output for x repeated, in training.
         call: the call, as text.
         x: a single sequence, (1, T, C).
-        whole: the addition to it without dropout.
+        whole: the addition to x without dropout.
         rate: the share to be dropped.
         half: the half that adds something.
         silent: the other half.
-        near: how near is right, for `check`.
+        near: tolerances, as for `check`.
     """
     require(
         (output == 0).double().mean() < rate / 10,
@@ -183,7 +186,7 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
 
 def adds_all_or_nothing(output, call, x, whole, near):
-    """Each entry that a Block's attention adds to a single token is whole, or 0."""
+    """Require that each entry that a Block's attention adds to a single token is whole or 0."""
     added = output - x.expand_as(output)
     check(
         added,
@@ -195,13 +198,13 @@ def adds_all_or_nothing(output, call, x, whole, near):
 
 
 def check_finite(output, call):
-    """Require numbers: of NaN and infinity nothing can be said by chance."""
+    """Require finite numbers, before any statistics."""
     lost = (~output.isfinite()).double().mean().item()
     require(lost == 0, f"{call}\n{lost:.0%} of its entries are NaN or infinite.")
 
 
 def check_growth(entries, dropout, largest_weight):
-    """Require that the kept entries of a telltale's output grow as much as is lost."""
+    """Require that the kept entries of a telltale's output are scaled up by the right factor."""
     smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
     # Without dropout an entry is 1 and its weight; where only the weight is dropped it is 1.
     require(
@@ -231,7 +234,7 @@ def check_rate(dropped, dropout, what, where):
 
 
 def check_independent(dropped, dropout, axes, what):
-    """Require that neighbours along each axis agree no more often than chance has it."""
+    """Require that neighbours along each axis agree no more often than by chance."""
     expected = dropout**2 + (1 - dropout) ** 2
     for dim, axis in enumerate(axes):
         pairs = dropped.int().diff(dim=dim) == 0

@@ -28,20 +28,20 @@ PRESENT_IN_NUMBERS = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0]
 
 
 def is_number_of_bytes(found, call, expected):
-    """A number of bytes is this one; another test checks that it is an int."""
+    """Require this number of bytes; another test checks that it is an int."""
     shown = f"{found} ({type(found).__name__})" if isinstance(found, int | float) else kind(found)
     fits = isinstance(found, int | float) and found == expected
     require(fits, f"{call}\nIt returned {shown}; expected {expected} (int).")
 
 
 def is_int(found, call):
-    """A number of bytes is an int."""
+    """Require an int."""
     is_number_of_bytes(found, call, 4620)
     require(type(found) is int, f"{call}\nIt returned {found} ({type(found).__name__}), no int.")
 
 
 def attention(x, past, weights, n_head):
-    """The output and the present of a CachedAttention with these weights for x after a past.
+    """Return the output and the present of a CachedAttention with these weights for x after a past.
 
     It is one pass over all tokens. Of a past token only the key and the value are there, so each
     number of its query is replaced by 0.
@@ -62,7 +62,7 @@ def attention(x, past, weights, n_head):
 
 
 def rows_of_past(keys, values):
-    """Past tokens as rows of zeros, keys and values; head h has the h-th slice of each."""
+    """Return past tokens as rows of zeros, keys and values; head h has the h-th slice of each."""
     rows = []
     for place in range(keys.shape[1]):
         key, value = keys[:, place].flatten().tolist(), values[:, place].flatten().tolist()
@@ -71,13 +71,13 @@ def rows_of_past(keys, values):
 
 
 def in_heads(rows, n_head):
-    """Numbers (B, T, C) as (B, n_head, T, head_dim)."""
+    """Return numbers (B, T, C) as (B, n_head, T, head_dim)."""
     batch, length, n_embd = rows.shape
     return rows.view(batch, length, n_head, n_embd // n_head).transpose(1, 2)
 
 
 def generated(prompts, n_new, weights, config):
-    """Greedy text without a cache, and how far apart the best two logits were at the closest."""
+    """Return greedy text without a cache, and the smallest lead of the best logit over the next."""
     texts, nearest = [], math.inf
     for tokens in prompts.tolist():
         for _ in range(n_new):

@@ -1,4 +1,4 @@
-"""Make and use right modules: as the tests do with the student's, but without checks."""
+"""Make and use right modules as tests do with the student's, but without checks."""
 
 import torch
 
@@ -12,9 +12,9 @@ def set_weights(module, weights):
 
 
 def made(weights, make, *args, **named):
-    """The right module that `make` returns, of these weights' dtype and holding them.
+    """Return the right module that `make` returns, with these weights and their dtype.
 
-    It starts without the random numbers that a student's module would get.
+    No random numbers are drawn for its initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         module = make(*args, **named)
@@ -22,14 +22,16 @@ def made(weights, make, *args, **named):
 
 
 def gradients(output, inputs, upstream):
-    """The gradients of (output * upstream).sum() with respect to inputs, by name."""
+    """Return the gradients of (output * upstream).sum() with respect to inputs, by name."""
     loss = (output * upstream).sum()
     found = torch.autograd.grad(loss, [*inputs.values()], allow_unused=True)
     return {name: slope for name, slope in zip(inputs, found, strict=True) if slope is not None}
 
 
 def slopes(module, x, upstream, names=None):
-    """The gradients of (module(x) * upstream).sum() with respect to x and what `trained` names."""
+    """Return the gradients of (module(x) * upstream).sum() with respect to x and the `trained`
+    names.
+    """
     found = compare.parameters_of(module, names or dict(module.named_parameters()))
     learns = {name: each for name, each in found.items() if name != "key.bias"}
     x = x.detach().requires_grad_()

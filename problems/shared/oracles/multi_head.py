@@ -8,13 +8,15 @@ output = multi_head_by_hand
 
 
 def slopes(x, weights, n_head, causal, upstream):
-    """The gradients of such an output with respect to x and the weights, by their definition."""
+    """Return the gradients of such an output with respect to x and the weights, by their
+    definition.
+    """
     inputs = {"x": x, **weights}
     return slopes_by_hand(lambda at: output(at["x"], at, n_head, causal), inputs, upstream)
 
 
 def split(x, n_head):
-    """Head h holds entries h * head_dim to (h + 1) * head_dim of every token."""
+    """Return heads: head h has entries h * head_dim to (h + 1) * head_dim of every token."""
     batch, seq_len, n_embd = x.shape
     head_dim = n_embd // n_head
     heads = torch.empty(batch, n_head, seq_len, head_dim, dtype=x.dtype)
@@ -25,7 +27,7 @@ def split(x, n_head):
 
 
 def merge(x):
-    """Entry c of head h becomes entry h * head_dim + c of the token."""
+    """Return tokens: entry c of head h becomes entry h * head_dim + c."""
     batch, n_head, seq_len, head_dim = x.shape
     merged = torch.empty(batch, seq_len, n_head * head_dim, dtype=x.dtype)
     for h in range(n_head):

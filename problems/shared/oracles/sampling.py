@@ -50,28 +50,28 @@ COLD_TOP_P = torch.tensor([2.0, 8.0, -INF, 4.0, 6.0])
 
 
 def apply_temperature(logits, temperature):
-    """The logits divided by the temperature."""
+    """Return the logits divided by the temperature."""
     return by_rows(lambda row: [logit / temperature for logit in row], logits)
 
 
 def keep_top_k(logits, k):
-    """The logits, with -inf for those that are smaller than the k-th largest of their row."""
+    """Return the logits, with -inf for those below the k-th largest of their row."""
     return by_rows(lambda row: top_k_by_hand(row, k), logits)
 
 
 def keep_top_p(logits, p):
-    """The logits, with -inf for the tokens that are not needed to reach p."""
+    """Return the logits, with -inf for the tokens that are not needed to reach p."""
     return by_rows(lambda row: top_p_by_hand(row, p), logits)
 
 
 def top_k_by_hand(row, k):
-    """`keep_top_k` for one row."""
+    """Apply `keep_top_k` to one row."""
     smallest = sorted(row, reverse=True)[:k][-1]
     return [logit if logit >= smallest else -INF for logit in row]
 
 
 def top_p_by_hand(row, p):
-    """`keep_top_p` for one row: take tokens, the most probable first, until they reach p."""
+    """Apply `keep_top_p` to one row: take tokens, the most probable first, until they reach p."""
     probabilities = softmax_by_hand(row)
     result, total = [-INF] * len(row), 0.0
     for token in sorted(range(len(row)), key=probabilities.__getitem__, reverse=True):
@@ -93,25 +93,25 @@ def rows_of(logits):
 
 
 def first_largest(logits):
-    """The number of the largest logit in each row; of several that tie, the first."""
+    """Return the number of the largest logit in each row; the first one of a tie."""
     rows = [row.index(max(row)) for row in rows_of(logits)]
     return torch.tensor(rows).reshape(logits.shape[:-1])
 
 
 def filtered(logits, temperature=1.0, top_k=None, top_p=None):
-    """The logits of which `sample` draws."""
+    """Return the logits from which `sample` draws."""
     kept = apply_temperature(logits, temperature)
     kept = kept if top_k is None else keep_top_k(kept, top_k)
     return kept if top_p is None else keep_top_p(kept, top_p)
 
 
 def probabilities(row, **options):
-    """The probability of each token of a list of logits."""
+    """Return the probability of each token for a list of logits."""
     return softmax_by_hand(filtered(torch.tensor(row).double(), **options).tolist())
 
 
 def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
-    """A token for each row, drawn by torch's own distributions, from their own seed."""
+    """Return a token for each row, drawn by torch's distributions with a separate seed."""
     if temperature == 0:
         return first_largest(logits)
     seed = int(torch.randint(2**31, (), generator=generator))
@@ -125,7 +125,7 @@ def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
 
 
 def keeps(actual, call, logits, expected, near):
-    """A filter keeps the right tokens, and the logits of those.
+    """Require that a filter keeps the right tokens with their logits.
 
     Args:
         actual: the filter's result.
@@ -148,18 +148,18 @@ def keeps(actual, call, logits, expected, near):
 
 
 def shown(row):
-    """A row of numbers, of a length that one can read."""
+    """Return a row of numbers as text, shortened."""
     numbers = [f"{number:.4g}" for number in row.tolist()]
     return f"[{', '.join(numbers[:8])}{', ...' if len(numbers) > 8 else ''}]"
 
 
 def passes_gradients(found, call, kept, slope, near):
-    """The gradient of a filter is `slope` where tokens are kept; elsewhere it may be anything."""
+    """Require that a filter's gradient is `slope` for kept tokens; elsewhere it may be anything."""
     check(torch.where(kept > -INF, found, 0), torch.where(kept > -INF, slope, 0), call, **near)
 
 
 def is_by_chance(count, number, probability):
-    """Whether something of this probability could happen so often, of this number of times.
+    """Return whether an event of this probability may occur `count` times by chance.
 
     The probability of a count this far from the expected one, or farther, is below e to the
     power of minus the exponent (Chernoff's bound), so a right draw fails less than once in 10^12
@@ -174,7 +174,7 @@ def is_by_chance(count, number, probability):
 
 
 def has_frequencies(drawn, call, shape, probabilities):
-    """Each token was drawn about as often as its probability says, for rows that are all alike."""
+    """Require that each token was drawn about as often as its probability says, for equal rows."""
     drawn = check_form(drawn, torch.zeros(shape, dtype=torch.int64), call)
     number, vocab_size = drawn.numel(), len(probabilities)
     counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
@@ -191,7 +191,7 @@ def has_frequencies(drawn, call, shape, probabilities):
 
 
 def has_own_draws(drawn, call, shape, probabilities):
-    """Tokens have the right frequencies, and neighbours are alike only by chance."""
+    """Require the right frequencies of tokens, and equal neighbours only by chance."""
     has_frequencies(drawn, call, shape, probabilities)
     alike = sum(probability**2 for probability in probabilities)
     pairs = (drawn[0::2], drawn[1::2]), (drawn[:, 0::2], drawn[:, 1::2])
@@ -206,14 +206,14 @@ def has_own_draws(drawn, call, shape, probabilities):
 
 
 def are_seeded(drawn, call, same, different):
-    """The first draw came again after the same seed, and some other draw differs from it."""
+    """Require the first draw again after the same seed, and another draw after some other seed."""
     again, tokens = drawn
     require(torch.equal(again, tokens[0]), f"{call}\n{same}")
     require((tokens != tokens[0]).any(), f"{call}\n{different}")
 
 
 def comes_from_all(drawn, call, logits):
-    """Tokens were drawn from all, and are as probable in the mean as the softmax has it.
+    """Require draws from all tokens, with the mean log-probability of the softmax.
 
     The mean of so many log-probabilities is off by six standard deviations less than once in a
     hundred million times.

@@ -14,7 +14,7 @@ slopes_of_module = attention.self_attention_slopes
 
 
 def output(q, k, v):
-    """The attention of each matrix of a batch, in the dtype of v."""
+    """Return the attention of each matrix of a batch, in the dtype of v."""
     batches = [t.double().reshape(-1, *t.shape[-2:]).tolist() for t in (q, k, v)]
     outputs = [attention.attention_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
     outputs = torch.tensor(outputs, dtype=torch.float64)
@@ -22,12 +22,14 @@ def output(q, k, v):
 
 
 def slopes(inputs, upstream):
-    """The gradients with respect to q, k and v by their definition."""
+    """Return the gradients with respect to q, k and v by their definition."""
     return attention.slopes_by_hand(lambda at: output(**at), inputs, upstream)
 
 
 def does_not_vanish(slope, call, k):
-    """The gradient by q is right where two scores, once divided by √d_k, are 1.5 and -1.5."""
+    """Require the right gradient by q for two scores that are 1.5 and -1.5 after the division by
+    √d_k.
+    """
     largest = slope.abs().max().item()
     require(
         largest > 1e-8,
@@ -43,7 +45,7 @@ def does_not_vanish(slope, call, k):
 
 
 def is_variance(value, call, d_k, n_pairs, scaled):
-    """The value is within 6.5 standard errors of the variance of so many dot products."""
+    """Require a value within 6.5 standard errors of the variance of so many dot products."""
     expected = 1 if scaled else d_k
     chance = 6.5 * math.sqrt((2 + 6 / d_k) / n_pairs)
     low, high = expected * (1 - chance), expected * (1 + chance)
@@ -51,14 +53,14 @@ def is_variance(value, call, d_k, n_pairs, scaled):
 
 
 def same_again(values, call, what):
-    """The value after the same seed is the same; `what` names the seed."""
+    """Require the same value after the same seed; `what` names the seed."""
     first, again = values
     same = math.isclose(first, again, rel_tol=1e-6)
     require(same, f"{call}\n{what} gave {first:.6g}, then {again:.6g}.")
 
 
 def scaled_exactly(values, call, d_k):
-    """Of the values for one seed the unscaled ones are d_k times the scaled one."""
+    """Require that the unscaled value for one seed is d_k times the scaled one."""
     for value in values:
         check_number(value, 1e-9, math.inf, call, "a variance, so above 0")
     unscaled, scaled, again = values
@@ -80,12 +82,12 @@ def scaled_exactly(values, call, d_k):
 
 
 def mean_of_two_pairs(mean, call):
-    """So large are variances of two dot products with d_k = 16 on average."""
+    """Require the right mean of variances of two dot products with d_k = 16."""
     meaning = "about 8 on average over 400 seeds, half of d_k, as n_pairs is only 2"
     check_number(mean, 5.2, 11.36, call, meaning)
 
 
 def share_of_small_ones(share, call):
-    """So many of them are small."""
+    """Require the right share of small ones."""
     meaning = "below 0.8 for about a quarter of the seeds, as n_pairs is only 2"
     check_number(share, 0.136, 0.37, call, meaning)

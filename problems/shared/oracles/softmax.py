@@ -7,7 +7,7 @@ from shared.oracles.attention import similarity_by_hand, softmax_by_hand
 
 
 def similarity(q, k):
-    """The dot product of every query with every key, for each matrix of a batch."""
+    """Return the dot product of every query with every key, for each matrix of a batch."""
     batches = [t.detach().double().reshape(-1, *t.shape[-2:]).tolist() for t in (q, k)]
     scores = [similarity_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
     shape = (*q.shape[:-1], k.shape[-2])
@@ -15,22 +15,22 @@ def similarity(q, k):
 
 
 def similarity_gradients(q, k, upstream):
-    """The gradients of the scores with respect to q and k, which are such products, too."""
+    """Return the gradients of the scores with respect to q and k, which are such products, too."""
     return {"q": similarity(upstream, k.mT), "k": similarity(upstream.mT, q.mT)}
 
 
 def softmax(x, dim=-1):
-    """The softmax of every slice of x along dim."""
+    """Return the softmax of every slice of x along dim."""
     return along(dim, softmax_by_hand, x)
 
 
 def softmax_gradient(x, dim, upstream):
-    """The gradient of softmax with respect to x."""
+    """Return the gradient of softmax with respect to x."""
     return {"x": along(dim, softmax_gradient_by_hand, x, upstream)}
 
 
 def softmax_gradient_by_hand(row, upstream):
-    """The gradient of softmax: w_i (g_i - sum_j w_j g_j), with weights w and upstream g."""
+    """Return the gradient of softmax: w_i (g_i - sum_j w_j g_j), with weights w and upstream g."""
     weights = softmax_by_hand(row)
     mean = sum(w * g for w, g in zip(weights, upstream, strict=True))
     return [w * (g - mean) for w, g in zip(weights, upstream, strict=True)]
@@ -46,7 +46,7 @@ def along(dim, by_hand, *tensors):
 
 
 def exactly_zero(weights, call, where):
-    """The weights of -inf are 0, and not small."""
+    """Require that the weights of -inf are exactly 0."""
     require(
         (weights[where] == 0).all(),
         f"{call}\nAn entry of -inf got a small weight, but its weight should be exactly 0.",

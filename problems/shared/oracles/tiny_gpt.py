@@ -18,10 +18,10 @@ CLEAR = 1e-3
 
 
 def are_parameters_of_gpt(found, call, expected):
-    """A GPT has GPT-2's parameters, and no others.
+    """Require GPT-2's parameters, and no others.
 
     Args:
-        found: the shapes of its parameters by all their names, and the names of further ones.
+        found: the shapes of parameters by all their names, and the names of further ones.
         call: the call, as text.
         expected: the shapes of GPT-2's, by name.
     """
@@ -39,7 +39,7 @@ def are_parameters_of_gpt(found, call, expected):
 
 
 def is_initial_weight(weight, what, name, n_layer):
-    """The parameter of this name starts as in GPT-2."""
+    """Require GPT-2's initial values of the parameter with this name."""
     if ".c_proj.weight" in name:
         why = f", which is 0.02 / √(2 · {n_layer})"
         check_spread(weight, 0.02 / math.sqrt(2 * n_layer), what, why)
@@ -52,7 +52,7 @@ def is_initial_weight(weight, what, name, n_layer):
 
 
 def check_spread(weight, std, what, why=""):
-    """Require that numbers have about the mean 0 and this standard deviation."""
+    """Require about the mean 0 and this standard deviation."""
     found = weight.double()
     size, mean = found.std().item(), found.mean().item()
     require(
@@ -64,7 +64,7 @@ def check_spread(weight, std, what, why=""):
 
 
 def is_first_loss(loss, call, vocab_size):
-    """The loss of a model that knows nothing is about ln(vocab_size)."""
+    """Require a first loss of about ln(vocab_size)."""
     expected = math.log(vocab_size)
     meaning = f"about ln({vocab_size}) = {expected:.2f}"
     check_number(loss, expected - 0.15, expected + 0.15, call, meaning)
@@ -76,19 +76,21 @@ logits, greedy, zeros = partial(batched, gpt_by_hand), greedy_by_hand, torch.zer
 
 
 def loss(logits, targets):
-    """The mean cross entropy of logits (B, T, vocab_size), where targets (B, T) aren't -100."""
+    """Return the mean cross entropy of logits (B, T, vocab_size), where targets (B, T) aren't
+    -100.
+    """
     rows = logits.flatten(0, 1).tolist()
     return logits.new_tensor(cross_entropy_by_hand(rows, targets.flatten().tolist()))
 
 
 def are_logits_of_weights(found, call, idx, n_head, near):
-    """Logits of a model are right for its own weights; `found` is both."""
+    """Require that logits are right for the weights returned with them."""
     actual, weights = found
     check(actual, logits(idx, weights, n_head, dtype=torch.float32), call, **near)
 
 
 def has_learned(loss, call, enough, steps):
-    """A model has learned some sequences by heart."""
+    """Require that a model has learned some sequences by heart."""
     message = f"It is still {loss:.2f} after {steps} steps of AdamW or fewer on four sequences."
     require(loss < enough, f"{call}\n{message} It should fall below {enough}.")
 
@@ -97,7 +99,8 @@ def has_learned(loss, call, enough, steps):
 
 
 def drops_embeddings_and_mlp(logits, call, dropout):
-    """Embeddings and the MLP of a block dropped entries one by one, and scaled the kept ones.
+    """Require that embeddings and a block's MLP dropped entries independently and scaled the
+    others.
 
     The logits are those of the test's model for it: all entries of the embeddings are 0.01, and the
     MLP adds 0.1.
@@ -131,7 +134,9 @@ def drops_embeddings_and_mlp(logits, call, dropout):
 
 
 def reads_all(logits, call):
-    """Nothing is dropped from the input of the attention, which adds one number to all entries."""
+    """Require that nothing is dropped from the attention's input, so that it adds one number to all
+    entries.
+    """
     ordered = logits.flatten(0, 1).sort(-1).values
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
     require(
@@ -148,7 +153,7 @@ def reads_all(logits, call):
 
 
 def continues(tokens, call, prompts, n_new, weights, sizes):
-    """After each prompt come so many tokens: always the most probable one after those before it."""
+    """Require that the most probable token follows each time, so many times after each prompt."""
     length = prompts.shape[1]
     form = torch.empty(len(prompts), length + n_new, dtype=torch.int64)
     check_form(tokens, form, call)
@@ -172,7 +177,7 @@ def check_next(tokens, weights, sizes, call):
 
 
 def followed_by(prompts, token, times):
-    """Each prompt, and after it one token again and again."""
+    """Return each prompt, continued by one token, repeated."""
     return torch.cat([prompts, torch.full((len(prompts), times), token)], dim=1)
 
 
@@ -180,12 +185,12 @@ def followed_by(prompts, token, times):
 
 
 def are_pieces(batch, call, data, n_positions, batch_size):
-    """A batch has pieces of data in x, and the same one token further in y."""
+    """Require pieces of data in x, and the same pieces one token further in y."""
     starts_of(batch, call, data, n_positions, batch_size)
 
 
 def starts_of(batch, call, data, n_positions, batch_size):
-    """Where pieces of a text begin in which no token comes twice; they have to be right."""
+    """Return where right pieces of a text begin, in which no token occurs twice."""
     form = torch.empty(batch_size, n_positions, dtype=torch.int64)
     x, y = batch
     x, y = check_form(x, form, f"x of {call}"), check_form(y, form, f"y of {call}")
@@ -204,7 +209,7 @@ def starts_of(batch, call, data, n_positions, batch_size):
 
 
 def have_even_starts(batch, call, data, n_positions, batch_size):
-    """Each possible start is drawn about equally often, and each row by itself."""
+    """Require that each possible start is drawn about equally often, and each row independently."""
     starts = starts_of(batch, call, data, n_positions, batch_size)
     possible = len(data) - n_positions
     share, counts = batch_size / possible, torch.bincount(starts, minlength=possible)
@@ -224,7 +229,7 @@ def have_even_starts(batch, call, data, n_positions, batch_size):
 
 
 def same_again(batches, call):
-    """Two batches, each x and y, are the same."""
+    """Require two equal batches, each of x and y."""
     first, again = batches
     same = all(map(torch.equal, first, again))
     require(same, f"{call}\nThe same seed gave another batch.")
@@ -245,7 +250,7 @@ BIGRAM_IN_NUMBERS = {
 
 
 def bigram_loss(data):
-    """The mean of -ln of how often a token follows the one before it, by counting pairs."""
+    """Return the mean of -ln of a token's frequency after the previous one, by counting pairs."""
     tokens = data.tolist()
     pairs, firsts = Counter(zip(tokens[:-1], tokens[1:], strict=True)), Counter(tokens[:-1])
     losses = (-count * math.log(count / firsts[first]) for (first, _), count in pairs.items())
@@ -253,11 +258,11 @@ def bigram_loss(data):
 
 
 def is_in_nats(value, call, expected):
-    """A loss, a float or a tensor of one number, is right to 1e-6."""
+    """Require a loss that is right to 1e-6: a float or a tensor of one number."""
     is_tensor = torch.is_tensor(value) and value.dim() == 0
     is_float_in_nats(value.item() if is_tensor else value, call, expected)
 
 
 def is_float_in_nats(value, call, expected):
-    """A Python float is right to 1e-6."""
+    """Require a Python float that is right to 1e-6."""
     check_number(value, expected - 1e-6, expected + 1e-6, call, f"{expected:.6f} nats")

@@ -35,7 +35,7 @@ _NAMES = {
 
 
 class TinyGPT(nn.Module):
-    """A GPT of PyTorch's parts that reads and returns weights under GPT-2's names.
+    """A GPT of PyTorch's parts, with weights under GPT-2's names.
 
     Args:
         config: an object with the fields of problem 07's GPTConfig.
@@ -62,7 +62,7 @@ class TinyGPT(nn.Module):
                 nn.init.zeros_(numbers)
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Return logits and loss, as problem 07 asks for."""
+        """Return logits and loss, as in problem 07."""
         length = idx.shape[1]
         hidden = self.tokens.weight[idx] + self.places.weight[:length]
         hidden = self.blocks(hidden)
@@ -86,12 +86,12 @@ class TinyGPT(nn.Module):
         return weights | {"lm_head.weight": self.tokens.weight.detach()}
 
     def load_gpt2_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take the weights that stand under GPT-2's names."""
+        """Load weights with GPT-2's names."""
         self.load_state_dict({name: weights[gpt2_name(name)] for name in self.state_dict()})
 
     @torch.no_grad()
     def attention_weights(self, idx: Tensor) -> Tensor:
-        """Return who looks at whom for one sequence, shape (T,): (n_layer, n_head, T, T)."""
+        """Return the attention weights (n_layer, n_head, T, T) for one sequence of shape (T,)."""
         found: list[Tensor] = []
 
         def look(layer: Any, inputs: tuple[Tensor, ...], _: object) -> None:
@@ -108,21 +108,21 @@ class TinyGPT(nn.Module):
 
 
 def gpt2_name(name: str) -> str:
-    """Return what GPT-2 calls a weight of PyTorch's transformer; other names stay."""
+    """Return GPT-2's name for a weight of PyTorch's transformer; other names do not change."""
     for ours, theirs in _NAMES.items():
         name = name.replace(ours, theirs)
     return name
 
 
 def get_batch(data: Tensor, n_positions: int, batch_size: int) -> tuple[Tensor, Tensor]:
-    """Return pieces of a text, and the same one token further."""
+    """Return pieces of a text, and the same pieces one token further."""
     windows = data.unfold(0, n_positions + 1, 1)
     drawn = windows[torch.randint(len(windows), (batch_size,))]
     return drawn[:, :-1], drawn[:, 1:]
 
 
 def bigram_loss(data: Tensor, vocab_size: int) -> float:
-    """Return the loss of the bigram model: the entropy of pairs less that of their first tokens."""
+    """Return the bigram model's loss: the entropy of pairs minus that of their first tokens."""
 
     def entropy(kinds: Tensor) -> float:
         counts = torch.bincount(kinds).double()
@@ -135,7 +135,7 @@ def bigram_loss(data: Tensor, vocab_size: int) -> float:
 
 
 def softmax_backward(weights: Tensor, grad: Tensor) -> Tensor:
-    """Return what autograd says of a softmax that has given these weights."""
+    """Return autograd's gradient of a softmax with these weights."""
     scores = weights.log().requires_grad_()  # softmax undoes the logarithm
     (found,) = torch.autograd.grad(scores.softmax(-1), scores, grad)
     return found
@@ -159,7 +159,7 @@ class AdamW(torch.optim.AdamW):
 
 
 def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float) -> float:
-    """Return the learning rate of a step, read off NumPy's table of half a wave."""
+    """Return the learning rate of a step, from NumPy's `linspace` and its Hann window."""
     if step < warmup:
         return float(np.linspace(0, peak, warmup + 1)[step + 1])
     length = total - warmup
@@ -267,7 +267,7 @@ def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def fresh_weights(config: Any) -> dict[str, Tensor]:
-    """Return weights of a model that has learned nothing, large enough for its text to vary."""
+    """Return weights of an untrained model, large enough for a varied text."""
     width = config.n_embd
     shapes = {"wte": (config.vocab_size, width), "wpe": (config.n_positions, width)}
     for layer in range(config.n_layer):
@@ -295,7 +295,7 @@ def _size(name: str, shape: tuple[int, ...]) -> float:
 
 @torch.no_grad()
 def greedy(reader: Reader, prompt: Tensor, n_new: int, *, cached: bool) -> Tensor:
-    """Return a prompt (B, T) with so many tokens more, with or without the reader's memory."""
+    """Return a prompt (B, T) and its continuation, with or without the reader's memory."""
     text = prompt
     for number in range(n_new):
         if not cached:

@@ -1,8 +1,4 @@
-"""Right answers about gradients, optimizers and steps of training, for problem 10.
-
-What ends in `_by_hand` is the definition, in lists of numbers. Gradients by autograd are here, too:
-no worker needs them.
-"""
+"""Right answers about gradients, optimizers and steps of training, for problem 10."""
 
 import itertools
 import math
@@ -59,7 +55,9 @@ LEFT = {
 
 
 def softmax_backward_by_hand(weights, grad):
-    """Score i changes weight j by w_j (1 - w_i) if they are the same one, else by -w_j w_i."""
+    """Return the gradient of one row: score i changes weight j by w_j (1 - w_i) if i = j, else by
+    -w_j w_i.
+    """
     return [
         sum(
             g * w_j * ((i == j) - w_i) for j, (w_j, g) in enumerate(zip(weights, grad, strict=True))
@@ -69,14 +67,14 @@ def softmax_backward_by_hand(weights, grad):
 
 
 def softmax_backward(weights, grad):
-    """The gradient of the scores, row by row."""
+    """Return the gradient of the scores, row by row."""
     rows = [t.double().reshape(-1, t.shape[-1]).tolist() for t in (weights, grad)]
     found = [softmax_backward_by_hand(*row) for row in zip(*rows, strict=True)]
     return torch.tensor(found, dtype=DOUBLE).reshape(weights.shape).to(weights.dtype)
 
 
 def attention_backward(q, k, v, grad, mask=None):
-    """The gradients of q, k and v by autograd, in float64 on the way."""
+    """Return the gradients of q, k and v by autograd, computed in float64."""
     leaves = [each.detach().double().requires_grad_() for each in (q, k, v)]
     with torch.enable_grad():
         scores = leaves[0] @ leaves[1].mT / math.sqrt(q.shape[-1])
@@ -88,7 +86,7 @@ def attention_backward(q, k, v, grad, mask=None):
 
 
 def cross_entropy_slopes(logits, targets):
-    """How the mean loss changes when each logit moves a little."""
+    """Return the slope of the mean loss in each logit."""
     rows = logits.double().reshape(-1, logits.shape[-1]).tolist()
     wanted, slopes = targets.flatten().tolist(), []
     for row, logit in itertools.product(range(len(rows)), range(len(rows[0]))):
@@ -103,7 +101,7 @@ def cross_entropy_slopes(logits, targets):
 
 
 def cross_entropy_backward(logits, targets):
-    """The gradient of the mean loss by autograd, with all digits."""
+    """Return the gradient of the mean loss by autograd, computed in float64."""
     leaf, counts = logits.detach().double().requires_grad_(), targets != -100
     with torch.enable_grad():
         powers = leaf.exp()
@@ -116,19 +114,19 @@ def cross_entropy_backward(logits, targets):
 
 
 def norm(gradients):
-    """The norm of all gradients together."""
+    """Return the norm of all gradients together."""
     return math.sqrt(sum(float(g.double().square().sum()) for g in gradients.values()))
 
 
 def clipped(gradients, max_norm):
-    """The gradients after they were clipped."""
+    """Return the clipped gradients."""
     size = norm(gradients)
     factor = max_norm / size if size > max_norm else 1
     return {name: factor * gradient for name, gradient in gradients.items()}
 
 
 def learning_rate(step, warmup, total, peak, floor):
-    """Up along a line; then the cosine of an angle that goes from 0 to 180 degrees."""
+    """Return a learning rate: up along a line, then down along a cosine from 0 to 180 degrees."""
     if step < warmup:
         return (step + 1) * peak / warmup
     angle = math.pi * min(1, (step - warmup) / (total - warmup))
@@ -168,12 +166,12 @@ def adamw(weight, gradients, **options):
 
 
 def loss(weights, idx, targets):
-    """The mean loss of a SmallModel with these weights, without dropout."""
+    """Return the mean loss of a SmallModel with these weights, without dropout."""
     return loss_of(weights, idx, targets).item()
 
 
 def loss_of(weights, idx, targets):
-    """The same, as a tensor with a gradient."""
+    """Return the same as a tensor with a gradient."""
     x = weights["wte.weight"][idx] + weights["wpe.weight"][: idx.shape[1]]
     x = torch.tanh(x @ weights["hidden.weight"].T + weights["hidden.bias"])
     logits = x @ weights["lm_head.weight"].T + weights["lm_head.bias"]
@@ -181,13 +179,13 @@ def loss_of(weights, idx, targets):
 
 
 def mean_loss(weights, batches):
-    """The mean over all tokens of some batches."""
+    """Return the mean over all tokens of some batches."""
     losses = [loss(weights, *batch) * batch[0].numel() for batch in batches]
     return sum(losses) / sum(idx.numel() for idx, _ in batches)
 
 
 def gradients(weights, idx, targets):
-    """The gradients of the loss, by name."""
+    """Return the gradients of the loss, by name."""
     leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
     with torch.enable_grad():
         value = loss_of(leaves, idx, targets)
@@ -195,7 +193,7 @@ def gradients(weights, idx, targets):
 
 
 def after_sgd(weights, idx, targets, lr, max_norm):
-    """The weights after a step of plain gradient descent with clipped gradients."""
+    """Return the weights after a step of plain gradient descent with clipped gradients."""
     slopes = clipped(gradients(weights, idx, targets), max_norm)
     return {name: weight - lr * slopes[name] for name, weight in weights.items()}
 
@@ -209,7 +207,7 @@ def steep_batch(rng, weights):
 
 
 def worst_targets(weights, idx):
-    """For each token the target, one and the same, that has the largest loss."""
+    """Return targets of one token, the one with the largest loss."""
     every = [torch.full_like(idx, token) for token in range(len(weights["wte.weight"]))]
     return max(every, key=lambda targets: loss(weights, idx, targets))
 
@@ -218,7 +216,7 @@ def worst_targets(weights, idx):
 
 
 def unchanged(tensors):
-    """Tensors by name that should be as they were."""
+    """Require unchanged tensors, by name."""
     return tensors
 
 
@@ -228,38 +226,38 @@ def sums_of_rows(grad):
 
 
 def is_near(found, call, expected, share=1e-4, atol=1e-6):
-    """A float, or a tensor of one number, is near this one, by a share of it."""
+    """Require a float, or a tensor of one number, with a small relative error."""
     is_tensor = isinstance(found, torch.Tensor) and found.dim() == 0
     is_near_float(found.item() if is_tensor else found, call, expected, share, atol)
 
 
 def is_near_float(found, call, expected, share=1e-4, atol=1e-6):
-    """A Python float is near this one, by a share of it."""
+    """Require a Python float with a small relative error."""
     near = share * abs(expected) + atol
     check_number(found, expected - near, expected + near, call, f"{expected:.7g}")
 
 
 def is_left(found, call, d_k, is_scaled):
-    """So much of a gradient is left behind a softmax of scores with this d_k."""
+    """Require the right share of a gradient behind a softmax of scores with this d_k."""
     share, near = LEFT[d_k, is_scaled]
     check_number(found, share - near, share + near, call, f"about {share:.1%}")
 
 
 def are_cleared(found, call):
-    """All gradients, by name, are None or 0."""
+    """Require gradients, by name, that are None or 0."""
     for name, gradient in found.items():
         none = gradient is None or not gradient.any()
         require(none, f"{call}\nThe gradient of `{name}` is still {gradient}.")
 
 
 def learns_by_heart(losses, call, before):
-    """The first loss is that of a random model, `before` or about that; the last one is near 0."""
+    """Require a first loss near `before`, that of a random model, and a last loss near 0."""
     first, last = (each.item() if isinstance(each, torch.Tensor) else each for each in losses)
     check_number(first, 0.5, 2 * before, call, "far above 0 at first")
     check_number(last, 0.0, 0.1, call, "below 0.1 in the end: they are known by heart")
 
 
 def records_nothing(was_refused, call):
-    """PyTorch did not refuse to keep numbers for a backward pass."""
+    """Require that no numbers were kept for a backward pass."""
     told = "PyTorch stores what the model computes for a backward pass. How can you prevent that?"
     require(not was_refused, f"{call}\n{told}")
