@@ -23,8 +23,8 @@ from grader.diagnose import probe as probing
 from grader.diagnose.answers import same
 from grader.diagnose.evidence import ranked
 from grader.diagnose.fingerprints import (
-    Fault,
     Fingerprints,
+    KnownMistake,
     deviations,
     with_deviations,
 )
@@ -59,30 +59,30 @@ class KeptAnswers:
             known = Fingerprints()
         # Only differences from the reference's answers are kept.
         self._is_same = _same_answers(known.reference, reference)
-        self._faults = {fault.name: fault for fault in known.faults}
+        self._mistakes = {mistake.name: mistake for mistake in known.mistakes}
         self._right = known.right
 
     def answers(self, candidate: Candidate) -> dict[str, Answers] | None:
         """Return the answers of a mistake or variant; None if they are unknown."""
         if candidate.kind is CandidateKind.VARIANT:
-            known = Fault("", {}, self._right.get(candidate.name, ""))
+            known = KnownMistake("", {}, self._right.get(candidate.name, ""))
         else:
-            known = self._faults.get(candidate.name, Fault("", {}))
+            known = self._mistakes.get(candidate.name, KnownMistake("", {}))
         if not self._is_same or known.rests_on != self._hash(candidate, known.deviations):
             return None
         return with_deviations(self._reference, known.deviations)
 
     def caught_by(self, mistake: Candidate) -> str:
         """Return the id of a test that caught a mistake before; empty if none is known."""
-        fault = self._faults.get(mistake.name)
-        return "" if fault is None else fault.caught_by
+        known = self._mistakes.get(mistake.name)
+        return "" if known is None else known.caught_by
 
-    def fault(self, outcome: CandidateOutcome) -> Fault:
+    def known_mistake(self, outcome: CandidateOutcome) -> KnownMistake:
         """Return the fingerprint of a mistake."""
         found = deviations(outcome.answers, self._reference)
         rests_on = self._hash(outcome.candidate, found)
         before = self.caught_by(outcome.candidate)
-        return Fault(outcome.candidate.name, found, rests_on, _caught_by(outcome, before))
+        return KnownMistake(outcome.candidate.name, found, rests_on, _caught_by(outcome, before))
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
         """Return the hashes of the variants with the same answers as the reference, by name."""
@@ -93,7 +93,9 @@ class KeptAnswers:
         }
 
     def _hash(self, candidate: Candidate, found: Mapping[str, Answers]) -> str:
-        return hash_of(self._questions, code_hash(candidate.source), Fault("", found).write())
+        return hash_of(
+            self._questions, code_hash(candidate.source), KnownMistake("", found).write()
+        )
 
 
 def _caught_by(outcome: CandidateOutcome, before: str) -> str:
@@ -139,7 +141,7 @@ def fingerprints_of(
         return Fingerprints()
     reference = next(o.answers for o in outcomes if o.candidate.kind is CandidateKind.SOLUTION)
     mistakes = [o for o in outcomes if o.candidate.kind is CandidateKind.MISTAKE]
-    catalogue = [kept.fault(outcome) for outcome in mistakes]
+    catalogue = [kept.known_mistake(outcome) for outcome in mistakes]
     texts = {outcome.candidate.name: outcome.text for outcome in mistakes}
     right = kept.right(o for o in outcomes if o.candidate.kind is CandidateKind.VARIANT)
     return Fingerprints(reference, tuple(catalogue), texts, right)
@@ -164,9 +166,9 @@ def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
 
 def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
     """Return whether kept and fresh fingerprints are equal."""
-    if kept.texts != fresh.texts or len(kept.faults) != len(fresh.faults):
+    if kept.texts != fresh.texts or len(kept.mistakes) != len(fresh.mistakes):
         return False
-    pairs = zip(kept.faults, fresh.faults, strict=True)
+    pairs = zip(kept.mistakes, fresh.mistakes, strict=True)
     return _same_answers(kept.reference, fresh.reference) and all(
         a.name == b.name and _same_answers(a.deviations, b.deviations) for a, b in pairs
     )

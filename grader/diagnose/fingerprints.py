@@ -31,7 +31,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Fault:
+class KnownMistake:
     """A known mistake.
 
     Attributes:
@@ -58,14 +58,14 @@ class Fingerprints:
 
     Attributes:
         reference: the right answers, by part.
-        faults: the known mistakes.
+        mistakes: the known mistakes.
         texts: the text about each mistake, by its name.
         right: hashes of the variants that answer as the reference does, by name; each hash covers
             all inputs of the answers.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
-    faults: tuple[Fault, ...] = ()
+    mistakes: tuple[KnownMistake, ...] = ()
     texts: Mapping[str, Text] = field(default_factory=dict)
     right: Mapping[str, str] = field(default_factory=dict)
 
@@ -88,16 +88,18 @@ class Fingerprints:
 
     @classmethod
     def _of(cls, data: Mapping[str, Any]) -> Fingerprints:
-        faults = [Fault(name, _read(made), *more) for (name,), made, *more in data["faults"]]
+        mistakes = [
+            KnownMistake(name, _read(made), *more) for (name,), made, *more in data["mistakes"]
+        ]
         texts = {name: Text(*text) for name, text in data["texts"].items()}
-        return cls(_read(data["reference"]), tuple(faults), texts, data.get("right", {}))
+        return cls(_read(data["reference"]), tuple(mistakes), texts, data.get("right", {}))
 
     def save(self, path: Path) -> None:
         """Write `fingerprints.json` with one sentence or one mistake per line."""
         texts = [
             f"{_json(name)}: {_json([text.when, text.look])}" for name, text in self.texts.items()
         ]
-        faults = [fault.write() for fault in self.faults]
+        mistakes = [mistake.write() for mistake in self.mistakes]
         reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]
         right = [f"{_json(name)}: {_json(rests_on)}" for name, rests_on in self.right.items()]
         write_whole(
@@ -105,7 +107,7 @@ class Fingerprints:
             f'{{"reference": {{{_lines(reference)}}},\n'
             f'"texts": {{{_lines(texts)}}},\n'
             f'"right": {{{_lines(right)}}},\n'
-            f'"faults": [{_lines(faults)}]}}\n',
+            f'"mistakes": [{_lines(mistakes)}]}}\n',
         )
 
 

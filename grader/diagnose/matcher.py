@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from grader.diagnose.answers import Answer, alike, same
-from grader.diagnose.fingerprints import Fault, Fingerprints
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake
 from grader.diagnose.kept_answer import EDGE
 from grader.diagnose.probe import Answers, owner
 
@@ -73,7 +73,7 @@ class Match:
     """A mistake, compared with the answers about one function or class.
 
     Attributes:
-        fault: the mistake.
+        mistake: the mistake.
         answers: its wrong answers.
         agreeing: the wrong answers that the mistake reproduces.
         numbers: the ordinary ones of these that are numbers.
@@ -81,7 +81,7 @@ class Match:
         share: the part of the wrong or changed answers that the mistake reproduces.
     """
 
-    fault: Fault
+    mistake: KnownMistake
     answers: Mapping[ProbeKey, Answer]
     agreeing: ProbeKeys
     numbers: ProbeKeys
@@ -129,7 +129,7 @@ def explanations(
     given = {q: answer for q, answer in _flat(answers, name).items() if q in right}
     wrong = frozenset(q for q in given if not same(given[q], right[q], dtype=is_edge(q)))
     function = _Function(right, given, wrong)
-    matches = [*_matches(name, known.faults, function)]
+    matches = [*_matches(name, known.mistakes, function)]
     found: list[Explanation] = []
     if function.ordinary:
         found = (
@@ -172,10 +172,10 @@ def _ordinary(questions: Iterable[ProbeKey]) -> ProbeKeys:
     return frozenset(question for question in questions if not is_edge(question))
 
 
-def _matches(name: str, faults: Iterable[Fault], function: _Function) -> Iterator[Match]:
+def _matches(name: str, mistakes: Iterable[KnownMistake], function: _Function) -> Iterator[Match]:
     """Yield the mistakes that reproduce any wrong answer."""
-    for fault in faults:
-        if not (own := _flat(fault.deviations, name)):
+    for mistake in mistakes:
+        if not (own := _flat(mistake.deviations, name)):
             continue
         given, changed, wrong = function.given, frozenset(own), function.wrong
         agreeing = frozenset(q for q in changed & wrong if _agree(q, own[q], given[q]))
@@ -191,7 +191,7 @@ def _matches(name: str, faults: Iterable[Fault], function: _Function) -> Iterato
             if _differ(given[q], own.get(q, function.right[q]))
         )
         share = len(agreeing) / len(wrong | changed)
-        yield Match(fault, own, agreeing, numbers, opposed, share)
+        yield Match(mistake, own, agreeing, numbers, opposed, share)
 
 
 def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
@@ -230,7 +230,7 @@ def _together(matches: Iterable[Match], wrong: ProbeKeys, count: int) -> list[Ex
     for explained, changed, chosen in found:
         if (explained, -changed) == best:
             for match in chosen:
-                groups.setdefault(match.numbers, {})[match.fault.name] = match
+                groups.setdefault(match.numbers, {})[match.mistake.name] = match
     return [Explanation((*group.values(),)) for group in groups.values() if len(groups) == count]
 
 

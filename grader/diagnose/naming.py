@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from grader.diagnose.answers import Answer
 from grader.diagnose.evidence import Certainty, Evidence, Source
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text, deviations
 from grader.diagnose.kept_answer import EDGE
 from grader.diagnose.matcher import FORBIDDEN, Explanation, explanations, is_edge
 from grader.diagnose.probe import Answers, owner
@@ -71,25 +71,25 @@ def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -
     """
     right = {owner(part) for part in known.reference} - wrong
 
-    def is_consistent(fault: Fault) -> bool:
-        about = known.texts[fault.name].when.partition(" ")[0]
-        owners = {owner(part) for part in fault.deviations}
-        return about not in right and not (fault.caught_by in passed and owners <= wrong)
+    def is_consistent(mistake: KnownMistake) -> bool:
+        about = known.texts[mistake.name].when.partition(" ")[0]
+        owners = {owner(part) for part in mistake.deviations}
+        return about not in right and not (mistake.caught_by in passed and owners <= wrong)
 
-    return replace(known, faults=tuple(filter(is_consistent, known.faults)))
+    return replace(known, mistakes=tuple(filter(is_consistent, known.mistakes)))
 
 
 def _evidence(
     found: list[Explanation], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[Evidence]:
     """Return the evidence of all functions; mention each mistake once, with all its parts."""
-    counts = Counter(match.fault.name for each in found for match in each.matches)
-    named: dict[tuple[str, ...], list[tuple[Explanation, list[Fault]]]] = {}
+    counts = Counter(match.mistake.name for each in found for match in each.matches)
+    named: dict[tuple[str, ...], list[tuple[Explanation, list[KnownMistake]]]] = {}
     for each in found:
-        faults = _likeliest([match.fault for match in each.matches], counts, wrong)
-        texts = tuple(dict.fromkeys(_when(fault, known) for fault in faults))
+        mistakes = _likeliest([match.mistake for match in each.matches], counts, wrong)
+        texts = tuple(dict.fromkeys(_when(mistake, known) for mistake in mistakes))
         if len(texts) <= _MOST_ALIKE:
-            named.setdefault(texts, []).append((each, faults))
+            named.setdefault(texts, []).append((each, mistakes))
     owners = {owner(part) for same in named.values() for each, _ in same for part in each.parts}
     unnamed_parts = [
         p for p, given in wrong.items() if owner(p) not in owners and _is_written(given)
@@ -97,13 +97,13 @@ def _evidence(
     return [_evidence_of(same, unnamed_parts, known) for same in named.values()]
 
 
-def _when(fault: Fault, known: Fingerprints) -> str:
-    return known.texts[fault.name].when.rstrip(".")
+def _when(mistake: KnownMistake, known: Fingerprints) -> str:
+    return known.texts[mistake.name].when.rstrip(".")
 
 
 def _likeliest(
-    faults: list[Fault], counts: Counter[str], wrong: Mapping[str, Answers]
-) -> list[Fault]:
+    mistakes: list[KnownMistake], counts: Counter[str], wrong: Mapping[str, Answers]
+) -> list[KnownMistake]:
     """Select the likeliest of several mistakes that give the same answers in a function.
 
     Prefer mistakes that explain the most functions. Of these, prefer mistakes that change the
@@ -111,13 +111,13 @@ def _likeliest(
     """
     wrong_owners = {owner(part) for part in wrong}
 
-    def merit(fault: Fault) -> tuple[int, int]:
-        right = fault.deviations.keys() - wrong.keys()
+    def merit(mistake: KnownMistake) -> tuple[int, int]:
+        right = mistake.deviations.keys() - wrong.keys()
         claimed = {part if owner(part) in wrong_owners else owner(part) for part in right}
-        return counts[fault.name], -len(claimed)
+        return counts[mistake.name], -len(claimed)
 
-    best = max(map(merit, faults))
-    return [fault for fault in faults if merit(fault) == best]
+    best = max(map(merit, mistakes))
+    return [mistake for mistake in mistakes if merit(mistake) == best]
 
 
 def _is_written(given: Answers) -> bool:
@@ -127,7 +127,9 @@ def _is_written(given: Answers) -> bool:
 
 
 def _evidence_of(
-    found: Sequence[tuple[Explanation, list[Fault]]], unnamed_parts: list[str], known: Fingerprints
+    found: Sequence[tuple[Explanation, list[KnownMistake]]],
+    unnamed_parts: list[str],
+    known: Fingerprints,
 ) -> Evidence:
     """Return the evidence of a mistake that was found in some functions.
 
@@ -137,8 +139,8 @@ def _evidence_of(
         known: the fingerprints.
     """
     parts = list(dict.fromkeys(part for each, _ in found for part in each.parts))
-    faults = {fault.name: fault for _, alike in found for fault in alike}
-    texts = {_when(fault, known): known.texts[fault.name] for fault in reversed(found[0][1])}
+    mistakes = {mistake.name: mistake for _, alike in found for mistake in alike}
+    texts = {_when(mistake, known): known.texts[mistake.name] for mistake in reversed(found[0][1])}
     is_callers = any(_calls(parts[0], part, known) for part in unnamed_parts)
     sentence = _sentence([*reversed(texts.values())], parts, known, is_callers=is_callers)
     return Evidence(
@@ -146,8 +148,10 @@ def _evidence_of(
         Certainty.ALL,
         Source.CATALOGUE,
         tuple(parts),
-        tuple(faults),
-        tuple(dict.fromkeys(fault.caught_by for fault in faults.values() if fault.caught_by)),
+        tuple(mistakes),
+        tuple(
+            dict.fromkeys(mistake.caught_by for mistake in mistakes.values() if mistake.caught_by)
+        ),
         any(not is_edge(q) for each, _ in found for match in each.matches for q in match.agreeing),
     )
 
@@ -156,7 +160,7 @@ def _calls(part: str, other: str, known: Fingerprints) -> bool:
     """Return whether a part seems to call an earlier one: some mistake changes both."""
     order = [*known.reference]
     return order.index(other) < order.index(part) and any(
-        part in fault.deviations and other in fault.deviations for fault in known.faults
+        part in mistake.deviations and other in mistake.deviations for mistake in known.mistakes
     )
 
 

@@ -154,7 +154,7 @@ SPREADS = torch.tensor(
     + [1.2, 1.6, 2.5, 3, 4.35, 4.8, 6, 8, 14, 30, 70],
     dtype=torch.float64,
 )
-"""Between these, as shares of 0.02, lie the standard deviations that known faults start with."""
+"""Between these, as shares of 0.02, lie the standard deviations that known mistakes start with."""
 
 
 def about_start(problem):

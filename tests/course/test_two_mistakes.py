@@ -15,7 +15,7 @@ import pytest
 
 from grader.course import own_course
 from grader.diagnose.edits import Mistake, apply, mistakes_of
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text, deviations
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text, deviations
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers, ask, load_probe
 from grader.errors import CourseError
@@ -174,9 +174,9 @@ def answers_with(number: str, *names: str) -> dict[str, Answers]:
 def named(number: str, among: list[str], *names: str) -> set[str]:
     """Return the mistakes that are named in a file with some, if only `among` are known."""
     reference = answers_with(number)
-    faults = tuple(Fault(n, deviations(answers_with(number, n), reference)) for n in among)
+    those = tuple(KnownMistake(n, deviations(answers_with(number, n), reference)) for n in among)
     texts = {name: Text(mistakes(number)[name].edit.when) for name in among}
-    known = Fingerprints(reference, faults, texts)
+    known = Fingerprints(reference, those, texts)
     found = diagnose(known, answers_with(number, *names))
     return {name for each in found for name in each.names}
 

@@ -217,12 +217,12 @@ def test_a_damaged_file_of_fingerprints_is_reported_and_can_be_written_again(
     audited: Course,
 ) -> None:
     path = audited.problems()[0].fingerprints
-    for damage in ("<<<<<<< HEAD\n", "[]", '{"faults": [["triples", 3]]}', ""):
+    for damage in ("<<<<<<< HEAD\n", "[]", '{"mistakes": [["triples", 3]]}', ""):
         path.write_text(damage)
         with pytest.raises(CourseError, match=r"fingerprints\.json is damaged .* 01 --write-fing"):
             audit(audited, write=False)
     assert audit(audited).findings == []
-    assert Fingerprints.load(path).faults
+    assert Fingerprints.load(path).mistakes
 
 
 def test_a_missing_salt_is_found(audited: Course) -> None:

@@ -15,7 +15,7 @@ from grader.code.quiet import quiet
 from grader.course import Course, own_course
 from grader.diagnose.answers import answer_of, same
 from grader.diagnose.edits import mistakes_of
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
 from grader.diagnose.probe import Answers, ask_where
 from grader.grade import recorded, replay_run
 from grader.grade.recorded import RecordedTests, Recording
@@ -52,7 +52,7 @@ def recorded_course(
     (problem,) = course.problems()
     course.solution(problem).write_text(REFERENCE)
     right, wrong = (Answers({"three": answer_of(torch.tensor([n]))}, {}) for n in (6.0, 9.0))
-    tripled = Fault("tripled", {"double": wrong})
+    tripled = KnownMistake("tripled", {"double": wrong})
     text = Text("it triples", "Count.")
     Fingerprints({"double": right}, (tripled,), {"tripled": text}).save(problem.fingerprints)
     return course

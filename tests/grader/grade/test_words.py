@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grader.course import own_course
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text, with_deviations
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text, with_deviations
 from grader.diagnose.naming import diagnose, unnamed
 from grader.grade.previous import load_previous, save_result
 from grader.result import ProblemResult, Status
@@ -22,9 +22,9 @@ def known() -> Fingerprints:
     return Fingerprints.load(own_course().select(["03"])[0].fingerprints)
 
 
-def named(fault: Fault, known: Fingerprints) -> ProblemResult:
+def named(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
     """Return the kept result of code with a mistake, if these mistakes are known."""
-    answers = with_deviations(known.reference, fault.deviations)
+    answers = with_deviations(known.reference, mistake.deviations)
     found = diagnose(known, answers)
     return ProblemResult(
         ID,
@@ -49,31 +49,31 @@ def of_bob(school: Any) -> ProblemResult:
     return load_previous(school.out / "results").results["bob"].problems[0]
 
 
-def some_fault(known: Fingerprints) -> Fault:
+def some_mistake(known: Fingerprints) -> KnownMistake:
     """Return a mistake that is named by itself, and that has no name where it isn't known."""
     return next(
-        fault
-        for fault in known.faults
-        if named(fault, known).mistakes == [[fault.name]]
-        and not named(fault, without(known, fault)).mistakes
-        and named(fault, without(known, fault)).unknown
+        mistake
+        for mistake in known.mistakes
+        if named(mistake, known).mistakes == [[mistake.name]]
+        and not named(mistake, without(known, mistake)).mistakes
+        and named(mistake, without(known, mistake)).unknown
     )
 
 
-def without(known: Fingerprints, fault: Fault) -> Fingerprints:
-    faults = tuple(each for each in known.faults if each is not fault)
-    texts = {name: text for name, text in known.texts.items() if name != fault.name}
-    return replace(known, faults=faults, texts=texts)
+def without(known: Fingerprints, mistake: KnownMistake) -> Fingerprints:
+    mistakes = tuple(each for each in known.mistakes if each is not mistake)
+    texts = {name: text for name, text in known.texts.items() if name != mistake.name}
+    return replace(known, mistakes=mistakes, texts=texts)
 
 
 def test_a_sentence_in_other_words_regrades_nobody(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
-    fault = some_fault(known)
+    mistake = some_mistake(known)
     known.save(problem.fingerprints)
     school.grade()
-    kept(school, named(fault, known))
+    kept(school, named(mistake, known))
     before = of_bob(school).diagnoses
-    texts = {**known.texts, fault.name: Text("the cat sat on the scores", "Which cat?")}
+    texts = {**known.texts, mistake.name: Text("the cat sat on the scores", "Which cat?")}
     replace(known, texts=texts).save(problem.fingerprints)
     run = school.grade()
     assert (school.names(), run.graded, run.outdated) == ([], 0, {})
@@ -85,17 +85,17 @@ def test_a_sentence_in_other_words_regrades_nobody(school: Any, known: Fingerpri
 
 def test_a_new_mistake_is_named_and_nobody_graded_again(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
-    fault = some_fault(known)
-    less = without(known, fault)
+    mistake = some_mistake(known)
+    less = without(known, mistake)
     less.save(problem.fingerprints)
     school.grade()
-    kept(school, named(fault, less))
+    kept(school, named(mistake, less))
     school.grade()
     page = school.out / "index.html"
     assert "Mistakes without a name" in page.read_text()
-    new = replace(fault, name="sat_on_by_a_cat")
+    new = replace(mistake, name="sat_on_by_a_cat")
     texts = {**less.texts, new.name: Text("a cat sat there")}
-    replace(less, faults=(*less.faults, new), texts=texts).save(problem.fingerprints)
+    replace(less, mistakes=(*less.mistakes, new), texts=texts).save(problem.fingerprints)
     school.grade(school.folder / "ada")  # bob is not even given
     assert school.names() == []
     assert "Mistakes without a name" not in page.read_text()
@@ -109,11 +109,11 @@ def test_a_new_mistake_is_named_and_nobody_graded_again(school: Any, known: Fing
 
 def test_what_has_no_words_today_keeps_those_it_had(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
-    fault = some_fault(known)
+    mistake = some_mistake(known)
     school.grade()
-    kept(school, named(fault, known))
+    kept(school, named(mistake, known))
     before = of_bob(school).diagnoses
-    without(known, fault).save(problem.fingerprints)
+    without(known, mistake).save(problem.fingerprints)
     school.grade()
     assert school.names() == []
     assert of_bob(school).diagnoses == before

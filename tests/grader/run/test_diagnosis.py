@@ -14,7 +14,7 @@ import torch
 from grader.code.loading import load_module
 from grader.course import Course, Problem, own_course
 from grader.diagnose.answers import Answer, alike, answer_of, attempt, same
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import Answers, Part, ask, load_probe, owner
 
@@ -29,13 +29,13 @@ STOPS = Answer(instead="RuntimeError")
 LOST = answer_of(torch.tensor([math.nan, 2.0]))
 
 
-def known(**faults: Mapping[str, Answers]) -> Fingerprints:
+def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
     """Fingerprints of a problem with the parts f and g, whose right answers are 1, and these."""
     right = Answers({"a": value(1), "b": value(1)}, {"large": value(1), "small": value(1)})
     reference = {"f": right, "g": right}
-    texts = {name: Text(f"it is {name}", "Look again.") for name in faults}
+    texts = {name: Text(f"it is {name}", "Look again.") for name in mistakes}
     return Fingerprints(
-        reference, tuple(Fault(name, answers) for name, answers in faults.items()), texts
+        reference, tuple(KnownMistake(name, answers) for name, answers in mistakes.items()), texts
     )
 
 
@@ -77,7 +77,7 @@ def test_a_fault_in_one_part_alone_is_named() -> None:
 
 def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
     found = known(doubled={"f": DOUBLED})
-    caught = replace(found, faults=(replace(found.faults[0], caught_by="test_f[1]"),))
+    caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f[1]"),))
     answers = given(f=DOUBLED.main)
     assert [each.tests for each in diagnose(caught, answers, {"test_g"})] == [("test_f[1]",)]
     assert not diagnose(caught, answers, {"test_f[1]"})
@@ -85,7 +85,7 @@ def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
 
 def test_a_test_of_another_function_speaks_against_no_fault() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    caught = replace(found, faults=(replace(found.faults[0], caught_by="test_f"),))
+    caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f"),))
     assert diagnose(caught, given(g=DOUBLED.main), {"test_f"})
 
 
@@ -105,9 +105,9 @@ def test_a_fault_in_both_parts_is_told_once() -> None:
 def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> None:
     right = Answers({"a": value(1)}, {})
     parts = ("f", "G: defaults", "G: layers")
-    fault = Fault("doubled", {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
-    found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"doubled": Text("G is doubled")})
-    (only,) = diagnose(found, {"f": right, **fault.deviations})
+    mistake = KnownMistake("doubled", {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
+    found = Fingerprints(dict.fromkeys(parts, right), (mistake,), {"doubled": Text("G is doubled")})
+    (only,) = diagnose(found, {"f": right, **mistake.deviations})
     assert only.parts == ("G: defaults", "G: layers")
     assert only.sentence == "It looks as if G is doubled."
 
@@ -116,8 +116,8 @@ def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> No
     right = Answers({"a": value(1)}, {})
     parts = ("G: layers", "G: text")
     wrong = Answers({"a": value(2)}, {})
-    fault = Fault("one layer more", dict.fromkeys(parts, wrong))
-    found = Fingerprints(dict.fromkeys(parts, right), (fault,), {"one layer more": Text("it is")})
+    mistake = KnownMistake("one layer more", dict.fromkeys(parts, wrong))
+    found = Fingerprints(dict.fromkeys(parts, right), (mistake,), {"one layer more": Text("it is")})
     assert names(found, dict.fromkeys(parts, wrong)) == [("one layer more",)]
     assert names(found, {"G: layers": right, "G: text": wrong}) == []
     assert names(found, {"G: text": wrong}) == [("one layer more",)]  # nobody asked the other part
@@ -127,11 +127,11 @@ def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> No
 
 def test_a_function_is_not_named_twice_in_a_sentence() -> None:
     found = Fingerprints(
-        known().reference, (Fault("loud", {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
+        known().reference, (KnownMistake("loud", {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
     )
     (only,) = diagnose(found, given(DOUBLED.main))
     assert only.sentence == "It looks as if f adds a 0."
-    in_both = replace(found, faults=(Fault("loud", {"f": DOUBLED, "g": DOUBLED}),))
+    in_both = replace(found, mistakes=(KnownMistake("loud", {"f": DOUBLED, "g": DOUBLED}),))
     (only,) = diagnose(in_both, given(DOUBLED.main, DOUBLED.main))
     assert only.sentence == "It looks as if f (seen in g, too) adds a 0."
 
@@ -144,7 +144,7 @@ def test_two_that_answer_alike_share_a_nudge() -> None:
 
 def test_a_problem_with_one_part_needs_not_say_where() -> None:
     both = known(doubled={"f": DOUBLED})
-    found = Fingerprints({"f": both.reference["f"]}, both.faults, both.texts)
+    found = Fingerprints({"f": both.reference["f"]}, both.mistakes, both.texts)
     (only,) = diagnose(found, given(DOUBLED.main))
     assert only.sentence == "It looks as if it is doubled. Look again."
 
@@ -169,9 +169,9 @@ def test_where_two_mistakes_change_a_number_both_it_may_be_any() -> None:
     right = Answers(dict.fromkeys("abc", value(1)), {})
     one = Answers({"a": value(2), "b": value(2)}, {})
     other = Answers({"b": value(3), "c": value(3)}, {})
-    faults = Fault("one", {"f": one}), Fault("other", {"f": other})
-    texts = {fault.name: Text(f"it is {fault.name}", "Look again.") for fault in faults}
-    found = Fingerprints({"f": right}, faults, texts)
+    mistakes = KnownMistake("one", {"f": one}), KnownMistake("other", {"f": other})
+    texts = {mistake.name: Text(f"it is {mistake.name}", "Look again.") for mistake in mistakes}
+    found = Fingerprints({"f": right}, mistakes, texts)
     answers = {"a": value(2), "b": value(6), "c": value(3)}
     assert names(found, {"f": Answers(answers, {})}) == [("one",), ("other",)]
     assert names(found, {"f": Answers({**answers, "a": value(1)}, {})}) == []
@@ -186,9 +186,9 @@ def test_one_mistake_is_preferred_to_two() -> None:
 
 def test_a_mistake_beside_an_unknown_one_is_one_of_at_least_two() -> None:
     right = Answers({"a": value(1), "b": value(1)}, {})
-    fault = Fault("layers", {"C: layers": DOUBLED})
+    mistake = KnownMistake("layers", {"C: layers": DOUBLED})
     found = Fingerprints(
-        {"C": right, "C: layers": right}, (fault,), {"layers": Text("it has no layers", "Look.")}
+        {"C": right, "C: layers": right}, (mistake,), {"layers": Text("it has no layers", "Look.")}
     )
     unknown = Answers({"a": value(7)}, {})
     (only,) = diagnose(found, {"C": unknown, "C: layers": DOUBLED})
@@ -215,7 +215,7 @@ def test_an_exception_in_place_of_a_number_is_another_spelling() -> None:
 def test_a_number_that_is_not_the_faults_is_another_meaning() -> None:
     found = known(doubled={"f": DOUBLED})
     assert names(found, given({"a": value(2), "b": value(2.01)})) == []
-    assert names(found, given({"a": value(2)})) == []  # b is right, which the fault's isn't
+    assert names(found, given({"a": value(2)})) == []  # b is right, which the mistake's isn't
 
 
 def test_right_answers_are_given_no_name() -> None:
@@ -256,8 +256,8 @@ def test_at_the_edges_too_a_forbidden_call_is_no_other_error() -> None:
 def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None:
     """Such as a class that can't be made with some of the sizes that questions have."""
     right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
-    fault = Fault("in_place", {"G: training": Answers({}, {"large": STOPS})})
-    found = Fingerprints(right, (fault,), {"in_place": Text("it is in place", "Look again.")})
+    mistake = KnownMistake("in_place", {"G: training": Answers({}, {"large": STOPS})})
+    found = Fingerprints(right, (mistake,), {"in_place": Text("it is in place", "Look again.")})
     stopped = {"G: training": Answers({}, {"large": STOPS})}
     assert names(found, {"G": right["G"], **stopped}) == [("in_place",)]
     somewhere = Answers({"a": value(1), "b": STOPS}, {})
@@ -273,11 +273,11 @@ def test_at_the_edges_the_manner_counts() -> None:
 
 
 def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() -> None:
-    """Some numbers may be lost where that is right; to lose others is a fault all the same."""
+    """Some numbers may be lost where that is right; to lose others is a mistake all the same."""
     other = answer_of(torch.tensor([math.nan, math.nan]))
     right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
-    fault = Fault("loses", {"f": Answers({}, {"large": other})})
-    found = Fingerprints({"f": right}, (fault,), {"loses": Text("a number more is lost")})
+    mistake = KnownMistake("loses", {"f": Answers({}, {"large": other})})
+    found = Fingerprints({"f": right}, (mistake,), {"loses": Text("a number more is lost")})
     assert names(found, {"f": Answers({"a": value(1)}, {"large": other, "small": value(1)})}) == [
         ("loses",)
     ]
@@ -409,7 +409,7 @@ def test_fingerprints_are_read_as_they_were_written(tmp_path: Path) -> None:
     found.save(tmp_path / "fingerprints.json")
     assert Fingerprints.load(tmp_path / "fingerprints.json") == found
     lines = (tmp_path / "fingerprints.json").read_text(encoding="utf-8").splitlines()
-    assert sum('["doubled"]' in line for line in lines) == 1  # one fault a line
+    assert sum('["doubled"]' in line for line in lines) == 1  # one mistake a line
 
 
 def test_a_problem_without_a_probe_is_asked_nothing(small_course: Course) -> None:
@@ -503,12 +503,12 @@ def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
 
 
 def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None:
-    """Another part of the class gives neither what is right nor what that fault gives."""
+    """Another part of the class gives neither what is right nor what that mistake gives."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
-    faults = (Fault("layers", {"C": used, "C: layers": made}),)
+    mistakes = (KnownMistake("layers", {"C": used, "C: layers": made}),)
     found = Fingerprints(
-        {"C": right, "C: layers": right}, faults, {"layers": Text("it has no layers", "Look.")}
+        {"C": right, "C: layers": right}, mistakes, {"layers": Text("it has no layers", "Look.")}
     )
     other = Answers({"a": value(7), "b": value(7)}, {})
     of_layers = Answers({"a": value(2), "b": value(1)}, {})
@@ -521,11 +521,11 @@ def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None
 def test_of_faults_that_answer_alike_a_right_class_counts_once_in_all_its_parts() -> None:
     right, doubled = Answers({"a": value(1)}, {}), Answers({"a": value(2)}, {})
     parts = ("f", "g", "C", "C: layers")
-    faults = (
-        Fault("of f and C", dict.fromkeys(("f", "C", "C: layers"), doubled)),
-        Fault("of f and g", dict.fromkeys(("f", "g"), doubled)),
+    mistakes = (
+        KnownMistake("of f and C", dict.fromkeys(("f", "C", "C: layers"), doubled)),
+        KnownMistake("of f and g", dict.fromkeys(("f", "g"), doubled)),
     )
-    texts = {fault.name: Text(f"it is {fault.name}") for fault in faults}
-    found = Fingerprints(dict.fromkeys(parts, right), faults, texts)
+    texts = {mistake.name: Text(f"it is {mistake.name}") for mistake in mistakes}
+    found = Fingerprints(dict.fromkeys(parts, right), mistakes, texts)
     told = names(found, dict.fromkeys(parts, right) | {"f": doubled})
     assert told == [("of f and C", "of f and g")]

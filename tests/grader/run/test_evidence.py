@@ -12,7 +12,7 @@ from grader.course import Course, own_course
 from grader.diagnose.answers import answer_of
 from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
 from grader.diagnose.probe import Answers
 from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
@@ -190,9 +190,11 @@ def test_what_no_visible_test_catches_explains_no_visible_failure(
         "double": Answers({"three": six}, {}),
         "double: whole": Answers({}, {"dtype": right}),
     }
-    fault = Fault("as_floats", {"double: whole": Answers({}, {"dtype": yes})}, "", caught_by)
+    mistake = KnownMistake(
+        "as_floats", {"double: whole": Answers({}, {"dtype": yes})}, "", caught_by
+    )
     texts = {"as_floats": Text("whole numbers become floats", "Which dtype is 2.0 * x?")}
-    Fingerprints(reference, (fault,), texts).save(problem.fingerprints)
+    Fingerprints(reference, (mistake,), texts).save(problem.fingerprints)
     result = run(TRIPLED_AS_FLOATS, hidden=False)
     assert result.mistakes == [["as_floats"]]
     assert [*result.tests[0].diagnosis] == names

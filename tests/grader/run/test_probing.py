@@ -95,7 +95,9 @@ def test_no_answers_are_too_odd_for_naming(problem: Problem) -> None:
     odd = [Answer.read(text) for text in FORGED]
 
     def forged(right: Mapping[str, Answer], share: float) -> dict[str, Answer]:
-        others = [answer for fault in known.faults[:20] for answer in _answers(fault.deviations)]
+        others = [
+            answer for mistake in known.mistakes[:20] for answer in _answers(mistake.deviations)
+        ]
         return {
             name: rng.choice([answer, *rng.sample(odd, 2), rng.choice(others)])
             for name, answer in right.items()

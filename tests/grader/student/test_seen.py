@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from grader import cli
 from grader.code.loading import load_module
 from grader.course import Course
-from grader.diagnose.fingerprints import Fault, Fingerprints, Text
+from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
 from grader.diagnose.probe import ask, load_probe
 from grader.result import ProblemResult, Status, TestResult
 from grader.run.mistakes_made import FITS
@@ -53,7 +53,7 @@ def known(small_course: Course) -> Course:
         path.unlink()
     right, wrong = answers
     texts = {"tripled": Text("x is added once too often", LOOK)}
-    Fingerprints(right, (Fault("tripled", wrong),), texts).save(problem.fingerprints)
+    Fingerprints(right, (KnownMistake("tripled", wrong),), texts).save(problem.fingerprints)
     return small_course
 
 
