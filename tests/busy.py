@@ -1,4 +1,4 @@
-"""Programs that keep a processor busy, as on a machine with too much to do."""
+"""Keep a processor busy, as on an overloaded machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ while os.getppid() == parent: pass
 
 @contextmanager
 def busy_core(programs: int) -> Iterator[int]:
-    """Give the number of a core on which so many programs compute without an end."""
+    """Yield the number of a core on which this many programs compute endlessly."""
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("programs can't be kept on one core here")
     core = max(os.sched_getaffinity(0))

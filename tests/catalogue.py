@@ -1,4 +1,4 @@
-"""The course's known mistakes as files, and mistakes for courses that exist only in a test."""
+"""Write the course's mistakes as files, and mistakes for courses that exist only in a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, Path]:
-    """Write a problem's mistakes as whole files, and return where each is."""
+    """Write a problem's mistakes as complete files, and return their paths."""
     files = {}
     for mistake in mistakes_of(course, problem):
         files[mistake.edit.name] = path = folder / f"{mistake.edit.name}.py"
@@ -22,7 +22,7 @@ def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, P
 
 
 def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -> Path:
-    """Write mistakes of the reference: of each the sentence, a line, and what replaces it."""
+    """Write mistakes of the reference, each from a sentence, a line and its replacement."""
     entries = [
         f"== {name} (reference)\n# {when}\n# What is twice three?\n@\n-{old}\n+{new}\n"
         for name, (when, old, new) in mistakes.items()
@@ -33,10 +33,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
 
 def one_case_of_each(suite: Suite) -> list[str]:
-    """Return the ids of all tests, but of those that have several cases only the first one's.
-
-    The other cases ask the same of other sizes.
-    """
+    """Return the ids of all tests, only the first one of tests with several cases."""
     first: dict[tuple[str, str], str] = {}
     for test in suite.tests:
         first.setdefault((test.problem.id, test.name), test.id)

@@ -32,7 +32,7 @@ HANG_SECONDS = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark for tests that `make test` skips; and let torch use one core.
+    """Register the mark for tests that `make test` skips, and let torch use one core.
 
     Each core has a test process with small tensors: threads would only wait for
     each other. The audit runs the course's tests with several. A process that only distributes
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """End the process of a test that hangs; it can't hold up the whole run."""
+    """End the process of a test that hangs, so that the run continues."""
     for item in items:
         item.add_marker(pytest.mark.timeout(HANG_SECONDS, method="thread"))
 
@@ -71,7 +71,7 @@ def pytest_sessionfinish() -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say how to have the order of tests again, if it was a random one."""
+    """Print how to repeat a random order of tests."""
     if config.getoption("random_order_enabled", default=False):
         seed = config.getoption("random_order_seed").removeprefix("default:")
         terminalreporter.write_line(f"The same order again: --random-order-seed={seed}")
@@ -95,7 +95,7 @@ problem = ["explore.py", "hints.md", "probe.py", "fingerprints.json", "pictures/
 
 
 def entry(id: str, part: str) -> str:
-    """What `course.toml` says of a problem of the small course."""
+    """Return the entry in `course.toml` of a problem of the small course."""
     return f"""
 [[problems]]
 id = "{id}"
@@ -109,7 +109,7 @@ forbidden = ["softmax"]
 
 
 def add_problem(root: Path, id: str, part: str = "one") -> None:
-    """Let the small course have another problem, which is its first one but for the name."""
+    """Add a copy of the small course's first problem with another name."""
     for name in ("problems", "solutions"):
         shutil.copytree(root / name / "01-doubling", root / name / id)
     tests = root / "problems" / id / "test_doubling.py"
@@ -191,34 +191,34 @@ def origin() -> Iterator[TemplateProcess]:
 
 @pytest.fixture
 def lent(origin: TemplateProcess) -> Iterator[None]:
-    """Classes that a test grades in this process fork from that interpreter, too."""
+    """Make classes that a test grades in this process fork from that interpreter, too."""
     with lent_template(origin):
         yield
 
 
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[WarmPython]:
-    """Runs commands of Python that find torch loaded."""
+    """Run commands of Python with torch already loaded."""
     with WarmPython() as python:
         yield python
 
 
 @pytest.fixture
 def course() -> Course:
-    """The course that this project is."""
+    """The course of this project."""
     return own_course()
 
 
 @pytest.fixture(scope="session")
 def course_suite() -> Suite:
-    """All tests of this course, collected once: to collect takes longer than to run many."""
+    """All tests of this course, collected once, as that takes longer than running many of them."""
     from grader.run.suite import Suite
 
     return Suite(own_course().problems(), own_course().root, timeout=120)
 
 
 def write_small_course(root: Path) -> Course:
-    """Write a course of one problem, 01-doubling, that takes no time."""
+    """Write a course of one problem, 01-doubling, that runs quickly."""
     folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
     oracles = root / "problems/shared/oracles"
     for made in (folder, solutions, oracles):
@@ -249,25 +249,25 @@ def write_course_of_two_parts(root: Path) -> Course:
 
 @pytest.fixture
 def two_parts(tmp_path: Path) -> Course:
-    """A course with a problem in part one and two in part two, that takes no time."""
+    """A course with a problem in part one and two in part two, that runs quickly."""
     return write_course_of_two_parts(tmp_path / "course of two parts")
 
 
 @pytest.fixture(scope="session")
 def new_course() -> Callable[[Path], Course]:
-    """Write the small course into a folder of the test's choice."""
+    """Write the small course into a folder that the test chooses."""
     return write_small_course
 
 
 @pytest.fixture
 def small_course(tmp_path: Path) -> Course:
-    """A course of one problem that takes no time."""
+    """A course of one problem that runs quickly."""
     return write_small_course(tmp_path / "course")
 
 
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
-    """Run the small course's tests on a source text and return their results."""
+    """Run the small course's tests on a source, and return their results."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite

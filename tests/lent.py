@@ -1,4 +1,4 @@
-"""Sandboxes of tests, all from one interpreter that has loaded torch, as grading has them."""
+"""Fork the sandboxes of tests from one interpreter that has loaded torch, as in grading."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lent_template(template: TemplateProcess) -> Iterator[None]:
 
 
 def lend(connection: Connection, prefork_server: socket.socket) -> None:
-    """Hand the prefork server over that came with this process, which has nothing else to do.
+    """Send the prefork server of this process to the test, and do nothing else.
 
     Args:
         connection: to the test that wants it.

@@ -1,4 +1,4 @@
-"""Waiting, and on Linux information about processes that are not children of the test."""
+"""Wait for conditions, and on Linux read data about processes that are not children of the test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parent_of(process: int) -> int:
 
 
 def below(process: int) -> set[int]:
-    """Return the living processes that come from another one."""
+    """Return the running descendants of a process."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -71,7 +71,7 @@ def wait_until_gone(processes: Iterable[int], seconds: float) -> None:
 
 
 def memory_of(process: int) -> bytes:
-    """Return all that a process could change, but for what libraries brought."""
+    """Return all memory that a process could change, without that of libraries."""
     found = []
     with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
         for line in maps:

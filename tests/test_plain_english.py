@@ -1,4 +1,4 @@
-"""The prose of the project uses plain English: few of some phrases that a reader stumbles over."""
+"""The project's prose has few phrases that readers stumble over."""
 
 from __future__ import annotations
 

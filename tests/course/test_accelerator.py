@@ -1,4 +1,4 @@
-"""A GPU is used if there is one, and if the code works there."""
+"""Models train on a GPU if there is one and the code works there."""
 
 from __future__ import annotations
 

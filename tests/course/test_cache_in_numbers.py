@@ -1,4 +1,4 @@
-"""The numbers that problem 09's README and its cost rule rest on."""
+"""The numbers behind problem 09's README and its rule about cost."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_kilobytes_of_gpt2() -> None:
 
 
 def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
-    """Return what one more token takes that sees `length` tokens, in one of three ways."""
+    """Return the operations of one more token that sees `length` tokens, in one of three ways."""
     sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
     model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))
     if how == "whole text":

@@ -1,4 +1,4 @@
-"""Checkpoints in GPT-2's layout: read whole, checked name by name, and put into the right place."""
+"""Checkpoints in GPT-2's layout are read completely, checked by name, and loaded correctly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def model() -> TinyGPT:
 
 @pytest.fixture
 def tensors(model: TinyGPT) -> dict[str, Tensor]:
-    """The weights as GPT-2's own files have them."""
+    """The weights in the layout of GPT-2's files."""
     matrices = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
     return {
         name.removeprefix("transformer."): weight.mT.contiguous()

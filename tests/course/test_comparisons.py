@@ -1,4 +1,4 @@
-"""What `grader compare` shows of the course's own files: two styles, their costs, two answers."""
+"""`grader compare` shows two styles of the course's files, their costs, and two answers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_answers_are_right_for_every_right_file(
 def test_an_answer_with_numbers_on_both_sides_has_the_same(
     expected: dict[str, tuple[list[str], list[str]]],
 ) -> None:
-    """What problem 02 shows is not known beforehand; that both rows are the same is."""
+    """The numbers of problem 02 are not known in advance, but both rows are equal."""
     (problem,) = COURSE.select(["02"])
     script = Script.load(comparison_of(COURSE, problem).script, COURSE)
     module = load_module(COURSE.solution(problem), "problem_of_reference")

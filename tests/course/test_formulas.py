@@ -30,13 +30,13 @@ SAVED = "\N{PILCROW SIGN}"
 
 
 def formulas(text: str) -> list[str]:
-    """Return what stands between dollars, but for code."""
+    """Return the texts between dollars, except in code."""
     found = FORMULA.finditer(CODE.sub("", text))
     return [match["block"] or match["line"] for match in found]
 
 
 def by_github(formula: str) -> str:
-    """Return what GitHub hands on to TeX."""
+    """Return the text that GitHub passes to TeX."""
     shown = MarkdownIt("commonmark").render(f"$${ROW_END.sub(SAVED, formula)}$$")
     formula = html.unescape(shown).removeprefix("<p>$$").removesuffix("$$</p>\n")
     return formula.replace(SAVED, "\\\\")

@@ -1,4 +1,4 @@
-"""How the tests of problem 05 know a loop over pairs of positions, also on a busy machine."""
+"""The tests of problem 05 recognize a loop over pairs of positions, also on a busy machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def no_steps(length: int) -> float:
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
-    """Return a function that asks, with a clock that shows what code and machine would take."""
+    """Return a function that calls it with a clock that simulates code and machine."""
     now = 0.0
     clock = types.SimpleNamespace(perf_counter=lambda: now)
     monkeypatch.setattr("grader.run.calls.time", clock)
@@ -66,7 +66,7 @@ def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]
 
 
 def test_what_is_quick_is_asked_once(judged: Callable[..., bool]) -> None:
-    """A dozen calls more would take as long as all the rest of the test."""
+    """A dozen more calls would double the time of the test."""
     asked: list[int] = []
 
     def quick(length: int) -> float:

@@ -1,4 +1,4 @@
-"""What `course.toml` says is checked when it is read, and which course a command works on."""
+"""The content of `course.toml` is checked, and commands find their course."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that the bounds and patience of problems 06 and 07 rest on."""
+"""The numbers behind tolerances and numbers of steps in the tests of 06 and 07."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODEL = SOLUTIONS / "07-tiny-gpt/problem.py"
 
 
 def far_rows(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return rows with mean 10,000 and about variance 1, and what LayerNorm makes of them."""
+    """Return rows with mean 10,000 and about variance 1, and their LayerNorm."""
     rng = torch.Generator().manual_seed(0)
     x = (1e4 + torch.randn(300, 8, generator=rng, dtype=torch.float64)).to(dtype)
     centred = x.double() - 1e4  # exact, so that nothing is lost in the oracle

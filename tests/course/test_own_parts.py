@@ -1,4 +1,4 @@
-"""A model of the student's own parts: right ones are used and named, others are not."""
+"""A model uses and names the student's parts that are correct."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Told = Callable[..., tuple[str, str]]
 
 @pytest.fixture
 def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the course in which all is solved."""
+    """Return a copy of the course with all problems solved."""
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
     for solution in (ROOT / "solutions").glob("*/problem.py"):
         folder = tmp_path / "problems" / solution.parent.name

@@ -38,7 +38,7 @@ COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
 
 @pytest.fixture(scope="module")
 def library():
-    """What gives the text that a model learns from by default, which is put together once."""
+    """The text that a model trains on by default, which is read once."""
     return functools.cache(training_text._library)
 
 
@@ -109,13 +109,13 @@ def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, a
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Leave away what takes longest, where it isn't about the pictures."""
+    """Omit the slowest parts in tests that are not about them."""
     monkeypatch.setattr(pictures, "save", lambda figure, name, **options: None)
 
 
 @pytest.fixture
 def stopped_after(monkeypatch):
-    """Return what lets Ctrl-C come after some steps of training."""
+    """Return code that simulates Ctrl-C after some steps of training."""
 
     def stop(steps):
         step, done = torch_gpt.train_step, itertools.count()
@@ -244,7 +244,7 @@ def test_what_is_wrong_is_said(tmp_path, explore, wrong, said):
 
 
 def changed(problem_id, tmp_path, right, wrong):
-    """Return a file with the solution of a problem in which something is changed."""
+    """Return a file with a changed solution of a problem."""
     text = (ROOT / "solutions" / problem_id / "problem.py").read_text("utf-8")
     assert right in text
     path = tmp_path / "problem.py"

@@ -95,7 +95,9 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 
 @pytest.mark.parametrize("readme", DRAWN, ids=lambda path: path.parent.name)
 def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
-    """GitHub draws it. Quoted text may have any sign in it; a bare bracket would break it."""
+    """GitHub draws it. Quoted text may contain any character; an unquoted bracket would break
+    it.
+    """
     text = readme.read_text(encoding="utf-8")
     (diagram,) = re.findall(r"```mermaid\n(.*?)```", text, re.DOTALL)
     assert diagram.startswith("flowchart TD\n")

@@ -1,4 +1,4 @@
-"""The definitions that part two's tests compare with give what torch's own layers give."""
+"""The definitions in part two's tests give the same as torch's layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files for problem 10 that let PyTorch do the work get no points for that part."""
+"""Files for problem 10 that use PyTorch's functions instead get no points for that part."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
 
 
 def graded(sandbox: Sandbox, added: str) -> ProblemResult:
-    """Grade the reference with more at its end."""
+    """Grade the reference with additional code at its end."""
     return SourceGrader(COURSE, sandbox, PROBLEM)(f"{REFERENCE}\n{textwrap.dedent(added)}")
 
 
 def at_home(
     suite: Suite, added: str, folder: Path, *, hidden: bool = True, tests: Iterable[str] = ()
 ) -> ProblemResult:
-    """Run tests as at home, for the reference with more at its end."""
+    """Run tests as at home, for the reference with additional code at its end."""
     path = folder / "problem.py"
     path.write_text(REFERENCE + added, encoding="utf-8")
     session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=False)
@@ -171,7 +171,7 @@ def evaluate(model, batches):
 
 
 def evaluated(suite: Suite, added: str, folder: Path) -> list[TestResult]:
-    """Run the tests of evaluate at home, for the reference with another one at its end."""
+    """Run the tests of evaluate at home, for the reference with another evaluate at its end."""
     tests = [test.id for test in suite.tests if "evaluate" in test.id]
     return at_home(suite, added, folder, tests=tests).tests
 

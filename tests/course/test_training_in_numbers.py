@@ -1,4 +1,4 @@
-"""The numbers that problem 10's README and its tests rest on."""
+"""The numbers behind problem 10's README and tests."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -> None:
-    """With gradients that are missing at times, and a learning rate that changes."""
+    """Some gradients are missing, and the learning rate changes."""
     rng, rates, gradients = Rng(0), [0.05, 0.05, 0.2, 0.01, 0.0, 0.1], []
     before = rng.normal(3, 2, dtype=torch.float64)
     p = torch.nn.Parameter(before.clone())

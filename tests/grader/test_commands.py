@@ -76,20 +76,20 @@ class Command(NamedTuple):
         return shlex.split(match[1])[0] if match else ""
 
     def may_return(self) -> set[int]:
-        """Return the exit statuses that are right: 1 says that something isn't solved yet."""
+        """Return the allowed exit statuses: 1 means that a problem isn't solved yet."""
         unsolved = re.search(r"\bpytest(?! tests)\b|\bgrader( check|$)", self.text)
         return {0, 1} if unsolved else {0}
 
 
 def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Return a document's blocks of code: line number, text behind the ```, lines."""
+    """Return a document's blocks of code: line number, text after the ```, lines."""
     for match in re.finditer(r"^( *)```([^\n`]*)\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL):
         lines = textwrap.dedent(match[3]).replace("\\\n", " ").splitlines()
         yield text.count("\n", 0, match.start()) + 1, match[2].strip(), lines
 
 
 def written_commands() -> Iterator[tuple[str, Command]]:
-    """Give every command of the documents and where it is written."""
+    """Yield every command of the documents with its place."""
     for path in DOCUMENTS:
         document = path.relative_to(ROOT)
         for number, language, lines in blocks(path.read_text(encoding="utf-8")):
@@ -119,20 +119,20 @@ def made_by(make: str) -> list[str]:
 
 @functools.cache
 def ci_commands() -> list[str]:
-    """Return what CI runs itself, among it the command that runs this file."""
+    """Return the commands of CI, including the one that runs this file."""
     lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
     return [made for line in lines if line.startswith("make ") for made in made_by(line)]
 
 
 def runs_in_ci(command: Command) -> bool:
-    """Return whether CI runs a command itself, perhaps with more options."""
+    """Return whether CI runs a command, perhaps with more options."""
     return command.folder == "." and any(
         f"{own} ".startswith(f"{command.text} ") for own in ci_commands()
     )
 
 
 def commands_to_run() -> dict[Command, str]:
-    """Return each command once, with the place where it is written first."""
+    """Return each command once, with its first place."""
     places: dict[Command, str] = {}
     for place, command in written_commands():
         made = made_by(command.text) if command.text.startswith("make ") else []

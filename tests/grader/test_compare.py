@@ -1,4 +1,4 @@
-"""Comparison: correct values pass, others get a message in the terms of the subject."""
+"""Correct values pass a check; others get a message with the subject's terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would keep the grader from working is found at the start and said in a sentence."""
+"""An environment in which the grader cannot work is reported in a sentence at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forbidden functions are noticed under any spelling, and nothing else is."""
+"""Forbidden functions are detected under any name, and no others."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_what_a_block_is_made_of_is_allowed() -> None:
 
 
 def own_softmax() -> torch.Tensor:
-    """Mentions torch.softmax and logsumexp, and calls neither."""
+    """Mention torch.softmax and logsumexp without calling them."""
     softmax = torch.exp(X - X.amax(-1, keepdim=True))
     return softmax / softmax.sum(-1, keepdim=True)
 

@@ -66,7 +66,7 @@ def called_name(function: ast.expr) -> str:
 
 
 def place_of(name: str) -> str:
-    """Where an imported name's module is in the package; empty for one of another package."""
+    """Return the place of an imported name's module in the package; empty for other packages."""
     first, _, rest = name.partition(".")
     if first != "grader":
         return ""
@@ -81,7 +81,7 @@ def is_module(path: Path) -> bool:
 
 
 def room(place: str) -> str:
-    """The folder, or the file at the top, that a module is in."""
+    """Return the folder, or the file at the top, of a module."""
     return place.partition("/")[0].removesuffix(".py")
 
 
@@ -89,7 +89,7 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 
 def imports_above(module: str) -> set[str]:
-    """Return what a module imports though it may not."""
+    """Return the forbidden imports of a module."""
     here = room(module)
     allowed = TOP - ({"course"} if here in DO_WITHOUT_COURSE else set())
     if here == "__init__":
@@ -141,7 +141,7 @@ def types_named(tree: ast.Module) -> Iterator[str]:
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:
-    """What everything stands on has an order, so that it can be read file by file."""
+    """The files at the top have an order, so that they can be read one after the other."""
     waiting = {name: imported(PACKAGE / f"{name}.py") & TOP for name in TOP}
     while waiting:
         ready = {name for name, needs in waiting.items() if not needs & waiting.keys()}

@@ -1,4 +1,4 @@
-"""The students' copy: it works by itself, gives nothing away, and can be brought up to date."""
+"""The students' copy works by itself, contains no secret, and can be updated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks in a single statement: the body of `double(x)`, which a file of that name would hold."""
+"""Attacks in a single statement, which is the body of `double(x)`."""
 
 CALLS = {
     # Leaves in the call as a program would. An error like any other.

@@ -55,7 +55,7 @@ class Target:
     canary: str = CANARY
 
     def tree(self) -> dict[str, tuple[int, str]]:
-        """Return the mode and the content of all that is in the folder."""
+        """Return the mode and the content of all files in the folder."""
         return tree(self.folder)
 
     def source(self, name: str) -> str:
@@ -87,7 +87,7 @@ def make_folder(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def listener() -> Iterator[socket.socket]:
-    """A socket with a listener, on this machine only."""
+    """A listening socket on this machine only."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -118,13 +118,13 @@ def target(
 
 
 class Attacked:
-    """Grades one attack after the other, as the grader does.
+    """Grade one attack after the other, as the grader does.
 
     Args:
         course: a small one.
         sandbox: one for all attacks, as in a class.
         call_seconds: its limit.
-        problem: the one that is attacked.
+        problem: the problem with the attacks.
     """
 
     def __init__(
@@ -153,18 +153,18 @@ class Attacked:
         return tree(self.course.root)
 
     def another(self) -> tuple[Sandbox, Attacked]:
-        """Return a sandbox that isn't entered yet, and what grades behind it."""
+        """Return a sandbox that isn't entered yet, and a function that grades in it."""
         sandbox = Sandbox(call_seconds=CALL_SECONDS, memory_mb=256)
         return sandbox, Attacked(self.course, sandbox)
 
     @staticmethod
     def processes() -> set[int]:
-        """Return the living processes that come from this one."""
+        """Return the running descendants of this process."""
         return below(os.getpid())
 
 
 def start_prefork_servers(attacked: Attacked, source: bytes = b"") -> None:
-    """Grade right and wrong files, so that each server is there that a source needs.
+    """Grade correct and wrong files to start each server that a source needs.
 
     The one with torch's compiler takes as long to start as several attacks take.
     """
@@ -197,7 +197,7 @@ def grade(
 
 @pytest.fixture(scope="session")
 def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
-    """The same for what never ends."""
+    """The same with a short time limit, for endless code."""
     limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
     with lent_sandbox(origin, **limits) as sandbox:
         attacked = Attacked(grade.course, sandbox, HANGING_SECONDS)
@@ -206,7 +206,7 @@ def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, str]]:
-    """Return the mode and the content of all that is in some folders."""
+    """Return the mode and the content of all files in some folders."""
     return {
         str(path): (path.lstat().st_mode, _content(path))
         for folder in folders

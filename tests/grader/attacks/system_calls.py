@@ -24,7 +24,7 @@ def asked(name, *arguments):
 
 
 def any_of(*attempts):
-    """Return when one of some attempts achieves something; else raise the last refusal."""
+    """Return as soon as one of some attempts succeeds; otherwise raise the last refusal."""
     for attempt in attempts:
         try:
             return attempt()
@@ -99,7 +99,7 @@ def read_anothers_memory():
 
 
 def attack_first(attack, names):
-    """Make the functions of the solution above attack before they return their results."""
+    """Make the functions of the solution attack before they return their results."""
 
     def attacking(function):
         @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""Submissions that cheat, break or block: their results, and no traces of them remain.
+"""Submissions that cheat, break or block get the expected result and leave no traces.
 
 Each file in `files/` is one submission; its docstring names the attack and the expected
 result; `calls` has those of one statement. The numbers group them: 0x-1x exits, forged verdicts,
@@ -257,7 +257,7 @@ def test_attack(request, target, name):
 
 
 def check_message(message, canary):
-    """Check that a message can be printed anywhere, and that it tells nothing secret."""
+    """Check that a message is printable and contains no secret."""
     assert len(message) < 5000
     assert all(c.isprintable() or c in "\n\t" for c in message)
     assert canary not in message
@@ -272,14 +272,16 @@ def huge_answer():
 
 
 def test_a_huge_answer_to_a_probe_is_not_spelt_out():
-    """A diagnosis asks small questions. A tensor of 256 MB isn't an answer to turn into numbers."""
+    """A tensor of 256 MB as the answer to a small question is not processed."""
     assert len(attempt(huge_answer).write()) < 100_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
 def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, name):
-    """It may be 256 MB for each test. Garbage is collected by the number of things, not by size."""
+    """It may have 256 MB in each test. Python collects garbage by the number of objects, not by
+    size.
+    """
     gc.collect()
     gc.disable()
     try:
@@ -299,7 +301,7 @@ def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
 
 @pytest.mark.slow
 def test_a_broken_sandbox_is_never_a_students_zero(grade):
-    """It starts again by itself, as often as need be; a file that was open then is not judged."""
+    """It restarts by itself; a file that was open then is not judged."""
     before = grade.processes()
     sandbox, grade_there = grade.another()
 
@@ -365,7 +367,7 @@ def is_busy_worker(process, batch):
 
 @pytest.fixture
 def recorders(monkeypatch):
-    """Note the connection to each worker; there is none while another one lives."""
+    """Record the connection to each worker; none starts while another one runs."""
     found = []
     record = Sandbox.record
 
@@ -380,7 +382,7 @@ def recorders(monkeypatch):
 
 @pytest.mark.slow
 def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, recorders):
-    """Endless code at import costs one limit, not one for each test."""
+    """Endless code at import costs one time limit, not one for each test."""
     result = impatient(target.source("47_sleep_at_import").encode())
     assert [test.status.value for test in result.tests] == ["timeout"] * 3
     assert len(recorders) == 1

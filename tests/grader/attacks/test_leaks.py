@@ -1,4 +1,4 @@
-"""Data about hidden tests that a submission collects doesn't reach a student.
+"""Data about hidden tests that a submission collects do not reach a student.
 
 Each leak is tried from end to end: graded in a sandbox, written as feedback and into the
 gradebook. As a control, an instructor who runs the test again can read the data.
@@ -97,7 +97,7 @@ def hidden_lines(course):
 
 @pytest.fixture(scope="module")
 def inputs(told):
-    """The first digits of the hidden inputs, as a submission tells them."""
+    """The first digits of the hidden inputs, as a submission reports them."""
     body, _ = WAYS["the text of an exception"]
     found = beginnings(told(body))
     assert len(found) == 3
@@ -132,5 +132,5 @@ def plain(text):
 
 
 def beginnings(text):
-    """Return the first five digits of each number that has so many."""
+    """Return the first five digits of each number with at least five."""
     return {digits[:5] for digits in re.findall(r"\d+", plain(text)) if len(digits) >= 5}

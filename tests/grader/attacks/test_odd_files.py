@@ -142,7 +142,7 @@ def test_what_is_planted_beside_the_file_changes_nothing(grade, hand_in, content
 
 
 def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
-    """Python itself would run it if time and size of the source fit."""
+    """Python would run it if time and size of the source matched."""
     folder = hand_in("def double(x):\n    return 3 * x\n")
     source = folder / "problem.py"
     (folder / "right.py").write_text(RIGHT)
@@ -155,7 +155,7 @@ def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
 
 
 def test_the_hash_is_of_what_was_graded(grade, hand_in):
-    """The file is read once; what becomes of it afterwards changes neither verdict nor hash."""
+    """The file is read once; later changes affect neither verdict nor hash."""
     folder = hand_in()
     submission = found(folder, grade.course)["ada"]
     (folder / "problem.py").write_text("def double(x):\n    return x\n")
@@ -174,7 +174,7 @@ def class_of_one(course, hand_in):
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
 def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
-    """The reference solution goes first, so no student is graded by a test that can't be passed."""
+    """The reference is graded first, so no student is graded by a test that can't be passed."""
     test_file = small_course.problems()[0].test_file
     broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
     test_file.write_text(broken)

@@ -43,7 +43,7 @@ def copy_for_others(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
 def test_the_same_as_an_ordinary_user():
-    """Every attack, where the grader itself is no more than an ordinary user."""
+    """Every attack has the same result if the grader runs as an ordinary user."""
     with tempfile.TemporaryDirectory(prefix="attacks-") as name:
         folder, scratch = Path(name) / "course", Path(name) / "scratch"
         copy_for_others(folder)

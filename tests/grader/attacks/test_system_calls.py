@@ -87,7 +87,7 @@ for name in sys.argv[1:]:
 
 
 def test_without_a_sandbox_they_are_no_empty_words(target: Target) -> None:
-    """Permissions of any process on this machine: a socket, its files, processes."""
+    """Any process on this machine may create sockets, files and processes."""
     harmless = ["make_a_socket", "read_a_file", "start_a_process"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, *harmless],

@@ -34,7 +34,7 @@ def test_only_code_that_ran_is_counted() -> None:
 
 
 def test_those_who_could_not_be_judged_are_not_counted() -> None:
-    """A test that waits for something else to be right says nothing about who it waits for."""
+    """A test that can't be judged yet says nothing about the student."""
     waiting = TestResult("h", "What h asks", True, 6, Status.FAILED, not_yet("v is wrong"))
     bob = ProblemResult(FIRST, "", [outcome(n, ok=False) for n in "vw"] + [waiting])
     cem = ProblemResult(FIRST, "", [outcome(n, ok=n != "h") for n in "vwh"])

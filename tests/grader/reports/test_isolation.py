@@ -1,4 +1,4 @@
-"""Every report says how student code was kept apart, in plain words where that was no sandbox."""
+"""Every report states the isolation of student code, in plain words if there was no sandbox."""
 
 from __future__ import annotations
 

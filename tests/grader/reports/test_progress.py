@@ -1,4 +1,4 @@
-"""How far a run is, where there is no terminal to draw on."""
+"""The progress of a run without a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a wrong answer is related to the right one is told when it is certain, and only then."""
+"""The relation of a wrong answer to the right one is reported only if it is certain."""
 
 from __future__ import annotations
 

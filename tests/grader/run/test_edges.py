@@ -1,4 +1,4 @@
-"""The edge questions that are asked of every function and module: each tells one thing."""
+"""Each edge question, the same for every function and module, shows one thing."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_second_call_answers_as_the_first_one() -> None:
 
 
 class Scale(nn.Module):
-    """Right, but for what a test asks for."""
+    """Correct, except for the mistake that a test chooses."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__()

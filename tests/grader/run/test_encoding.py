@@ -1,4 +1,4 @@
-"""Values as bytes: they arrive as they were, and no bytes do harm."""
+"""Values arrive unchanged as bytes, and no bytes do harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of an exception of torch's: the tensors in the line, and the likely slip."""
+"""The message about an exception of torch has the tensors in the line and the probable mistake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
 
 def told(line: str, **values: object) -> tuple[dict[str, str], str]:
-    """Run a line with these names, and return what is said of the exception that it raises."""
+    """Run a line with these names, and return the message about its exception."""
     names = dict(values)
     with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
         exec(line, {"torch": torch}, names)

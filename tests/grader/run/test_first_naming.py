@@ -1,4 +1,4 @@
-"""The first mistake that is named in a student's run costs no more than it must."""
+"""Naming the first mistake in a student's run loads no unneeded library."""
 
 from __future__ import annotations
 

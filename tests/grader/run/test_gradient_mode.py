@@ -1,4 +1,4 @@
-"""No problem takes code for right that leaves gradients switched off for all other code."""
+"""In every problem, code that leaves gradients switched off is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A student's pytest: it comes to the same verdicts as a grader, and stays pytest."""
+"""A student's pytest gives the same verdicts as the grader, and pytest's options work."""
 
 from __future__ import annotations
 

@@ -370,7 +370,7 @@ def test_one_submission_leaves_nothing_to_the_next(small_course: Course, place: 
     "wait", ["breakpoint()", "import pdb; pdb.Pdb().set_trace()", "input('? ')"]
 )
 def test_nobody_is_asked_where_nobody_would_see_it(run: Run, wait: str) -> None:
-    """A debugger that was forgotten in the code doesn't hang the run."""
+    """A forgotten debugger in the code doesn't block the run."""
     result = run(f"def double(x):\n    {wait}\n    return x + x")
     assert statuses(result) == {"passed" if wait == "breakpoint()" else "error"}
 

@@ -1,4 +1,4 @@
-"""What does not end is ended, and nothing else is."""
+"""Only endless code is stopped."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ else:
 @pytest.mark.slow
 @pytest.mark.parametrize("thread", ["main", "other"])
 def test_other_programs_make_nobodys_code_endless(thread: str) -> None:
-    """What takes a second here would have taken 0.2, and half a second is allowed."""
+    """Code that takes a second instead of 0.2 is not stopped, as half a second is allowed."""
     with busy_core(4) as core:
         command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core), thread]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Asks a student's file in a worker: both sides' part of it, as a worker may hold all of this."""
+"""Evaluate expressions about a student's file in a worker: the code of both sides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Return what evaluates an order's expressions, in which `problem` is the student's module."""
+    """Return a function that evaluates an order's expressions; `problem` is the student's
+    module.
+    """
     return _evaluate_all
 
 

@@ -1,4 +1,4 @@
-"""A submission that looks for forbidden functions by every road but the straight one."""
+"""A submission that searches for forbidden functions in every indirect way."""
 
 import contextlib
 import ctypes

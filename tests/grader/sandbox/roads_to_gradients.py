@@ -1,4 +1,4 @@
-"""Wrong files for softmax_backward that let PyTorch differentiate, each by another road."""
+"""Wrong files for softmax_backward that let PyTorch differentiate, each in another way."""
 
 HEAD = """
 import torch

@@ -1,4 +1,4 @@
-"""Torch's compiler is loaded for the files that may want it, and for no others."""
+"""Torch's compiler is loaded only for files that may need it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_code_may_ask_for_deterministic_algorithms(ask: Ask) -> None:
 
 
 def test_a_worker_has_it_where_it_is_wanted(ask: Ask) -> None:
-    """It could not load it, as functions that are forbidden here are in it."""
+    """It could not load it later, as it contains functions that are forbidden here."""
     trained, shape = ask(
         """
         import torch
@@ -101,7 +101,7 @@ def test_and_not_where_it_is_not(ask: Ask, forbidden: tuple[str, ...]) -> None:
 
 
 def test_a_function_is_carried_over_to_a_batch_without_it(ask: Ask) -> None:
-    """As right solutions do; it would take each run seconds."""
+    """Correct solutions do this; loading the compiler would take seconds in each run."""
     found = ask(
         """
         import torch
@@ -183,7 +183,7 @@ def transformed(name: str, norm: str) -> str:
 
 
 def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
-    """Return what f(x) of a file is where it is only watched."""
+    """Return the f(x) of a file that is only watched."""
     file: dict[str, Any] = {}
     exec(source, file)
     with Guard(NORMS):
@@ -194,7 +194,7 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
-    """Torch loads derivatives and costs of forbidden functions, and calls none of these."""
+    """Torch loads derivatives and costs of forbidden functions without calling these functions."""
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
     found = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
     torch.testing.assert_close(torch.tensor(found), in_process(source, x))

@@ -1,4 +1,4 @@
-"""Student code that hangs, dies or lies: its worker fails, and another one takes its place."""
+"""The worker of code that hangs, dies or lies fails, and is replaced."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def test_what_all_messages_bring_is_counted():
 
 @pytest.mark.slow
 def test_an_interrupted_question_ends_its_worker(sandbox):
-    """Or its answer would be read as one to the next question."""
+    """Otherwise its answer would be read as that to the next question."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -105,7 +105,7 @@ def test_workers_end_with_the_connection(sandbox):
 
 @pytest.mark.slow
 def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
-    """Also if an answer was on its way, as when the grader is killed."""
+    """Also if it is sending an answer when the grader is killed."""
     workers = ForkedWorkers(1 << 28, 60)
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -161,7 +161,7 @@ def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
 
 @pytest.mark.slow
 def test_a_worker_that_something_else_killed_is_nobodys_fault(sandbox, ask):
-    """As the machine does where memory runs out."""
+    """The system kills processes if memory runs out."""
     expressions = ("__import__('os').getpid()", "__import__('time').sleep(60)")
     with Asked(sandbox, "", *expressions) as asked:
         killer = threading.Timer(0.3, os.kill, (asked.next(), signal.SIGKILL))
@@ -185,7 +185,7 @@ KILLS = {
 
 @pytest.mark.parametrize("name", KILLS)
 def test_no_code_can_look_as_if_something_else_had_killed_it(sandbox, name):
-    """SIGKILL would be the machine's fault, and its test would be tried again and again."""
+    """SIGKILL counts as the machine's error, so its test would be repeated."""
     source = (
         "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
         f"def f():\n    {KILLS[name]}\n    return 'survived'"

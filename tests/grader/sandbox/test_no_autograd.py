@@ -1,4 +1,4 @@
-"""Nothing of PyTorch differentiates where autograd is forbidden."""
+"""No function of PyTorch differentiates if autograd is forbidden."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def grade(
     tmp_path_factory: pytest.TempPathFactory,
     new_course: Callable[[Path], Course],
 ) -> Callable[[str], ProblemResult]:
-    """Grade a file by a test that runs in its process, where autograd is forbidden and allowed."""
+    """Grade a file by a test in its process, with autograd forbidden and allowed."""
     course = new_course(tmp_path_factory.mktemp("roads") / "course")
     (problem,) = course.problems()
     manifest = course.root / "course.toml"

@@ -1,4 +1,4 @@
-"""A student's file is held to the same rules at home and when it is graded, in the same words."""
+"""The same rules with the same messages hold for a student's file at home and in grading."""
 
 from __future__ import annotations
 

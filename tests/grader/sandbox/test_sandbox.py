@@ -180,7 +180,7 @@ def test_more_attacks_on_a_real_worker(ask, name):
 
 
 def own_mounts_work():
-    """Return whether this machine lets a process have mounts that note no reading."""
+    """Return whether a process on this machine can have mounts that do not record reading."""
     child = os.fork()
     if child == 0:
         os._exit(0 if keep_access_times() else 1)
@@ -188,14 +188,14 @@ def own_mounts_work():
 
 
 def is_read_at(path, read):
-    """Return whether a file system notes that a file is read that was last read long ago."""
+    """Return whether a file system records that an old file is read."""
     os.utime(path, ns=(10**18, os.stat(path).st_mtime_ns))
     assert read(str(path))
     return os.stat(path).st_atime_ns != 10**18
 
 
 def test_what_a_worker_reads_leaves_no_trace(ask):
-    """Otherwise one worker could pass on, bit by bit, the inputs of another one."""
+    """Otherwise one worker could pass inputs to another one, bit by bit."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
         pytest.skip("mounts can't be changed here, or note no reading anyway")
@@ -204,7 +204,7 @@ def test_what_a_worker_reads_leaves_no_trace(ask):
 
 
 def test_torch_works_without_threads(ask):
-    """Right code may ask for some, and gets on with one."""
+    """Correct code may request several, and works with one."""
     gradient, thread = ask(
         """
         import threading, torch
@@ -236,7 +236,7 @@ def gives_large_pages():
 
 @pytest.mark.skipif(not gives_large_pages(), reason="there are none")
 def test_large_tensors_lie_in_large_pages(ask):
-    """The system would provide small ones one by one, each time in each worker."""
+    """Otherwise the system would provide small pages one by one in each worker."""
     size = 24 << 20
     pages = ask(
         """
@@ -252,7 +252,7 @@ def test_large_tensors_lie_in_large_pages(ask):
 
 
 def of_a_worker(module):
-    """Return whether a module of the grader's may be in a worker: no more than it needs itself."""
+    """Return whether a worker may contain this module of the grader, as it needs it."""
     names = ("prefork_server", "template", "confine", "landlock", "libc", "seccomp")
     places = WORKERS_SIDE | {f"sandbox/{name}" for name in names}
     mine = any(f"{module}.".startswith(f"grader.{place.replace('/', '.')}.") for place in places)
@@ -296,7 +296,7 @@ def open_files():
 
 
 def test_a_worker_holds_nothing_of_the_course(ask, monkeypatch):
-    """A word that this process knows is found nowhere in a worker."""
+    """A word that this process knows occurs nowhere in a worker."""
     canary = "canary-" + "7" * 12
     monkeypatch.setenv("COURSE_CANARY", canary)
     # Asked for backwards and in two pieces, so that it isn't there by being asked for.

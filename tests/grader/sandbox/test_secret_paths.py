@@ -14,7 +14,7 @@ from grader.sandbox import starting
 def test_a_course_elsewhere_is_secret_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An installed grader keeps the solutions of the course that it grades, wherever they lie."""
+    """Solutions of a graded course are secret wherever they are."""
     monkeypatch.setenv(COURSE_VARIABLE, str(tmp_path))
     secret = starting.secret_paths()
     assert {str(tmp_path / "solutions"), str(starting.ROOT / "solutions")} <= {*secret}

@@ -119,7 +119,7 @@ def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplateProcess) -> None:
-    """Also not of a pair that was started before: the template keeps nothing that it passed on."""
+    """Nor has it data of an earlier pair, as the template keeps nothing."""
     waiting, connection = template.start("targets_of_template:wait")
     with connection:
         connection.recv()
@@ -189,7 +189,7 @@ def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling_or_the_test
 
 
 def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path, monkeypatch):
-    """Two folders may have torch, where one environment stands on another; the first one counts."""
+    """With layered environments, two folders may have torch; the first one counts."""
     folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
     for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
         for name in names:

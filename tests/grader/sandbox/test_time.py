@@ -27,7 +27,7 @@ def softmax(x):
 
 @pytest.mark.slow
 def test_slow_but_right_code_is_not_ended_on_a_busy_machine(origin):
-    """It takes 1.5 seconds where it would have taken 0.3, and one is allowed."""
+    """It takes 1.5 seconds instead of 0.3, and one second is allowed."""
     cores, call = os.sched_getaffinity(0), "problem.softmax(torch.zeros(2)).tolist()"
     with lent_sandbox(origin, call_seconds=1.0) as sandbox, busy_core(4) as core:
         sandbox.stay_on(core)
@@ -84,7 +84,7 @@ def f():
 
 @pytest.mark.slow
 def test_threads_that_compute_are_charged_and_their_number_is_not():
-    """Where there are threads: a call is charged for its longest one."""
+    """A call is charged for its longest thread."""
     budget = SubmissionBudget(20, 100)
     with (
         Sandbox("process", call_seconds=60) as sandbox,

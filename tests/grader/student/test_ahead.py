@@ -1,4 +1,4 @@
-"""Which tests run first once a file was saved."""
+"""Tests about the change run first after a file was saved."""
 
 from __future__ import annotations
 

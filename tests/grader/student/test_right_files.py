@@ -1,4 +1,4 @@
-"""`grader compare`: right files in other styles, their costs and two questions, after the green."""
+"""`grader compare` shows correct files in other styles, their costs and two questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At home a mistake is named once it is seen again; the first time there are numbers to look at."""
+"""At home a mistake is named when it is seen again; the first time only its numbers are shown."""
 
 from __future__ import annotations
 

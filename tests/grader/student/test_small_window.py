@@ -1,4 +1,4 @@
-"""What helps is the last thing in a window of 24 lines, however much else there is to say."""
+"""The most helpful lines are the last ones in a window of 24 lines."""
 
 from __future__ import annotations
 

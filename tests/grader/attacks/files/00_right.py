@@ -1,4 +1,4 @@
-"""A right submission: what every other one is followed by. Full marks."""
+"""A correct submission, which is graded after each attack. Full marks."""
 
 
 def double(x):

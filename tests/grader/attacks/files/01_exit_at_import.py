@@ -1,4 +1,4 @@
-"""Ends the process with exit status 0 at import. No test may take that for a pass."""
+"""Ends the process with exit status 0 at import. That is never a pass."""
 
 import os
 

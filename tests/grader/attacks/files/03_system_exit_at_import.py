@@ -1,4 +1,4 @@
-"""Leaves at import as a program would. An error like any other."""
+"""Raises SystemExit at import. An error like any other."""
 
 import sys
 

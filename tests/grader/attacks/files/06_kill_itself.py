@@ -1,4 +1,4 @@
-"""Ends its own process by the signal that can't be caught. It may not: only the machine does."""
+"""Kills its process with SIGKILL. The sandbox forbids it."""
 
 import os
 import signal

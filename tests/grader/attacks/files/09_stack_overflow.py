@@ -1,4 +1,4 @@
-"""Calls itself for ever without Python's limit. Only its own process suffers."""
+"""Calls itself endlessly without Python's limit. Only its own process is affected."""
 
 import sys
 

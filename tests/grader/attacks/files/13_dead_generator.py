@@ -1,4 +1,4 @@
-"""Leaves the generator in a state that gives zeros only. Its state never comes back."""
+"""Sets the generator to a state that gives only zeros. The grader never reads this state."""
 
 import torch
 

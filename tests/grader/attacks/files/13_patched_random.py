@@ -1,4 +1,6 @@
-"""Makes all random inputs zeros, of which any answer is right. The right answers are not."""
+"""Makes all random inputs zeros, so that any answer would be right. The expected values are not
+zeros.
+"""
 
 import random
 

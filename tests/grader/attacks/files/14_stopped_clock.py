@@ -1,4 +1,4 @@
-"""Stops its clock and runs too long. The grader uses another clock."""
+"""Stops its clock and runs too long. The grader has another clock."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Writes the results itself, wherever it may. It may nowhere."""
+"""Tries to write the results everywhere. It can write nowhere."""
 
 import os
 

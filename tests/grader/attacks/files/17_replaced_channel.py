@@ -1,4 +1,4 @@
-"""Puts another file in the place of its channel. Only its own process suffers."""
+"""Replaces its channel by another file. Only its own process is affected."""
 
 import os
 

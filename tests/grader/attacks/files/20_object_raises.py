@@ -1,4 +1,4 @@
-"""Returns an object that raises wherever it is looked at. It is no tensor, and nothing else."""
+"""Returns an object that raises an exception on every access. It isn't a tensor."""
 
 
 class Raising:

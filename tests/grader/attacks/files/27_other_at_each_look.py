@@ -1,4 +1,4 @@
-"""Returns a list that is another one at each look. It is looked at once."""
+"""Returns a list that changes with each access. It is read once."""
 
 
 class Changing(list):

@@ -1,4 +1,4 @@
-"""Says of one tensor that it is thousands. Each time it is named it counts: bad output."""
+"""Returns one tensor thousands of times. Each occurrence counts: bad output."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Returns an object with fields of megabytes and with very many. They stay where they are."""
+"""Returns an object with huge and with very many fields. They stay in its process."""
 
 
 class Config:

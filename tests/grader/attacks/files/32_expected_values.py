@@ -1,4 +1,4 @@
-"""Looks for the expected value in frames and in all objects. It isn't in its process."""
+"""Searches frames and all objects for the expected value. It isn't in its process."""
 
 import gc
 import sys

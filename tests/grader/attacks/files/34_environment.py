@@ -1,4 +1,4 @@
-"""Looks for seeds and paths in all that a process knows of its start. There is nothing of use."""
+"""Searches the data about the start of its process for seeds and paths. It finds nothing useful."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Looks for paths in the program that started it. There is nothing of use."""
+"""Searches the program that started it for paths. It finds nothing useful."""
 
 import __main__
 

@@ -1,4 +1,4 @@
-"""Runs what another student handed in. It can't be read."""
+"""Runs another student's file. It can't be read."""
 
 with open("@FOLDER@/class/ada/01-doubling/problem.py") as file:
     exec(file.read())

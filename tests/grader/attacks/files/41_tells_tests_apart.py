@@ -1,4 +1,4 @@
-"""Is wrong where the stack names a hidden test. It has the visible points."""
+"""Recognizes hidden tests by the stack, and is wrong there. It gets the visible points."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Keeps its arguments for the next test or student. There is no place to keep them."""
+"""Tries to keep its arguments for the next test or student. There is no place to keep them."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Calls a forbidden function by another name. It is noticed all the same."""
+"""Calls a forbidden function by another name. The call is still recorded."""
 
 import torch
 

@@ -1,4 +1,6 @@
-"""Suspends torch's hooks around a forbidden function. It is noticed, and gives no answer."""
+"""Suspends torch's hooks around a forbidden function. The call is recorded, and raises an
+exception.
+"""
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes

@@ -1,4 +1,4 @@
-"""Takes the guard that looks for forbidden functions away. It is noticed all the same."""
+"""Removes the guard that watches forbidden functions. The call is still recorded."""
 
 import gc
 

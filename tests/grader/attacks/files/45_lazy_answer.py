@@ -1,4 +1,6 @@
-"""Calls a forbidden function when its answer is looked at. It is noticed, and gives no answer."""
+"""Calls a forbidden function when its answer is read. The call is recorded, and raises an
+exception.
+"""
 
 import torch
 

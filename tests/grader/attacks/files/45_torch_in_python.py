@@ -1,4 +1,4 @@
-"""Calls the forbidden function as torch has it in Python, below its hooks. It is noticed."""
+"""Calls torch's Python code of the forbidden function, below the hooks. The call is recorded."""
 
 import torch
 import torch._refs

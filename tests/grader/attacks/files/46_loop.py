@@ -1,4 +1,4 @@
-"""Never comes to an end. A timeout."""
+"""Never ends. A timeout."""
 
 
 def double(x):

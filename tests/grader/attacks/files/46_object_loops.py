@@ -1,4 +1,4 @@
-"""Returns an object that never ends when its fields are looked for."""
+"""Returns an object whose attribute access never ends."""
 
 
 class Looping:

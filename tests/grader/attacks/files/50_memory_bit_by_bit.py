@@ -1,4 +1,4 @@
-"""Takes 600 megabytes bit by bit, more than it may have. Out of memory."""
+"""Takes 600 megabytes in small pieces, above its limit. Out of memory."""
 
 
 def double(x):

@@ -1,4 +1,4 @@
-"""Leaves no memory to send its answer in. That is too much memory, not bad output."""
+"""Leaves no memory for sending its answer. Out of memory, not bad output."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Starts threads without end, which stay. Only its own process suffers."""
+"""Starts threads endlessly. Only its own process is affected."""
 
 import threading
 

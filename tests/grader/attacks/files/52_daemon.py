@@ -1,4 +1,4 @@
-"""Leaves a process behind that outlives the test. It can't start one."""
+"""Tries to start a process that outlives the test. It can't start one."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Prints 200 megabytes and is right. The output goes nowhere; right is right."""
+"""Prints 200 megabytes and is right. The output is dropped. Full marks."""
 
 import os
 import sys

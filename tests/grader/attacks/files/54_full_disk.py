@@ -1,4 +1,4 @@
-"""Fills the disk with one huge file. It can't make a file."""
+"""Tries to fill the disk with one huge file. It can't create a file."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Opens files until it may not open more, and is right. Only itself is in need."""
+"""Opens files up to its limit, and is right. Only its own process is affected."""
 
 KEPT = []
 

@@ -1,4 +1,4 @@
-"""Plants code in HOME, among Python's packages, in the course. It may write nowhere."""
+"""Writes code to HOME, Python's packages and the course. It can write nowhere."""
 
 import os
 import site

@@ -1,4 +1,4 @@
-"""Types into the instructor's terminal. It has none."""
+"""Types into the instructor's terminal. Its process has none."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Takes the memory of a graphics card. It sees none."""
+"""Takes the memory of a graphics card. Its process sees none."""
 
 import torch
 

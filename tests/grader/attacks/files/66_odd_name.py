@@ -1,4 +1,4 @@
-"""Puts a name into its module that is no identifier, and is right. Right is right."""
+"""Adds a name to its module that is no identifier, and is right. Full marks."""
 
 globals()["not an identifier"] = print
 
