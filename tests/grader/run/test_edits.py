@@ -181,4 +181,5 @@ def test_every_mistake_fits_and_has_a_nudge(problem) -> None:
     for mistake in mistakes:
         compile(mistake.source, mistake.edit.name, "exec")
         assert mistake.edit.look, f"{mistake.edit.name} has no nudge"
+        assert mistake.edit.look.count("?") <= 1, f"{mistake.edit.name} asks two questions"
     assert {m.edit.base for m in mistakes} <= {*course.right_files(problem)}
