@@ -194,11 +194,11 @@ def reset(
             print_text(f"The problem.py of {chosen.id} is the stub already.")
             return
         if not yes:
-            typer.confirm(f"Put the stub of {chosen.id} back? Your file is kept.", abort=True)
+            typer.confirm(f"Restore the stub of {chosen.id}? Your file is kept.", abort=True)
         kept = put_stub_back(chosen)
-    print_text(f"The stub of {chosen.id} is back.")
+    print_text(f"The stub of {chosen.id} is restored.")
     if kept is not None:
-        print_text(f"What you had is in {kept}.")
+        print_text(f"Your file is in {kept}.")
 
 
 @app.command("break")
@@ -244,7 +244,7 @@ def _these_problems(course: Course, name: str | None) -> list[Problem]:
 def _this_problem(course: Course, name: str | None, command: str) -> Problem:
     here = _these_problems(course, name)
     if len(here) != 1:
-        raise UsageError(f"Say which problem, such as: uv run grader {command} 01")
+        raise UsageError(f"Name a problem, for example: uv run grader {command} 01")
     return here[0]
 
 
@@ -301,12 +301,12 @@ def faults() -> Iterator[list[str]]:
     except (SubmissionError, InUse, UsageError) as error:
         stop(plain(str(error)), BAD_USAGE)
     except CourseError as error:
-        stop(f"The course is not as it should be: {error}", GRADERS_FAULT)
+        stop(f"The course has an error: {error}", GRADERS_FAULT)
     except InternalError as error:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
-        told = " ".join([plain(os_error_sentence(error)), *on_early_end])
-        stop(told, BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
+        reason = " ".join([plain(os_error_sentence(error)), *on_early_end])
+        stop(reason, BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
 
 
 def stop(message: str, status: int) -> None:

@@ -142,14 +142,14 @@ def grade(
         if not dry_run:
             require_writable(out, REPORT_FOLDERS, REPORT_FILES)
         chosen = None if problem is None else course.select([problem])[0]
-        own, told = open_gradebook_folder(book, out)
+        own, messages = open_gradebook_folder(book, out)
         names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(path, course, chosen, names.problems)
             intake.require_work()
             submissions = as_on_roster(intake.submissions, own.roster)
             submissions = only_these(submissions, only) if only else submissions
-            print_lines([*intake.recognised, *told])
+            print_lines([*intake.recognised, *messages])
             is_whole = intake.is_whole and not only
             if not scheduler and not dry_run:
                 print_lines(_about_other_runs())
@@ -238,7 +238,7 @@ def _about_other_runs() -> list[str]:
 
 def _require_one_of(problem: str | None, part: str | None) -> None:
     if problem is not None and part is not None:
-        raise UsageError("Say --problem or --part, not both.")
+        raise UsageError("Use --problem or --part, not both.")
 
 
 def _require_outside(out: Path, path: Path) -> None:
@@ -307,7 +307,7 @@ def export(
         from grader.text import line
 
         if bool(problem) is total:
-            raise UsageError("Say which marks: --problem 03, or --total for the sum.")
+            raise UsageError("Choose the marks: --problem 03, or --total for the sum.")
         own, about_book = open_gradebook_folder(book, reports)
         previous = load_previous(reports / RESULTS)
         ids = [each.id for each in this_course().problems()]
@@ -328,8 +328,8 @@ def export(
             download=download,
         )
         rows = same.rows(previous.results.values())
-        told = export_from(order, rows, [*previous.damaged])
-    for text in [*about_book, *told]:
+        messages = export_from(order, rows, [*previous.damaged])
+    for text in [*about_book, *messages]:
         console.print(line(text), markup=False, soft_wrap=True)
 
 
@@ -454,9 +454,7 @@ def new(
     print_text(
         f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
     )
-    typer.echo(
-        f"To see that it holds: {command(f'author audit {problem.id[:2]} --write-fingerprints')}"
-    )
+    typer.echo(f"To check it: {command(f'author audit {problem.id[:2]} --write-fingerprints')}")
 
 
 @author.command()

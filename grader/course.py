@@ -203,7 +203,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         for entry in self.problems:
             if entry.id == id:
                 return entry
-        raise CourseError(f"{MANIFEST} says nothing of {id}; it needs a [[problems]] entry there")
+        raise CourseError(f"{MANIFEST} has no [[problems]] entry for {id}")
 
     def part(self, id: str) -> CoursePart:
         """Return a part of the course.

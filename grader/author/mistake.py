@@ -18,7 +18,7 @@ def mistaken_file(course: Course, problems: Sequence[Problem], name: str) -> str
         CourseError: the mistakes cannot be read, or do not fit.
     """
     if len(problems) != 1:
-        raise UsageError("Say which problem has the mistake, such as: audit 05 --show NAME")
+        raise UsageError("Name the problem with the mistake, for example: audit 05 --show NAME")
     found = {each.edit.name: each.source for each in mistakes_of(course, problems[0])}
     if name not in found:
         near = difflib.get_close_matches(name, found, 3)

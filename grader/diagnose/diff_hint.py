@@ -84,7 +84,7 @@ def _not_finite(got: Array, want: Array) -> str | None:
         return "There is NaN in it: look for 0/0, inf - inf, or exp of a large number."
     if (numpy.isinf(got) & ~numpy.isinf(want)).any():
         if numpy.isinf(want).any():
-            return "Some entries are infinite that should not be."
+            return "Some entries are infinite, but should not be."
         return "There is inf in it: look for exp of a large number, log(0), or x / 0."
     return None
 
@@ -170,7 +170,7 @@ def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: flo
     if not numpy.allclose(_weights(wanted * factor), got, rtol=1e-4, atol=atol):
         return None
     name = name_factor(factor, sizes, max(1e-4, 20 * exactness))
-    powers = ", as with powers of 2 in place of powers of e" if name.startswith("ln 2") else ""
+    powers = ", as with powers of 2 instead of powers of e" if name.startswith("ln 2") else ""
     return f"The scores behind these weights are {name} times what they should be{powers}."
 
 

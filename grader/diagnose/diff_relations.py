@@ -118,9 +118,9 @@ def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[s
         if len(set(known)) == 1:
             yield f"Every {kind} is the right {kind} {known[0]}{where}."
         elif known == list(reversed(range(count))) and count > 2:
-            yield f"The {kind}s are right, but stand in reverse order{where}."
+            yield f"The {kind}s are right, but are in reverse order{where}."
         elif len(set(known)) == count and not _is_shift(order):
-            yield f"The {kind}s are right, but stand in the order {known}{where}."
+            yield f"The {kind}s are right, but are in the order {known}{where}."
     if _is_shift(order):
         side = "before" if order[1] == 0 else "after"
         yield f"Each {kind} is the right one for the {kind} {side} it{where}."

@@ -223,7 +223,7 @@ def _family(lines: _Lines, place: str) -> _Family:
     block = blocks[0] if blocks else []
     for at, line in block[1:]:
         if line.startswith("+"):
-            raise _error(place, at, "what comes in a place is said by the members of a family")
+            raise _error(place, at, "only the members of a family have new lines")
     return _Family(match[1], next(iter(sentences), ""), _without_end(block))
 
 
@@ -232,12 +232,12 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     match = _HEAD.fullmatch(head.rstrip())
     if match is None or (match[2] is None and family is None):
         said = "a head is '== name (reference)', or, below that of a family, '== name'"
-        weight = "behind it may stand 'idea', 'idea of NAME' or 'slip'"
+        weight = "after it there may be 'idea', 'idea of NAME' or 'slip'"
         raise _error(place, number, f"{said}; {weight}")
     common = family if family is not None and match[2] is None else _Family(match[2], "", [])
     sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
-        raise _error(place, number, "a mistake has a sentence and a nudge, each behind a '#'")
+        raise _error(place, number, "a mistake has a sentence and a nudge, each after a '#'")
     if sentences[0].endswith("?"):
         raise _error(place, number, "the nudge comes second; first the end of 'It looks as if ...'")
     if not found:
@@ -290,7 +290,7 @@ def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
         elif line.startswith("# ") and line[1:].strip():
             found.append(line[1:].strip())
         elif line:
-            raise _error(place, number, "here stand sentences, each behind a '#', up to an '@'")
+            raise _error(place, number, "up to an '@' there are only sentences, each after a '#'")
     return found
 
 

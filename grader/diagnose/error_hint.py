@@ -30,7 +30,7 @@ _IN_CLASS = (
     "first parameter?"
 )
 _NO_SUPER = "Call super().__init__() first in __init__."
-_NO_BOOLS = "The mask has to be of bools here: a comparison makes one, and so does .bool()."
+_NO_BOOLS = "The mask must be a bool tensor here, as a comparison or .bool() gives."
 _KNOWN = (
     (
         "view size is not compatible",
@@ -61,7 +61,7 @@ _KNOWN = (
     ),
     (
         "Boolean value of Tensor with more than one value is ambiguous",
-        "if, and, or and not want one truth, and this tensor has many. torch.where and "
+        "if, and, or and not need one truth value, and this tensor has many. torch.where and "
         "masked_fill decide entry by entry.",
     ),
     (
@@ -74,8 +74,8 @@ _KNOWN = (
     ),
     (
         "torch.return_types.",
-        "max, min, sort and topk along a dimension give two tensors: the values, and where they "
-        "stand. Take .values; for max and min there are amax and amin, too.",
+        "max, min, sort and topk along a dimension give two tensors: the values and their "
+        "indices. Take .values; for max and min there are amax and amin, too.",
     ),
     ("not an nn.Module subclass", _NO_SUPER),
     ("before Module.__init__() call", _NO_SUPER),
@@ -177,5 +177,5 @@ def _of_view(wanted: str, there: int) -> str:
     for size in sizes:
         product *= size
     if min(sizes, default=0) < 0:
-        return f"{there} numbers can't be shared out so."
+        return f"{there} numbers can't be divided like this."
     return f"There are {there} numbers, and this shape wants {product}: one size is not as it is."

@@ -157,7 +157,7 @@ def _written(answers: Mapping[str, Answers]) -> dict[str, dict[str, Any]]:
 def _written_part(given: Answers) -> dict[str, Any]:
     kinds = {"main": given.main, "edges": given.edges}
     asked = {kind: {q: a.write() for q, a in answers.items()} for kind, answers in kinds.items()}
-    return {kind: told for kind, told in asked.items() if told}
+    return {kind: answers_found for kind, answers_found in asked.items() if answers_found}
 
 
 def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:

@@ -157,12 +157,12 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
     try:
         return as_result(submission, future.result())
     except KilledWorker:
-        return as_result(submission, "each worker that was at it ended, several times over")
+        return as_result(submission, "its workers ended, several times")
     except (UsageError, InternalError):
         raise
     except CancelledError:
         raise InternalError(
-            "the scheduler is gone; with another one the same command goes on from there"
+            "the scheduler is gone; to continue, run the same command with another one"
         ) from None
     except Exception as error:
         raise InternalError(

@@ -78,8 +78,8 @@ def examine() -> Examination:
 
 def _course() -> Finding:
     parts = Counter(problem.part.id for problem in own_course().problems())
-    told = (f"part {part} with {counted(number, 'problem')}" for part, number in parts.items())
-    return Finding("Course", ", ".join(told))
+    texts = (f"part {part} with {counted(number, 'problem')}" for part, number in parts.items())
+    return Finding("Course", ", ".join(texts))
 
 
 def _python() -> Finding:
@@ -147,7 +147,7 @@ def _no_landlock() -> str:
 
 def _user() -> Finding:
     if os.geteuid() != 0:
-        return Finding("Users", "workers stay the user that you are; that will do")
+        return Finding("Users", "workers run as your user, which is sufficient")
     from grader.sandbox import confine
 
     found = find_spec("torch")

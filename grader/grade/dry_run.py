@@ -93,10 +93,10 @@ def _pending(
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
-def _about_what_is_there(told: Sequence[str], plans: Iterable[Plan]) -> list[str]:
+def _about_what_is_there(notices: Sequence[str], plans: Iterable[Plan]) -> list[str]:
     """Return the remarks on the book, without those that depend on marks still missing."""
     is_open = any(each.reasons for each in plans)
-    return [text for text in told if not (is_open and "been graded in" in text)]
+    return [text for text in notices if not (is_open and "been graded in" in text)]
 
 
 def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:

@@ -62,7 +62,7 @@ class Prepared:
         common: the provenance of each problem except the student's file.
         people: the identity by a submission's name or other identity, from `names.csv`.
         is_whole: whether the submissions are the whole class.
-        told: sentences about the names of result files.
+        about_files: sentences about the names of result files.
     """
 
     plans: Sequence[Plan]
@@ -72,7 +72,7 @@ class Prepared:
     common: dict[str, Provenance]
     people: Mapping[str, str]
     is_whole: bool
-    told: Sequence[str]
+    about_files: Sequence[str]
 
     @property
     def names(self) -> set[str]:
@@ -151,7 +151,7 @@ class Prepared:
             damaged=self.previous.damaged,
             lost=sorted({*self.previous.damaged} - self.names),
             messages=[
-                *self.told,
+                *self.about_files,
                 *_about_roster(rows, matched, book),
                 *asked,
             ],
@@ -184,7 +184,7 @@ def prepare(
     """
     previous = load_previous(out / RESULTS)
     require_same_course(previous, course, out)
-    submissions, told = named_as_before(submissions, previous)
+    submissions, about_files = named_as_before(submissions, previous)
     submissions = _asked_for(submissions, course, part)
     names = {each.name for each in submissions}
     absent = [result for name, result in previous.results.items() if name not in names]
@@ -198,7 +198,7 @@ def prepare(
         common,
         people,
         says_whole,
-        told,
+        about_files,
     )
 
 
@@ -279,5 +279,5 @@ def _about_roster(
         return []
     unclear = ", ".join(entry.shown for entry in matched.unclear)
     strangers = ", ".join(sorted(r.shown_name for r in results if r.who in matched.strangers))
-    told = [f"On the roster, and may be one of several here: {unclear}."] if unclear else []
-    return [*told, *([f"Not on the roster: {strangers}."] if strangers else [])]
+    remarks = [f"On the roster, and may be one of several here: {unclear}."] if unclear else []
+    return [*remarks, *([f"Not on the roster: {strangers}."] if strangers else [])]

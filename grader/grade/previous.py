@@ -184,16 +184,16 @@ def named_as_before(
     """
     names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
-    found, told = [], []
+    found, remarks = [], []
     for each in submissions:
         name = names.get(each.identity, each.name)
         if each.identity not in names and name.lower() in taken:
             name = longer_result_name(each.identity, each.full_name)
-            told.append(
+            remarks.append(
                 f"The files of {quoted(each.identity)} are {name}, as {each.name} is taken."
             )
         found.append(replace(each, name=name))
-    return found, told
+    return found, remarks
 
 
 # Plans

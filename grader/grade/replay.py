@@ -146,9 +146,7 @@ def find_one(
         found = find_submissions(path, course, only)
         if len(found) == 1:
             return found[0]
-        raise SubmissionError(
-            f"{path} holds {len(found)} submissions; put a name behind it: {path}/NAME"
-        )
+        raise SubmissionError(f"{path} holds {len(found)} submissions; add a name: {path}/NAME")
     results = previous.results.values() if previous else ()
     names = {result.who: result.full_name for result in results}
     known = [

@@ -79,8 +79,8 @@ def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[Gradebook
     """
     if folder is not None and not folder.is_dir():
         raise UsageError(
-            f"There is no folder {folder} with corrections, deadlines and the roster. Say another "
-            f"--book, or make it: mkdir -p {shlex.quote(str(folder))}"
+            f"There is no folder {folder} with corrections, deadlines and the roster. Choose "
+            f"another --book, or create it: mkdir -p {shlex.quote(str(folder))}"
         )
     beside, here = reports.absolute().parent / FOLDER, Path.cwd()
     if beside.is_relative_to(here):

@@ -128,9 +128,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check the relations between keys."""
         if not self.share and self.flagged is None:
-            raise ValueError(
-                "it says neither 'share' nor 'flagged', so lateness would cost nothing"
-            )
+            raise ValueError("it has neither 'share' nor 'flagged', so lateness would cost nothing")
         if self.share and not self.deadlines:
             raise ValueError("'share' needs the problems' deadlines, under [deadlines]")
         _ = [

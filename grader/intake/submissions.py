@@ -110,7 +110,7 @@ def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
     if problems.only or not count:
         return ""
     have = f"{counted(count, 'submission')} {'has' if count == 1 else 'have'}"
-    return f"{have} a Python file that tells no problem. {problems.hint}."
+    return f"{have} a Python file of an unknown problem. {problems.hint}."
 
 
 # One submission

@@ -125,7 +125,7 @@ def about_run(run: RunSummary) -> list[str]:
     if news.missing:
         lines.append(news.missing_line)
     if run.absent:
-        lines.append(f"On the roster, and nothing has come from: {', '.join(run.absent)}.")
+        lines.append(f"On the roster, without a submission: {', '.join(run.absent)}.")
     for id, names in run.outdated.items():
         lines.append(
             f"{id}: some marks are of a previous run and no longer hold "

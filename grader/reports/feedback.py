@@ -20,7 +20,7 @@ _FIXED = {
     Status.TIMEOUT: "your code did not come to an end in time",
     Status.MEMORY: "your code ran out of memory",
     Status.CRASH: "your code ended its process",
-    Status.BAD_OUTPUT: "what came back could not be read",
+    Status.BAD_OUTPUT: "the result could not be read",
     Status.INTERNAL: "the grader failed; this is not your fault",
 }
 

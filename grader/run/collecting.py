@@ -29,7 +29,7 @@ from grader.errors import CourseError, InternalError
 
 MARKERS = (
     "points(n): the points of a test of a problem",
-    "inspection_only: a test that watches how code works; it can't judge what stops halfway",
+    "inspection_only: a test that watches how code works; it can't judge code that stops halfway",
 )
 """The markers that tests of problems have."""
 
@@ -86,7 +86,7 @@ def _check_fixtures(tests: Mapping[pytest.Function, CollectedTest]) -> None:
     Raises:
         CourseError: a test uses another one, perhaps by a function such as setup_module.
     """
-    known = f"there are only {', '.join(FIXTURES)} and what its own cases give"
+    known = f"there are only {', '.join(FIXTURES)} and the parameters of its cases"
     for item, test in tests.items():
         for name in sorted({*item.fixturenames} - {*test.case, *test.fixtures}):
             raise refused(item, f"uses the fixture {name}; {known}")

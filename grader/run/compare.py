@@ -178,8 +178,8 @@ def _factor(got: float, want: float) -> float:
 
 _LEFT_GRAPH = (
     "The result has no gradient, so nothing could learn from it. Somewhere on the way the numbers "
-    "left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a tensor made anew "
-    "from numbers."
+    "left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a new tensor "
+    "made from numbers."
 )
 _SWITCHED_OFF = (
     "The result has no gradient, as your code has switched gradients off, in this call or an "

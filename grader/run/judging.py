@@ -26,9 +26,9 @@ from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, only_inspected
 from grader.text import plain
 
-_UNREADABLE = "What came back from your code cannot be read."
+_UNREADABLE = "The result of your code cannot be read."
 
-_NOT_SHOWN = "What your code did here is not shown: it could tell of hidden inputs."
+_NOT_SHOWN = "The details are not shown, as they could reveal hidden inputs."
 
 _MOST_TEXT = 4000
 """The most characters of a worker's text about the end of a test."""

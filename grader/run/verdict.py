@@ -39,7 +39,7 @@ from grader.run.unknown import AnswerRead
 _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
-_TOO_LARGE = "What came back from your code takes more memory than there is to look at it."
+_TOO_LARGE = "The result of your code takes too much memory."
 
 _LEFT = "Quitting debugger"
 """pytest's message when the user quits its debugger."""

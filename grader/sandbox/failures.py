@@ -10,7 +10,7 @@ from grader.errors import CannotLoad
 from grader.result import Status
 from grader.sandbox.spawn import WorkerEnding
 
-BAD_OUTPUT = "What came back from your code can't be read as tensors and plain values"
+BAD_OUTPUT = "The result of your code can't be read as tensors and plain values"
 
 KILLED = (
     "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "

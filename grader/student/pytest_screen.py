@@ -64,7 +64,7 @@ def pytest_terminal_summary(
             terminalreporter.write(f"{where}\n")
         is_solved = whole[id] and session.results[id].passed
         if is_solved and (command := command_to_compare(session.problems[id])):
-            terminalreporter.write(f"How others write it, and what that costs: {command}\n")
+            terminalreporter.write(f"Other solutions, and their costs: {command}\n")
     if several:
         terminalreporter.write(_progress(session, terminalreporter.hasmarkup, encoding))
     _count_tests(terminalreporter)

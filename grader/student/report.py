@@ -130,13 +130,13 @@ def _first_lines(
     A name comes before the test. A question instead of a name comes after it, when the student has
     seen the numbers. The test's own sentence comes first.
     """
-    told = reading.sentences
+    sentences_shown = reading.sentences
     shown_test = _wrong_lines(cases, printed, reading, width)
     nudge = ["", wrapped(reading.nudge, width)] if reading.nudge else []
-    if told and told[0] == _failed(cases)[0].message:
-        below = [line for text in told[1:] for line in ("", wrapped(text, width))]
+    if sentences_shown and sentences_shown[0] == _failed(cases)[0].message:
+        below = [line for text in sentences_shown[1:] for line in ("", wrapped(text, width))]
         return [*shown_test, *below, *nudge]
-    above = [line for text in told for line in (wrapped(text, width), "")]
+    above = [line for text in sentences_shown for line in (wrapped(text, width), "")]
     return [*above, *shown_test, *nudge]
 
 

@@ -22,11 +22,11 @@ def require_stub(course: Course, problem: Problem) -> None:
         return
     if course.solution(problem).is_file():
         raise UsageError(
-            "In the course's repository git puts a stub back, and keeps nothing of what you had: "
+            "In the course's repository git restores a stub, and keeps nothing of your file: "
             f"git checkout {shlex.quote(os.path.relpath(problem.stub))}"
         )
     raise CourseError(
-        f"there is no stub to put back: {problem.kept_stub} is missing. "
+        f"there is no stub to restore: {problem.kept_stub} is missing. "
         "A fresh copy of the course, as students get it, has it."
     )
 

@@ -47,8 +47,10 @@ class Reading:
 
 def named(result: ProblemResult) -> Reading:
     """Return all sentences about the shown failure, with the names of mistakes."""
-    told = _explaining(result)
-    return Reading(tuple(text for text, _ in told), met=tuple(names for _, names in told if names))
+    explained = _explaining(result)
+    return Reading(
+        tuple(text for text, _ in explained), met=tuple(names for _, names in explained if names)
+    )
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:

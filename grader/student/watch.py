@@ -291,7 +291,7 @@ class Watch:
         if where := where_to_look(self._problems[id], result):
             lines.append(where)
         if result.passed and (command := command_to_compare(self._problems[id])):
-            lines.append(f"How others write it, and what that costs: {command}")
+            lines.append(f"Other solutions, and their costs: {command}")
         if self._on_screen and result.passed and (further := self._next_open()):
             listed = self._listed()
             begun = [self._problems[id] for id in listed]

@@ -61,13 +61,13 @@ options.add_argument("--text", nargs="+", default=[], metavar="FILE", help="text
 options.add_argument("--resume", action="store_true", help="train the kept model further")
 options.add_argument("--first", type=int, help="how many characters to read; all if not given")
 options.add_argument("--gpt2", metavar="FILE", help="a checkpoint in GPT-2's layout")
-options.add_argument("--tokens", type=int, nargs="+", help="what GPT-2 is to go on from")
-options.add_argument("--name", help="under which name to keep the model")
+options.add_argument("--tokens", type=int, nargs="+", help="token numbers that GPT-2 continues")
+options.add_argument("--name", help="name to keep the model under")
 options.add_argument(
     "--steps", type=int, help="how many steps to train (3000; without the mask 600)"
 )
 options.add_argument("--minutes", type=float, default=60.0, help="how long to train at most")
-options.add_argument("--seed", type=int, help="where random numbers begin; another each time")
+options.add_argument("--seed", type=int, help="seed of the random numbers; a new one each time")
 options.add_argument("--no-mask", action="store_true", help="let every token see the future")
 options.add_argument("--save", action="store_true", help="write the pictures to files")
 options.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
@@ -163,7 +163,7 @@ code = pictures.students_module(problem) if is_yours else torch_gpt
 parts = own_parts.gather() if asked.mine else None
 step_code = parts.step if parts else torch_gpt  # AdamW, train_step, evaluate, ...
 if parts:
-    print(parts.told())
+    print(parts.summary())
     own_step = own_parts.time_of_a_step(step_code, parts.model(config), config)
     step = own_parts.time_of_a_step(torch_gpt, torch_gpt.TinyGPT(config), config)
     times = f"{own_step / step:.1f} times the course's {1000 * step:.0f}"
@@ -300,12 +300,12 @@ print(
 steps = asked.steps or (600 if asked.no_mask else 3000)
 losses, measured = train(model, text, steps, 2e-3 if resumed else 6e-3)
 taken = time.monotonic() - started
-told = f"after {len(losses)} {'step' if len(losses) == 1 else 'steps'} and {taken:.0f} seconds"
+duration = f"after {len(losses)} {'step' if len(losses) == 1 else 'steps'} and {taken:.0f} seconds"
 if not losses:
     raise SystemExit("Nothing was learned yet, so nothing is kept.")
 best = min(measured, key=measured.get)
 print(
-    f"The loss is {recent(losses):.3f} {told}. On the held-out text it was lowest after step "
+    f"The loss is {recent(losses):.3f} {duration}. On the held-out text it was lowest after step "
     f"{best}: {measured[best]:.3f}."
 )
 if not asked.no_mask and measured[best] > held_out_bar:

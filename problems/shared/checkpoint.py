@@ -69,7 +69,7 @@ def into(model: nn.Module, checkpoint: Checkpoint) -> None:
     shapes = {name: tuple(weight.shape) for name, weight in checkpoint.state.items()}
     trouble = _listed("Missing in your GPT", shapes.keys() - own.keys())
     trouble += [
-        f"Your {name} has shape {tuple(own[name].shape)} in place of {shape}."
+        f"Your {name} has shape {tuple(own[name].shape)} instead of {shape}."
         for name, shape in shapes.items()
         if name in own and tuple(own[name].shape) != shape
     ]
@@ -167,8 +167,8 @@ def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[
             continue
         hint = ""
         if _CONV1D.fullmatch(name) and found == expected[::-1]:
-            hint = " It lies as in nn.Linear; GPT-2's own files have (inputs, outputs)."
-        trouble.append(f"{name} has shape {found} in place of {expected}.{hint}")
+            hint = " It has the layout of nn.Linear; GPT-2's files have (inputs, outputs)."
+        trouble.append(f"{name} has shape {found} instead of {expected}.{hint}")
     if head is not None and not trouble and not torch.equal(head, plain["wte.weight"]):
         trouble.append("lm_head.weight is not wte.weight, and in GPT-2 they are one table.")
     if trouble:

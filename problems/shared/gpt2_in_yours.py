@@ -50,7 +50,7 @@ def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None
     config = Namespace(**found.config)
     tokens = _tokens(found, typed)
     parts = own_parts.gather(own_parts.TRAINING[:4] if mine else ["model"])
-    print(parts.told())
+    print(parts.summary())
     right = TinyGPT(config).eval()
     right.load_gpt2_weights(found.state)
     if parts["model"]:

@@ -74,7 +74,7 @@ class Parts:
         """Return the student's file for a part, or None if the course's code is used."""
         return self.parts[name].module if name in self.parts else None
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return a line with all parts, and a line for each of the student's parts that isn't
         used.
         """

@@ -174,9 +174,9 @@ def students_module(problem_id: str) -> ModuleType:
 def _unlike(found: object, expected: Tensor) -> str:
     """Return why a value can't be drawn next to the expected table; empty if it can."""
     if not isinstance(found, Tensor):
-        return f"gives {type(found).__name__} in place of a tensor"
+        return f"gives {type(found).__name__} instead of a tensor"
     if found.shape != expected.shape:
-        return f"gives shape {tuple(found.shape)} in place of {tuple(expected.shape)}"
+        return f"gives shape {tuple(found.shape)} instead of {tuple(expected.shape)}"
     return ""
 
 

@@ -50,9 +50,9 @@ class Settings:
 
     def __str__(self) -> str:
         """Return the settings in the form in which users type them."""
-        told = f"T {self.temperature:g}"
-        told += "" if self.top_k is None else f"  k {self.top_k}"
-        return told + ("" if self.top_p is None else f"  p {self.top_p:g}")
+        settings_text = f"T {self.temperature:g}"
+        settings_text += "" if self.top_k is None else f"  k {self.top_k}"
+        return settings_text + ("" if self.top_p is None else f"  p {self.top_p:g}")
 
     def changed(self, name: str, value: str | None) -> Settings:
         """Return the settings with one of them changed.
@@ -250,7 +250,11 @@ def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
         cached.load_state_dict(kept.state, strict=False)
         read = own_parts.Remembering(cached.eval(), config.n_positions)
     sample = (parts["sampling"] or sampling).sample
-    return Model("", model, kept.characters, config.n_positions, read), sample, parts.told()
+    return (
+        Model("", model, kept.characters, config.n_positions, read),
+        sample,
+        parts.summary(),
+    )
 
 
 def load_model(kept: Trained) -> Model:

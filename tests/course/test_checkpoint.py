@@ -91,11 +91,11 @@ def test_heads_are_those_of_config_json_else_64_wide(
         (lambda t: t.update({"h.0.extra": torch.ones(2)}), "Left over: h.0.extra."),
         (
             lambda t: t.update({"h.0.mlp.c_fc.weight": t["h.0.mlp.c_fc.weight"].mT.contiguous()}),
-            r"h.0.mlp.c_fc.weight has shape \(24, 6\) in place of \(6, 24\). It lies as in nn.Lin",
+            r"h.0.mlp.c_fc.weight has shape \(24, 6\) instead of \(6, 24\). It has the layout of nn.Lin",
         ),
         (
             lambda t: t.update({"ln_f.weight": torch.ones(3)}),
-            r"ln_f.weight has shape \(3,\) in place of \(6,\)",
+            r"ln_f.weight has shape \(3,\) instead of \(6,\)",
         ),
         (lambda t: t.update({"lm_head.weight": t["wte.weight"] + 1}), "they are one table"),
         (lambda t: t.pop("wte.weight"), "There is no table wte.weight"),

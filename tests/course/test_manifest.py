@@ -65,7 +65,7 @@ def test_a_course_without_one_is_told(small_course: Course) -> None:
 
 def test_a_folder_that_it_does_not_name_is_no_problem_unseen(small_course: Course) -> None:
     (small_course.root / "problems/02-halving").mkdir()
-    with pytest.raises(CourseError, match="says nothing of 02-halving"):
+    with pytest.raises(CourseError, match=r"has no \[\[problems\]\] entry for 02-halving"):
         small_course.problems()
 
 

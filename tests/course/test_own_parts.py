@@ -45,7 +45,7 @@ def line(*of_the_course: str) -> str:
 
 
 def test_what_is_right_is_used_and_named(problems: Path) -> None:
-    assert own_parts.gather(ALL).told() == line()
+    assert own_parts.gather(ALL).summary() == line()
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_what_is_missing_is_the_course_s(
         if stub.parent.name[:2] in stubs:
             shutil.copy(stub, problems / stub.parent.name)
     parts = own_parts.gather(ALL)
-    assert parts.told().splitlines() == [line(*not_used), *remarks]
+    assert parts.summary().splitlines() == [line(*not_used), *remarks]
     logits, loss = parts.model(own_parts.CONFIG)(own_parts.TOKENS, own_parts.TOKENS)
     assert logits.shape == (*own_parts.TOKENS.shape, own_parts.CONFIG.vocab_size)
     loss.backward()
@@ -103,18 +103,18 @@ def test_a_wrong_part_is_not_used(
     source = path.read_text("utf-8")
     assert right in source
     path.write_text(source.replace(right, wrong), encoding="utf-8")
-    told = own_parts.gather(ALL).told()
-    assert f"{name} the course's" in told
-    assert f"{name}: yours, {problem_id[:2]}, " in told
+    output = own_parts.gather(ALL).summary()
+    assert f"{name} the course's" in output
+    assert f"{name}: yours, {problem_id[:2]}, " in output
 
 
 def test_a_softmax_that_is_not_called_is_not_named(problems: Path) -> None:
     variants = ROOT / "solutions" / "05-multi-head-attention" / "variants"
     own = variants / "own_softmax_and_dropout.py"
     shutil.copy(own, problems / "05-multi-head-attention" / "problem.py")
-    told = own_parts.gather(ALL).told()
-    assert told.startswith(line("softmax"))
-    assert "is right, but your code around it has another one" in told
+    output = own_parts.gather(ALL).summary()
+    assert output.startswith(line("softmax"))
+    assert "is right, but your code around it has another one" in output
 
 
 def test_the_softmax_of_01_is_called_in_the_attention_of_05(problems: Path) -> None:

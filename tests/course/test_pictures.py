@@ -232,7 +232,7 @@ def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
         ("    return x / 2", "yours differs from what is expected in 18 of 18 numbers."),
         ("    return x.sofmax(dim)", "yours stops with AttributeError: 'Tensor' object has no"),
         ("    return", "yours stops with TypeError: expected Tensor"),
-        ("    return x[:2]", "yours gives shape (3, 2) in place of (3, 6)."),
+        ("    return x[:2]", "yours gives shape (3, 2) instead of (3, 6)."),
         ("  return )", "yours stops with SyntaxError"),
     ],
 )

@@ -135,15 +135,15 @@ def test_why_the_scores_of_the_worked_example_have_no_variance_of_8() -> None:
     covariances = torch.cov(products.T, correction=0)
     alone, together = covariances.diagonal().sum(), covariances.sum()
     scaled = attention.SCALED_SCORES.double().var(correction=0)
-    told = READMES["03"]
+    text = READMES["03"]
     q_said, k_said, v_said = (f"{number:.4f}" for number in of_entries)
-    assert f"queries have the variance {q_said}, those of its keys {k_said}" in told
-    assert f"those of its values {v_said}" in told
+    assert f"queries have the variance {q_said}, those of its keys {k_said}" in text
+    assert f"those of its values {v_said}" in text
     expected = 8 * of_entries[0] * of_entries[1]
-    assert rf"$8 \cdot {q_said} \cdot {k_said} = {expected:.2f}$" in told
-    assert f"the 16 scores have {together:.4f}, and {scaled:.4f} after the division" in told
-    assert f"add up to {alone:.2f}." in told
-    assert f"covariances add up to {together - alone:.2f}. The sum is {together:.2f}." in told
+    assert rf"$8 \cdot {q_said} \cdot {k_said} = {expected:.2f}$" in text
+    assert f"the 16 scores have {together:.4f}, and {scaled:.4f} after the division" in text
+    assert f"add up to {alone:.2f}." in text
+    assert f"covariances add up to {together - alone:.2f}. The sum is {together:.2f}." in text
 
 
 # 04 and 05: masks and heads
@@ -152,13 +152,13 @@ def test_why_the_scores_of_the_worked_example_have_no_variance_of_8() -> None:
 def test_masked_weights() -> None:
     scores = torch.tensor([[0.0, 1, 3], [2, 0, 2]])
     late = scores[0].softmax(0)[:2]
-    told = READMES["04"]
-    assert f"| query 2 | 0 | 1 | 3 | {digits(scores[0, :2].softmax(0))}, 0 |" in told
-    assert f"| query 3 | 2 | 0 | 2 | {digits(scores[1].softmax(0))} |" in told
-    assert f"= {digits(scores[1].softmax(0)[:1])}$." in told
-    assert f"would be {digits(late)}, 0, and sum to {late.sum():.4f}." in told
-    assert f"then {digits(torch.tensor([3.0, 3, 9]).softmax(0))}. The 9" in told
-    assert f"{10 * 0.2689414 + 20 * 0.7310586:.3f} and 20." in told
+    text = READMES["04"]
+    assert f"| query 2 | 0 | 1 | 3 | {digits(scores[0, :2].softmax(0))}, 0 |" in text
+    assert f"| query 3 | 2 | 0 | 2 | {digits(scores[1].softmax(0))} |" in text
+    assert f"= {digits(scores[1].softmax(0)[:1])}$." in text
+    assert f"would be {digits(late)}, 0, and sum to {late.sum():.4f}." in text
+    assert f"then {digits(torch.tensor([3.0, 3, 9]).softmax(0))}. The 9" in text
+    assert f"{10 * 0.2689414 + 20 * 0.7310586:.3f} and 20." in text
 
 
 def test_two_heads_and_one() -> None:
@@ -190,18 +190,18 @@ def test_parameters_of_an_attention_and_of_blocks() -> None:
 
 
 def test_losses_of_07() -> None:
-    told = READMES["07"]
+    text = READMES["07"]
     logits = torch.tensor([2.0, 1, 0])
-    assert f"give the probabilities {digits(logits.softmax(0))}." in told
+    assert f"give the probabilities {digits(logits.softmax(0))}." in text
     first, _, last = digits(-logits.log_softmax(0)).split(", ")
-    assert rf"the loss is $-\ln 0.6652 = {first}$; if it is token 2, {last}." in told
+    assert rf"the loss is $-\ln 0.6652 = {first}$; if it is token 2, {last}." in text
     mean = -logits.log_softmax(0)[[0, 2]].mean()
-    assert f"The mean of both is {mean:.4f}." in told
+    assert f"The mean of both is {mean:.4f}." in text
     first, _, last = digits(-logits.softmax(0).log_softmax(0)).split(", ")
-    assert f"the losses would be {first} and {last}." in told
-    assert f"ln 65 = {math.log(65):.2f}." in told
-    assert f"ln 97 = {math.log(97):.2f} " in told
-    assert f"= {0.6 * math.log(2):.4f}$$" in told
+    assert f"the losses would be {first} and {last}." in text
+    assert f"ln 65 = {math.log(65):.2f}." in text
+    assert f"ln 97 = {math.log(97):.2f} " in text
+    assert f"= {0.6 * math.log(2):.4f}$$" in text
 
 
 # 06 and 08: gelu, norm, cuts

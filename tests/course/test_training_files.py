@@ -123,11 +123,11 @@ def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
     sandbox: Sandbox, course_suite: Suite, wrong: str
 ) -> None:
     result = graded(sandbox, wrong)
-    told = differentiating(course_suite, result)
-    visible = {told[test.id] for test in result.tests if test.id in told and not test.hidden}
+    output = differentiating(course_suite, result)
+    visible = {output[test.id] for test in result.tests if test.id in output and not test.hidden}
     assert visible == {"Your code calls PyTorch's autograd"}
     wrong = {test.id: test.status for test in result.tests if test.status is not Status.PASSED}
-    assert wrong == dict.fromkeys(told, Status.FORBIDDEN)
+    assert wrong == dict.fromkeys(output, Status.FORBIDDEN)
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)

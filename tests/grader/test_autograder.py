@@ -279,7 +279,7 @@ def test_setup_takes_the_images_own_python(
     too_old: int,
     no_download: int,
     asked: str,
-    told: str,
+    output: str,
     status: int,
 ) -> None:
     bin, to = tmp_path / "bin", tmp_path / "opt"
@@ -300,7 +300,7 @@ def test_setup_takes_the_images_own_python(
     )
     lines = log.read_text().splitlines()
     assert done.returncode == status, done.stderr
-    assert told in done.stdout
+    assert output in done.stdout
     assert lines[0] == asked.format(bin=bin, to=to)
     if status == 0:
         constraint = "--constraint /autograder/source/course/constraints.txt"

@@ -240,5 +240,5 @@ def test_a_hint_calls_nothing_that_a_problem_forbids() -> None:
     scores = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
     powers = 2.0**scores
     right = torch.softmax(scores, dim=-1)
-    with Guard(("softmax",)), pytest.raises(Mismatch, match="powers of 2 in place"):
+    with Guard(("softmax",)), pytest.raises(Mismatch, match="powers of 2 instead"):
         check(powers / powers.sum(-1, keepdim=True), right, "softmax(x)")

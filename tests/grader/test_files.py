@@ -126,9 +126,9 @@ def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
     before = {*tmp_path.rglob("*")}
     with pytest.raises(CannotWrite) as raised:
         write_together({tmp_path / "first": "1", tmp_path / place: "2"})
-    told = os_error_sentence(raised.value)
-    assert told.startswith(f"{tmp_path / place} can't be written: ")
-    assert told.endswith(f"{why}. Change that, or give another place.")
+    text = os_error_sentence(raised.value)
+    assert text.startswith(f"{tmp_path / place} can't be written: ")
+    assert text.endswith(f"{why}. Change that, or give another place.")
     assert {*tmp_path.rglob("*")} == before
 
 
@@ -172,6 +172,6 @@ def test_a_full_disk_is_told_with_what_to_do(
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(CannotWrite, match="No space left") as raised:
         write_whole(tmp_path / "x.json", "{}")
-    told = os_error_sentence(raised.value)
-    assert told.startswith(f"There is no room left on the disk for {tmp_path / 'x.json'}.")
-    assert "run the same command again" in told
+    text = os_error_sentence(raised.value)
+    assert text.startswith(f"There is no room left on the disk for {tmp_path / 'x.json'}.")
+    assert "run the same command again" in text

@@ -91,9 +91,9 @@ def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
     ],
 )
 def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
-    small_course: Course, name: str, told: str
+    small_course: Course, name: str, output: str
 ) -> None:
     before = sorted(small_course.root.rglob("*"))
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=output):
         new_problem(small_course, name)
     assert sorted(small_course.root.rglob("*")) == before

@@ -86,10 +86,10 @@ def test_the_class_is_graded(run: Run, course: Course, tmp_path: Path) -> None:
 
 def assert_messages(out: Path) -> None:
     """Messages name a dtype, a row, and the mistake."""
-    told = page_text((out / "feedback/tomas-silva.html").read_text(encoding="utf-8"))
-    assert "It returned an array of dtype float64, expected float32." in told
-    assert "row [0]: got      [1.0000, 0.8944]" in told
-    assert "as if each column is divided by its norm" in told
+    output = page_text((out / "feedback/tomas-silva.html").read_text(encoding="utf-8"))
+    assert "It returned an array of dtype float64, expected float32." in output
+    assert "row [0]: got      [1.0000, 0.8944]" in output
+    assert "as if each column is divided by its norm" in output
 
 
 @pytest.mark.slow

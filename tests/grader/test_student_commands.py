@@ -130,8 +130,8 @@ def test_each_task_has_three_hints(problem: Problem) -> None:
 def test_no_hint_is_the_line_of_code(problem: Problem) -> None:
     solution = own_course().solution(problem).read_text(encoding="utf-8")
     code = {line.strip() for line in solution.splitlines() if len(line.strip()) > 12}
-    told = "\n".join(hint.text for hint in hints.read_hints(problem))
-    answers = {line for line in code if "(" in line and line in told}
+    message_text = "\n".join(hint.text for hint in hints.read_hints(problem))
+    answers = {line for line in code if "(" in line and line in message_text}
     assert not answers
 
 
@@ -259,5 +259,5 @@ def test_reset_without_a_stub_changes_nothing(problem: Problem, small_course: Co
     problem.stub.write_text("# work\n", encoding="utf-8")
     status, output = grader("reset", "01", "--yes")
     assert status == 3
-    assert "no stub to put back" in " ".join(output.split())
+    assert "no stub to restore" in " ".join(output.split())
     assert problem.stub.read_text(encoding="utf-8") == "# work\n"

@@ -102,19 +102,19 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
     platforms = [*PLATFORMS, "csv"]
     if order.platform not in platforms:
         names = ", ".join(platforms)
-        raise UsageError(f"{quoted(order.platform)} is no platform known here; there are: {names}.")
+        raise UsageError(f"{quoted(order.platform)} is an unknown platform; known are: {names}.")
     if not results:
-        raise UsageError(f"There are no results in {order.folder}. Grade first, or say --reports.")
+        raise UsageError(f"There are no results in {order.folder}. Grade first, or use --reports.")
     if order.feedback and order.platform not in _WITH_FEEDBACK:
         raise UsageError(f"Feedback can be packed for canvas and moodle, not {order.platform}.")
     if order.feedback and order.feedback.resolve() == order.out.resolve():
-        raise UsageError(f"Marks and feedback can't both be {order.out}. Say another --out.")
+        raise UsageError(f"Marks and feedback can't both be {order.out}. Choose another --out.")
     if order.platform == "canvas" and order.feedback and not order.download:
         raise UsageError(
-            "Canvas knows feedback by the names in its download of submissions: say --download."
+            "Canvas matches feedback by the names in its download of submissions: give --download."
         )
     if order.platform == "csv" and not order.id_column:
-        raise UsageError("By which column are people known? Say it with --id-column.")
+        raise UsageError("Which column identifies the students? Name it with --id-column.")
 
 
 def _newer(before: Sequence[SubmissionResult], now: Sequence[SubmissionResult]) -> list[str]:

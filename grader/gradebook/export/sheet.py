@@ -248,7 +248,7 @@ def _chosen_column(platform: Platform, table: Table, chosen: str, possible: Row 
     asked = f"{table.name} has no such column." if chosen and not columns else "Which column?"
     there = ", ".join(quoted(names[n]) for n in columns or candidates) or "none for marks"
     raise UsageError(
-        f"{asked} There are: {there}. Say which with --column, or add one with --new-column."
+        f"{asked} There are: {there}. Choose one with --column, or add one with --new-column."
     )
 
 

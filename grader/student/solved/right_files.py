@@ -144,7 +144,7 @@ def answer(work_out: Callable[[], str]) -> str:
         try:
             return work_out()
         except Exception as error:  # the tests never made this call
-            return f"Your code stops here, which no test has asked: {named(error)}"
+            return f"Your code raises an exception here, which no test covers: {named(error)}"
 
 
 # Sources

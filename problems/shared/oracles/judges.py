@@ -59,7 +59,7 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     weights = shown_weights(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
     # Entries first: only where they are dropped one by one can the weights be read off.
-    question = "Which layer should drop them, and where does it stand?"
+    question = "Which layer should drop them, and where is it called?"
     check_rate(entry_dropped, dropout, "the entries of the output", question)
     axes = ("batch", "position", "channel")
     check_independent(entry_dropped.flatten(2), dropout, axes, "the entries of the output")
@@ -153,7 +153,7 @@ def drops_entries(output, call, whole, rate, what, near):
     check_finite(output, call)
     dropped = output.abs() < 1e-9
     check_rate(
-        dropped, rate, what, f"Which layer drops them, and where does it stand? That was {call}."
+        dropped, rate, what, f"Which layer drops them, and where is it called? That was {call}."
     )
     expected = torch.where(dropped, 0, whole / (1 - rate))
     grown = f"where the kept part of {what} should grow as much as is lost"
@@ -220,7 +220,7 @@ def check_rate(dropped, dropout, what, where):
     rate = dropped.double().mean().item()
     error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
     if abs(rate - (1 - dropout)) < 7 * error:
-        where = "Of what is the rate the share?"
+        where = "The rate is the share of what?"
     require(
         abs(rate - dropout) < 7 * error,
         f"In training with dropout={dropout}, {rate:.0%} of {what} were dropped. {where}",

@@ -113,7 +113,7 @@ def drops_embeddings_and_mlp(logits, call, dropout):
         fewest == most == 4,
         f"{call}\nIn each row there should be entries of four sizes: dropped or not by the dropout "
         "of the embeddings, and dropped or not by that of the Block's MLP. There are "
-        f"{fewest}. Does dropout act on the sum of both embeddings, and do the Blocks hear of "
+        f"{fewest}. Does dropout act on the sum of both embeddings, and do the Blocks get "
         "config.dropout?",
     )
     # Which of the four sizes each entry has.

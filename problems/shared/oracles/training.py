@@ -259,5 +259,5 @@ def learns_by_heart(losses, call, before):
 
 def records_nothing(was_refused, call):
     """Require that no numbers were kept for a backward pass."""
-    told = "PyTorch stores what the model computes for a backward pass. How can you prevent that?"
-    require(not was_refused, f"{call}\n{told}")
+    hint = "PyTorch stores what the model computes for a backward pass. How can you prevent that?"
+    require(not was_refused, f"{call}\n{hint}")

@@ -73,7 +73,7 @@ def file(body):
 
 
 @pytest.fixture(scope="module")
-def told(grade):
+def instructors_output(grade):
     """Return a function that returns the instructor's output of the hidden test, run again."""
     suite = Suite(grade.course.problems(), grade.course.root, timeout=100)
     tests = RecordedTests(suite.tests, grade.sandbox, quotes_hidden=True)
@@ -96,21 +96,21 @@ def hidden_lines(course):
 
 
 @pytest.fixture(scope="module")
-def inputs(told):
+def inputs(instructors_output):
     """The first digits of the hidden inputs, as a submission reports them."""
     body, _ = WAYS["the text of an exception"]
-    found = beginnings(told(body))
+    found = beginnings(instructors_output(body))
     assert len(found) == 3
     return found
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_was_seen_stays_with_the_instructor(told, grade, inputs, tmp_path, name):
+def test_what_was_seen_stays_with_the_instructor(instructors_output, grade, inputs, tmp_path, name):
     body, is_told = WAYS[name]
     result = grade.result(Submission("ada", {"01-doubling": file(body)}))
     assert hidden_test(result.problems[0]).points == 0
     visible = " ".join(t.message for t in result.problems[0].tests if not t.hidden)
-    read = beginnings(told(body))
+    read = beginnings(instructors_output(body))
     secret = inputs | (read - beginnings(visible))
     if is_told:
         assert read & secret, "the instructor reads nothing of it either"

@@ -305,7 +305,7 @@ def test_a_mistake_is_shown_as_a_whole_file(audited: Course) -> None:
     assert "return 3 * x" in mistaken_file(audited, audited.problems(), "triples")
     with pytest.raises(UsageError, match="Did you mean triples"):
         mistaken_file(audited, audited.problems(), "tripled")
-    with pytest.raises(UsageError, match="Say which problem"):
+    with pytest.raises(UsageError, match="Name the problem"):
         mistaken_file(audited, [], "triples")
 
 

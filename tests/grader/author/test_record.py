@@ -52,8 +52,8 @@ def test_a_changed_test_says_whom_it_concerns(
     )
     after = records(changed)
     assert list(differences(before, after))[0] == "01-doubling: test_new is new"
-    told = [line for line in differences(before, after) if "solution" in line]
-    assert told == [
+    output = [line for line in differences(before, after) if "solution" in line]
+    assert output == [
         "01-doubling: solution solution has 3.5 points, had 4",
         "01-doubling: solution solution: test_doubles[2] is failed, was passed",
     ]

@@ -64,10 +64,10 @@ def test_each_is_found_where_none_is_forbidden(sandbox: Sandbox) -> None:
 def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> None:
     """Only LayerNorm is forbidden here, and with one group GroupNorm is the same."""
     found = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
-    told = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
+    output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
     assert found["layer_norm",] == [
-        told + "where functions are taken away",
-        told + "under the watch of a student's own run",
+        output + "where functions are taken away",
+        output + "under the watch of a student's own run",
     ]
 
 
@@ -102,17 +102,17 @@ def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
     assert '"softmax"' in text
     manifest.write_text(text.replace('"softmax"', '"softmax", "logsumexp"'))
     left.append("torch.logsumexp(x, -1) answers as logsumexp")
-    told = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
-    assert findings(write=True) == findings(write=False) == told
+    output = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
+    assert findings(write=True) == findings(write=False) == output
 
 
 def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbox(
     small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = "torch.softmax(x, -1) answers as softmax"
+    output = "torch.softmax(x, -1) answers as softmax"
 
     def found(sets, shares, number):
-        return {} if number else dict.fromkeys(sets, [told])
+        return {} if number else dict.fromkeys(sets, [output])
 
     @contextmanager
     def two_shares(jobs):
@@ -122,7 +122,7 @@ def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbo
     monkeypatch.setattr(sweep, "several", two_shares)
     problems = small_course.problems()
     findings = sweep_findings(small_course, problems, jobs=2, write=True)
-    assert findings == [f"{problem.id}: {told}" for problem in problems]
+    assert findings == [f"{problem.id}: {output}" for problem in problems]
     assert not (small_course.root / "solutions/swept.json").exists()
 
 

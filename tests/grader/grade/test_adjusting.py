@@ -225,7 +225,7 @@ def test_a_book_that_is_not_there_is_asked_for(school: Any) -> None:
 def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(school: Any) -> None:
     school.write_book("roster.csv", "id,name,section\nada,Ada Lovelace,A\nkim,Kim Lee,B\n")
     said = school.command()
-    assert "On the roster, and nothing has come from: Kim Lee." in said
+    assert "On the roster, without a submission: Kim Lee." in said
     assert "Not on the roster: bob." in said
     ada = school.rows()["ada"]
     assert (ada["submission"], ada["section"]) == ("Ada Lovelace", "A")

@@ -110,7 +110,7 @@ def test_a_submission_that_no_worker_survives_is_internal(submissions: list[Subm
     future = FakeFuture(KilledWorker("grade", "a worker", 3))
     result = cluster._received(future, submissions[0])
     assert (result.submission, result.status) == ("ada", "internal")
-    assert result.notes == ["each worker that was at it ended, several times over"]
+    assert result.notes == ["its workers ended, several times"]
 
 
 @pytest.mark.parametrize("what", ["a lost scheduler", "a worker without the course"])

@@ -91,7 +91,7 @@ def test_who_is_on_the_roster_and_who_is_new_is_said_as_a_run_says_it(
         "On the roster, and may be one of several here: Kim Lee.",
         "Not on the roster: Kim-Lee, bob, eve, kim_lee.",
         "New since the last run: Kim-Lee, eve, kim_lee.",
-        "On the roster, and nothing has come from: Zoe.",
+        "On the roster, without a submission: Zoe.",
     ]
     assert [line in dry() for line in lines] == [True] * 4
     said = school.command()

@@ -132,7 +132,7 @@ def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
     assert (term.out / "gradebook.csv").read_bytes() == before
     write(folder, {f"ada/{OTHER}/problem.py": term.right})
     said = term.command(path=folder)
-    assert "1 submission has a Python file that tells no problem." in said
+    assert "1 submission has a Python file of an unknown problem." in said
     before = (term.out / "gradebook.csv").read_bytes()
     write(folder, {"cem/problem.py": term.right})  # now these are most
     assert "--problem 01-doubling" in term.command(path=folder, status=2)

@@ -162,7 +162,7 @@ def test_the_only_assignment_need_not_be_named_and_several_are_asked_for(
     reports = saved(handed_in(CLASS[0], 20))
     file = canvas_file(tmp_path)
     asked = refused("canvas", file, reports, "--problem", "03")
-    assert "'Essay; one (55)', 'Week 3 (123456)'. Say which with --column" in asked
+    assert "'Essay; one (55)', 'Week 3 (123456)'. Choose one with --column" in asked
     asked = refused("canvas", file, reports, "--problem", "03", "--column", "Week 4")
     assert "grades.csv has no such column. There are: 'Essay; one (55)'" in asked
     own = refused("canvas", file, reports, "--problem", "03", "--column", "Final Score")
@@ -505,7 +505,7 @@ def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None
     file = tmp_path / "list.csv"
     file.write_text("Nr;Wer;Punkte\n1;ADA;\n2;陳 小明;\n")
     reports = saved(result("ada"), result("chen-12", full_name="陳 小明", identity="canvas:7"))
-    assert "Say it with --id-column" in refused("csv", file, reports, "--problem", "03")
+    assert "Name it with --id-column" in refused("csv", file, reports, "--problem", "03")
     options = ["--id-column", "Wer", "--column", "Punkte"]
     exported("csv", file, reports, *options)
     assert (tmp_path / "list-filled.csv").read_text() == "Nr;Wer;Punkte\n1;ADA;20\n2;陳 小明;20\n"
@@ -572,13 +572,13 @@ def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Sav
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["canvas"], "Say which marks"),
-        (["canvas", "--problem", "03", "--total"], "Say which marks"),
+        (["canvas"], "Choose the marks"),
+        (["canvas", "--problem", "03", "--total"], "Choose the marks"),
         (["blackboard", "--problem", "03"], "is no platform known here"),
         (["canvas", "--problem", "05"], "No student in these reports has been graded in 05"),
         (["canvas", "--problem", "03", "--new-column", "=1"], "would run a column"),
         (["canvas", "--problem", "03", "--new-column", "Final Score"], "already; use --column"),
-        (["canvas", "--problem", "03", "--feedback", "f.zip"], "say --download"),
+        (["canvas", "--problem", "03", "--feedback", "f.zip"], "give --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
         (["moodle", "--problem", "03", "--feedback", "f", "--out", "f"], "can't both be f"),
     ],

@@ -67,7 +67,7 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
     assert not any(file.source for s in intake.submissions for file in s.files.values())
     have = "1 submission has" if "hw/ada/problem.py" in files else "2 submissions have"
     assert intake.unmatched[-1] == (
-        f"{have} a Python file that tells no problem. If this was handed in for one problem only, "
+        f"{have} a Python file of an unknown problem. If this was handed in for one problem only, "
         f"name it, such as --problem {ID}."
     )
 

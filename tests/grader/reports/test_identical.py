@@ -107,10 +107,10 @@ def test_the_pages_say_who_and_nothing_of_how_alike(tmp_path: Path) -> None:
     index = " ".join(dashboard(results, ["01-softmax"], identical).split())
     assert index.count('<a href="instructor/ada.html#01-softmax"><bdi>Ada</bdi></a>, <a') == 1
     pages = dict(student_pages(results, sources, identical))
-    told = "The same file, but for blanks, comments and docstrings:"
-    assert told in pages["ada"]
-    assert 'href="bob.html#01-softmax"' in pages["ada"].split(told)[1]
-    assert told not in pages["eve"]
+    output = "The same file, but for blanks, comments and docstrings:"
+    assert output in pages["ada"]
+    assert 'href="bob.html#01-softmax"' in pages["ada"].split(output)[1]
+    assert output not in pages["eve"]
     assert "Identical files" not in dashboard(results, ["01-softmax"])
 
 

@@ -87,8 +87,8 @@ def test_who_shares_it_is_named() -> None:
     reason = "There is no folder 05-heads in the submission."
     results = [missing(f"s{n}", reason) for n in range(MANY + 2)]
     results += [graded("zoe", "Zoe Z"), missing("eve", "There is no problem.py in 05-heads.")]
-    told = remarks(results)
-    assert told == [
+    output = remarks(results)
+    assert output == [
         f"7 of 9 have no 05: {reason} (s0, s1, s2, s3, s4 and 2 more)",
         "eve: There is no problem.py in 05-heads.",
     ]
@@ -126,8 +126,8 @@ def test_what_few_of_many_share_stands_with_each() -> None:
         (Adjustment(0, "Looked at again."), "Looked at again."),
     ],
 )
-def test_an_adjustment_in_words(adjustment: Adjustment, told: str) -> None:
-    assert adjustment_line(adjustment) == told
+def test_an_adjustment_in_words(adjustment: Adjustment, output: str) -> None:
+    assert adjustment_line(adjustment) == output
 
 
 def test_every_view_says_what_changed_a_mark() -> None:
@@ -157,8 +157,8 @@ def test_a_file_in_another_encoding_is_told_without_a_codecs_words(
     path.write_bytes(source.encode(encoding))
     with pytest.raises((SyntaxError, ValueError)) as raised:
         load_module(path, "problem_encoded")
-    told = judge_load(raised.value, path)
+    output = judge_load(raised.value, path)
     found = graded("ada")
-    found.problems[0].tests = [doubles(told.status, str(told))]
+    found.problems[0].tests = [doubles(output.status, str(output))]
     remark = class_remarks([found]).own["ada"]
     assert remark == "01: problem.py is not UTF-8 text; save it as UTF-8."

@@ -46,11 +46,11 @@ def test_a_line_every_so_often_says_when_it_will_end() -> None:
         (3600.0, 4, "about 3 h left, until about 16:00"),
     ],
 )
-def test_how_long_is_told_in_round_numbers(each: float, total: int, told: str) -> None:
+def test_how_long_is_told_in_round_numbers(each: float, total: int, output: str) -> None:
     run = Run()
     run.shown.update(run.task, total=total)
     run.pass_by(each)
-    assert run.lines[-1] == f"grading: 1 of {total} done, {told}"
+    assert run.lines[-1] == f"grading: 1 of {total} done, {output}"
 
 
 @pytest.mark.parametrize("total", [0, 3])

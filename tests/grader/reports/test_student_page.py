@@ -63,8 +63,8 @@ def pages(
 def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
     ada = student("ada", failing("dot(q, k) gave 1"), failing("dot(q, k) gave 2", "2"))
     page = pages([ada], sources)["ada"]
-    for told in ("It scales", "dot(q, k) gave 1", "dot(q, k) gave 2", "test_hidden[2]"):
-        assert told in page
+    for output in ("It scales", "dot(q, k) gave 1", "dot(q, k) gave 2", "test_hidden[2]"):
+        assert output in page
     assert "in 2 of 2 cases" in page
     assert "For the instructor alone" in page
 

@@ -326,16 +326,16 @@ def test_where_gradients_alone_are_wrong_that_is_told() -> None:
         "f": Answers({"main": answer_of(X)}, {"gradient": answer_of(X), "large": answer_of(X)})
     }
 
-    def told(**edges: Answer) -> list[str]:
+    def message_text(**edges: Answer) -> list[str]:
         answers = {"f": Answers(right["f"].main, right["f"].edges | edges)}
         return [each.sentence for each in diagnose(Fingerprints(right), answers)]
 
-    (text,) = told(gradient=answer_of(2 * X))
+    (text,) = message_text(gradient=answer_of(2 * X))
     assert text.startswith("It looks as if the output is right and its gradient is not")
-    assert told() == []
-    assert told(gradient=STOPS) == []
-    assert told(gradient=answer_of(X * math.nan)) == []
-    assert told(gradient=answer_of(2 * X), large=answer_of(2 * X)) == []
+    assert message_text() == []
+    assert message_text(gradient=STOPS) == []
+    assert message_text(gradient=answer_of(X * math.nan)) == []
+    assert message_text(gradient=answer_of(2 * X), large=answer_of(2 * X)) == []
 
 
 def test_rounding_is_not_another_answer_and_a_dtype_only_where_asked() -> None:
@@ -527,5 +527,5 @@ def test_of_faults_that_answer_alike_a_right_class_counts_once_in_all_its_parts(
     )
     texts = {mistake.name: Text(f"it is {mistake.name}") for mistake in mistakes}
     found = Fingerprints(dict.fromkeys(parts, right), mistakes, texts)
-    told = names(found, dict.fromkeys(parts, right) | {"f": doubled})
-    assert told == [("of f and C", "of f and g")]
+    message_text = names(found, dict.fromkeys(parts, right) | {"f": doubled})
+    assert message_text == [("of f and C", "of f and g")]

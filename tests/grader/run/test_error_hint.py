@@ -17,7 +17,7 @@ from grader.run.verdict import operands_of
 Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
 
-def told(line: str, **values: object) -> tuple[dict[str, str], str]:
+def output(line: str, **values: object) -> tuple[dict[str, str], str]:
     """Run a line with these names, and return the message about its exception."""
     names = dict(values)
     with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
@@ -69,11 +69,11 @@ LINES: list[tuple[str, dict[str, object]]] = [
 
 @pytest.mark.parametrize(("line", "values"), LINES, ids=[line for line, _ in LINES])
 def test_the_likely_slip(line: str, values: dict[str, object], snapshot: SnapshotAssertion) -> None:
-    assert told(line, **values)[1] == snapshot
+    assert output(line, **values)[1] == snapshot
 
 
 def test_the_forms_of_the_tensors_that_the_line_names() -> None:
-    forms, _ = told("scores = q @ k", q=Q, k=K.double(), other=X)
+    forms, _ = output("scores = q @ k", q=Q, k=K.double(), other=X)
     assert forms == {"q": "(2, 3, 5) float32", "k": "(2, 4, 5) float64"}
 
 

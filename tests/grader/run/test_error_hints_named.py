@@ -30,7 +30,7 @@ SLIPS = {
 NOTHING = "nothing"
 
 
-def told(number: str, path: Path) -> list[str]:
+def output(number: str, path: Path) -> list[str]:
     """Return the message about a problem's file."""
     problem = PROBLEMS[number]
     probe = load_probe(problem)
@@ -51,7 +51,7 @@ def test_what_is_right_is_said_and_nothing_else(name: str, tmp_path: Path) -> No
     right = COURSE.solution(PROBLEMS[number]).read_text(encoding="utf-8")
     path = tmp_path / "problem.py"
     path.write_text(apply(slip, right), encoding="utf-8")
-    found, wanted = told(number, path), slip.when.split(" | ")
+    found, wanted = output(number, path), slip.when.split(" | ")
     if wanted == [NOTHING]:
         wanted = []
     assert len(found) == len(wanted), found

@@ -46,9 +46,9 @@ PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",)
     ],
 )
 def test_certain_and_simple_first_and_nothing_twice(
-    given: list[Evidence], told: list[Evidence]
+    given: list[Evidence], message_text: list[Evidence]
 ) -> None:
-    assert ranked(given) == told
+    assert ranked(given) == message_text
 
 
 def test_what_gives_all_numbers_is_told_alone() -> None:
@@ -225,8 +225,8 @@ def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(tmp_path: P
          "self.c_proj(merge_heads(weights @ (v.bool() if self.causal else v)))"),
     ]  # fmt: skip
     result = result_of("05", tmp_path, *without_dropout, tests=("test_future_is_hidden",))
-    told = reading(result, ())
-    assert "dropout" not in f"{told.nudge} {told.sentences}"
+    message_text = reading(result, ())
+    assert "dropout" not in f"{message_text.nudge} {message_text.sentences}"
 
 
 @pytest.mark.slow

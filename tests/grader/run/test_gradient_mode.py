@@ -55,9 +55,9 @@ def test_gradients_left_off_are_told(
     file.write_text(f"{text}{LEAVES}\n\n{function} = _leaving({function})\n", encoding="utf-8")
     session = Session(LocalFiles(lambda problem: file), hidden=True, diagnose=False)
 
-    def told() -> bool:
+    def output() -> bool:
         tests = session.results[problem.id].tests if problem.id in session.results else []
         return any("leaves gradients switched off" in test.message for test in tests)
 
-    course_suite.run(session, [problem], enough=told)
-    assert told()
+    course_suite.run(session, [problem], enough=output)
+    assert output()

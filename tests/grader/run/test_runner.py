@@ -120,8 +120,8 @@ KEPT = [
 def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
     result = run(source)
     assert result.points < 4
-    (told,) = result.diagnoses
-    assert told.startswith("It looks as if something is kept from one call to the next")
+    (output,) = result.diagnoses
+    assert output.startswith("It looks as if something is kept from one call to the next")
     assert result.mistakes == [["kept_between_calls"]]
 
 

@@ -155,7 +155,9 @@ def test_own_code_that_stops_is_said_so() -> None:
     def stops() -> str:
         raise ValueError("no")
 
-    assert answer(stops) == "Your code stops here, which no test has asked: ValueError: no"
+    assert (
+        answer(stops) == "Your code raises an exception here, which no test covers: ValueError: no"
+    )
 
 
 @pytest.mark.parametrize("command", ["compare", "break"])

@@ -63,9 +63,13 @@ def known(small_course: Course) -> Course:
 def result_of(*mistakes: tuple[str, str, str]) -> ProblemResult:
     names = tuple(name for name, *_ in mistakes)
     test = TestResult("test_one", "It doubles", False, 2, Status.FAILED, MESSAGE, names)
-    told = [f"It looks as if {when}. {look}".strip() for _, when, look in mistakes]
+    message_text = [f"It looks as if {when}. {look}".strip() for _, when, look in mistakes]
     return ProblemResult(
-        "01-doubling", "", [test], diagnoses=told, mistakes=[[name] for name, *_ in mistakes]
+        "01-doubling",
+        "",
+        [test],
+        diagnoses=message_text,
+        mistakes=[[name] for name, *_ in mistakes],
     )
 
 

@@ -43,9 +43,9 @@ def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_hidden_tests_load_no_triton(course: Course) -> None:
     """Python would print 40 lines about leaks if Triton is installed."""
-    told = LEAN.replace('"sympy"', '"triton"')
+    output = LEAN.replace('"sympy"', '"triton"')
     done = subprocess.run(
-        [sys.executable, "-c", told],
+        [sys.executable, "-c", output],
         cwd=course.problems()[0].folder,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "--hidden"},
         capture_output=True,

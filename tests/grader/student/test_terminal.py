@@ -51,13 +51,13 @@ def test_a_screen_shows_the_first_failure_and_points(
 def test_what_opens_once_a_problem_is_solved_is_named_where_a_copy_has_it(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
-    told = "How others write it, and what that costs: uv run grader compare 01"
+    output = "Other solutions, and their costs: uv run grader compare 01"
     right = "def double(x): return x + x"
-    assert told not in student_pytest(right).lines
+    assert output not in student_pytest(right).lines
     (problem,) = small_course.problems()
     small_course.solution(problem).with_name("compare.py").write_text("")
-    assert told in student_pytest(right).lines
-    assert told not in student_pytest("def double(x): return 3 * x").lines
+    assert output in student_pytest(right).lines
+    assert output not in student_pytest("def double(x): return 3 * x").lines
 
 
 LOOKS = """

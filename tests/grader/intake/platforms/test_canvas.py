@@ -47,7 +47,7 @@ def test_canvas(take: Take) -> None:
     assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
     assert intake.unmatched == [
         "'lovelace_notes.txt' was not used; it fits no student. Did you mean 'lovelace'?",
-        "1 submission has a Python file that tells no problem. If this was handed in for one "
+        "1 submission has a Python file of an unknown problem. If this was handed in for one "
         f"problem only, name it, such as --problem {ID}.",
     ]
 
