@@ -265,7 +265,7 @@ esac
 
 @pytest.mark.skipif(os.name == "nt", reason="Gradescope's scripts are for bash")
 @pytest.mark.parametrize(
-    ("too_old", "no_download", "asked", "told", "status"),
+    ("too_old", "no_download", "asked", "output", "status"),
     [
         (0, 0, "uv venv --python {bin}/python3 {to}/course", "", 0),
         (1, 0, "uv python install 3.12", "This image has Python 3.10.12, and the course needs", 0),

@@ -82,7 +82,7 @@ def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "output"),
     [
         ("residual", "two digits and a name"),
         ("99-Residual", "two digits and a name"),

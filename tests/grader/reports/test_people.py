@@ -111,7 +111,7 @@ def test_what_few_of_many_share_stands_with_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("adjustment", "told"),
+    ("adjustment", "output"),
     [
         (Adjustment(-1.5, "Late by 1 day."), "-1.5 points: Late by 1 day."),
         (Adjustment(1, "The text was unclear."), "+1 point: The text was unclear."),

@@ -40,7 +40,7 @@ def test_a_line_every_so_often_says_when_it_will_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("each", "total", "told"),
+    ("each", "total", "output"),
     [
         (EVERY_SECONDS, 2, "less than a minute left, until about 12:01"),
         (3600.0, 4, "about 3 h left, until about 16:00"),

@@ -34,7 +34,7 @@ PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message_text"),
     [
         ([ROWS_SUM, SWAPPED], [SWAPPED]),  # what gives all numbers gives the sums, too
         ([NAME, NAME, OF_G], [NAME, OF_G]),
