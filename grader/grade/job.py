@@ -26,7 +26,8 @@ from grader.result import SubmissionResult
 if sys.platform != "win32":
     import resource
 
-_MEMORY = 4 << 30
+_MEMORY = 1 << 30
+"""Bytes for recording the reference and judging messages; the largest messages take a tenth."""
 
 
 def serve(

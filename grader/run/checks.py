@@ -19,6 +19,7 @@ true one is not recorded. `gradients`, `parameters_of` and `set_weights` are exp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -38,6 +39,12 @@ from grader.run.unknown import UNKNOWN, AnswerRead, is_unknown
 
 Judge = Callable[[Any], None]
 """Accepts a student's value, or raises Mismatch with a message for the student."""
+
+_MOST_ENTRIES = 1 << 18
+"""The most entries of a value that is compared with another value of the student's code.
+
+No right answer has its shape, and describing how millions of entries differ takes a minute and 2 GB.
+"""
 
 
 # Checks
@@ -63,6 +70,8 @@ def check_same(first: Any, second: Any, call: str, **near: Any) -> None:
         one, other = values
         if not isinstance(other, Tensor | Array):
             raise Mismatch(f"{call}\nIt returned {compare.kind(other)}, but numbers were expected.")
+        if math.prod(other.shape) > _MOST_ENTRIES:
+            raise Mismatch(f"{call}\nIt returned more than {_MOST_ENTRIES:,} numbers.")
         compare.check(one, other, call, **near)
 
     _record(call, (first, second), judge)

@@ -380,7 +380,7 @@ def _wrong_entries(got: Array, want: Array, rtol: float, atol: float) -> Array:
 def _values_message(actual: Array, expected: Array, wrong: Array) -> str:
     some = wrong.ndim > 1 and not wrong.any(-1).all()
     lines = [f"{_where(wrong)}, for example:" if some else f"{_where(wrong)}:"]
-    for row in _rows(wrong)[:_ROWS_SHOWN]:
+    for row in _first_rows(wrong):
         place = f"row {list(row)}: " if row else ""
         given = _LINE - len(f"  {place}expected ")
         got, want = _numbers(actual[row], expected[row], wrong[row], given)
@@ -389,11 +389,11 @@ def _values_message(actual: Array, expected: Array, wrong: Array) -> str:
     return "\n".join(lines)
 
 
-def _rows(wrong: Array) -> list[tuple[int, ...]]:
-    """Return the index of each row, along the last dimension, that has a wrong entry."""
+def _first_rows(wrong: Array) -> list[tuple[int, ...]]:
+    """Return the indices of the first rows, along the last dimension, that have a wrong entry."""
     if wrong.ndim < 2:
         return [()]
-    return [tuple(index) for index in numpy.argwhere(wrong.any(-1)).tolist()]
+    return [tuple(index) for index in numpy.argwhere(wrong.any(-1))[:_ROWS_SHOWN].tolist()]
 
 
 def _where(wrong: Array) -> str:

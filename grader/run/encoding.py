@@ -23,7 +23,7 @@ from grader.code.tensors import Array, dtype_name
 MOST_BYTES = 32 << 20
 """How many bytes the numbers of one message may take."""
 
-MOST_TEXT = 8 << 20
+MOST_TEXT = 2 << 20
 """How many bytes the JSON of one message may take. Decoded, it takes up to 25 times as many."""
 
 MOST_PARTS = 50_000

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from grader.code.forbidden import Guard
+from grader.code.loading import out_of_memory
 from grader.course import SUBMISSION_FILE
 from grader.diagnose.evidence import Shown, Source
 from grader.errors import InternalError, Mismatch
@@ -23,7 +24,7 @@ from grader.run.collecting import CollectedTest
 from grader.run.encoding import BadRecord, Decoder, Encoder
 from grader.run.runner import Seeds, run_in_worker, run_test, seeds_for
 from grader.run.session import Session
-from grader.run.verdict import Verdict, judge, only_inspected
+from grader.run.verdict import TOO_LARGE, Verdict, judge, only_inspected
 from grader.text import plain
 
 _UNREADABLE = "The result of your code cannot be read."
@@ -155,6 +156,10 @@ def verdict(
         found = Verdict(Status.BAD_OUTPUT, _UNREADABLE)
     except Mismatch as mismatch:
         found = judge(mismatch, Guard(()))
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        found = Verdict(Status.BAD_OUTPUT, TOO_LARGE)
     if not quotes and any(text and text in found.message for text in texts):
         found = Verdict(found.status, _NOT_SHOWN)
     return only_inspected(found) if test.inspection_only else found

@@ -39,7 +39,8 @@ from grader.run.unknown import AnswerRead
 _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTERNAL)
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
-_TOO_LARGE = "The result of your code takes too much memory."
+TOO_LARGE = "The result of your code takes too much memory."
+"""The message about a value that can't be recorded, or can't be judged."""
 
 _LEFT = "Quitting debugger"
 """pytest's message when the user quits its debugger."""
@@ -112,7 +113,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
         case _ if ends_tests(exception):
             return Verdict(Status.ERROR, _CANT_END)
         case BadRecord():
-            return Verdict(Status.BAD_OUTPUT, _TOO_LARGE)
+            return Verdict(Status.BAD_OUTPUT, TOO_LARGE)
         case AnswerRead():
             return Verdict(Status.INTERNAL, str(exception))
         case InternalError():

@@ -16,7 +16,7 @@ from grader.sandbox.starting import RESPONSE_SECONDS
 MAX_BYTES = 64 << 30
 """The most bytes of all messages about a submission."""
 
-_MOST_BYTES = 40 << 20
+_MOST_BYTES = 34 << 20
 """The most bytes of one message."""
 
 _READ_AFTER = 0.1

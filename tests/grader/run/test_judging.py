@@ -12,7 +12,7 @@ import torch
 from grader.course import Course
 from grader.errors import InternalError
 from grader.result import Status
-from grader.run.checks import Mode, running
+from grader.run.checks import Expected, Mode, running
 from grader.run.collecting import CollectedTest
 from grader.run.encoding import Decoder, Encoder
 from grader.run.judging import Expectation, answer, expect, verdict
@@ -404,6 +404,26 @@ def test_a_hostile_message_is_judged(graded: Callable[[str], Graded]) -> None:
     ]
     for message, status in messages:
         assert test.judged(message) is status, message
+
+
+def test_a_judge_without_enough_memory_fails_the_test_alone(
+    graded: Callable[[str], Graded],
+) -> None:
+    def judge(value: object) -> None:
+        raise MemoryError
+
+    expected = Expectation((Expected("first", judge),), b"")
+    found = verdict(graded(TWO).test, expected, values(("first", 1.0)))
+    assert found.status is Status.BAD_OUTPUT
+
+
+def test_two_values_of_the_student_are_compared_up_to_a_size(
+    graded: Callable[[str], Graded],
+) -> None:
+    test = graded("check_same(problem.double(torch.ones(2)), problem.double(torch.ones(2)), 'f')")
+    large = wrong("return x + x", "return torch.rand(1 << 19)")
+    assert test.home(large) == test.graded(large)
+    assert test.graded(large) == (Status.FAILED, "f\nIt returned more than 262,144 numbers.")
 
 
 def test_the_worker_records_no_answer_and_no_judge(graded: Callable[[str], Graded]) -> None:
