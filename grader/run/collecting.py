@@ -66,7 +66,12 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
     files = [str(problem.test_file) for problem in problems]
     found = _Collected()
     unused = [f"-pno:{name}" for name in _UNUSED]
-    with modules_of_course(root), _no_other_plugins(), _printed() as printed:
+    with (
+        modules_of_course(root),
+        _no_other_plugins(),
+        redirect_stdout(io.StringIO()) as printed,
+        redirect_stderr(printed),
+    ):
         status = pytest.main([*_OPTIONS, *unused, "--rootdir", str(root), *files], [found])
     if found.interrupted:
         raise KeyboardInterrupt
@@ -81,15 +86,19 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
 
 
 def _check_fixtures(tests: Mapping[pytest.Function, CollectedTest]) -> None:
-    """Check that tests use only the fixtures of problems.
+    """Check that no fixture applies to tests that do not name it, as a setup_module would.
 
     Raises:
-        CourseError: a test uses another one, perhaps by a function such as setup_module.
+        CourseError: one does.
     """
-    known = f"there are only {', '.join(FIXTURES)} and the parameters of its cases"
     for item, test in tests.items():
-        for name in sorted({*item.fixturenames} - {*test.case, *test.fixtures}):
-            raise refused(item, f"uses the fixture {name}; {known}")
+        _check_names(item, item.fixturenames, test.case)
+
+
+def _check_names(item: pytest.Function, names: Iterable[str], case: Iterable[str]) -> None:
+    for name in sorted({*names} - {*case, *FIXTURES}):
+        known = f"there are only {', '.join(FIXTURES)} and the parameters of its cases"
+        raise refused(item, f"uses the fixture {name}; {known}")
 
 
 class _Collected:
@@ -131,14 +140,6 @@ def _no_other_plugins() -> Iterator[None]:
     finally:
         del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
         os.environ.update(before)
-
-
-@contextmanager
-def _printed() -> Iterator[io.StringIO]:
-    """Capture printed text, for the message of an error."""
-    printed = io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(printed):
-        yield printed
 
 
 # Records of tests
@@ -332,6 +333,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
     if "solution" in arguments and not hidden:
         raise refused(item, f"uses the solution, but is above '{HIDDEN_MARKER}'")
     case = item.callspec.params if hasattr(item, "callspec") else {}
+    _check_names(item, arguments, case)
     return CollectedTest(
         tests=tests,
         id=item.name,

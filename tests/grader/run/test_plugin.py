@@ -249,15 +249,23 @@ def test_a_fixture_of_problems_is_not_for_other_tests(student_pytest: StudentPyt
     assert "Only the tests in a problem's own test file are given this." in text
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [("problem", "has no points above 0"), ("problem, tmp_path", "uses the fixture tmp_path")],
+)
 def test_what_is_not_plain_is_refused_in_a_sentence(
-    student_pytest: StudentPytest, small_course: Course, capsys: pytest.CaptureFixture[str]
+    student_pytest: StudentPytest,
+    small_course: Course,
+    capsys: pytest.CaptureFixture[str],
+    arguments: str,
+    reason: str,
 ) -> None:
     with small_course.problems()[0].test_file.open("a", encoding="utf-8") as file:
-        file.write("\n\ndef test_x(problem): pass\n")
+        file.write(f"\n\ndef test_x({arguments}): pass\n")
     done = student_pytest("def double(x): return x + x")
     assert done.status == pytest.ExitCode.USAGE_ERROR
     assert not done.result.tests
-    assert "test_x has no points above 0" in done.text + capsys.readouterr().err
+    assert f"test_x {reason}" in done.text + capsys.readouterr().err
 
 
 def test_tests_of_another_file_are_never_run(
