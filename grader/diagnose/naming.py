@@ -244,7 +244,9 @@ def unnamed(
 
 
 def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[str, WrongAnswers]:
-    """Omit named parts, and parts of the same owners that only raise exceptions."""
+    """Omit the parts in `named`, and parts of their classes with no other wrong answers than
+    exceptions.
+    """
     owners = {owner(part) for part in named}
     return {
         part: given

@@ -214,8 +214,8 @@ def _opened(order: _RunOfCluster) -> _Desk:
     wrong = [name for name, value in order.needed if dict(_what_counts(course))[name] != value]
     if wrong:
         raise UsageError(
-            f"{' and '.join(wrong)} of the worker on {host} differs from here: "
-            "install the same on all machines, and restart the workers"
+            f"the worker on {host} differs from this machine in: {' and '.join(wrong)}. "
+            "Install the same on all machines, and restart the workers"
         )
     with ExitStack() as stack:
         try:

@@ -110,7 +110,7 @@ class _PythonFile:
         path: its path in the submission.
         entry: the file.
         problem: its problem; empty if unknown.
-        place: how clear the problem is; less is clearer.
+        place: the rank of its name and folder as an indication of the problem; lower is clearer.
     """
 
     path: str

@@ -181,7 +181,7 @@ def test_attention_is_your_own(problem, rng):
 
 
 def variance(value, call):
-    """A value of dot_product_variance as a float, if it may be a variance at all."""
+    """Return a result of dot_product_variance as a float, after checking that it is a variance."""
     compare.check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
     return float(value)
 

@@ -286,7 +286,7 @@ def about_number_of_heads(problem):
     """Questions about refused numbers of heads."""
 
     def outcome(n_head):
-        """Return the outcome for a number of heads; a division by 0 counts as no check."""
+        """Return how a number of heads is refused. A division by 0 counts as not refused."""
 
         def make():
             with contextlib.suppress(ZeroDivisionError):

@@ -437,10 +437,9 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
 
 
 def check_attention_reads_all(problem, rng, n_embd, rate, batch):
-    """Require that nothing is dropped of the attention's input in a Block.
-
-    A single token has one weight, so the attention's output is whole or 0. If entries of its input
-    were missing, the output would have other numbers.
+    """Require that a Block drops nothing from the attention's input. A single token has one weight,
+    which dropout keeps or drops. So the attention's output is complete or 0. Without some entries
+    of the input it would have other numbers.
     """
     weights, x = without(block_weights(rng, n_embd), "mlp"), rng.normal(1, 1, n_embd)
     weights["attn.c_proj.bias"] = torch.zeros(n_embd)

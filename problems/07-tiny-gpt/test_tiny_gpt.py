@@ -620,7 +620,7 @@ def check_slopes_of_loss(model, weights, idx, targets, sizes, call, rng):
 
 
 def draw_batch(problem, data, n_positions, batch_size, *generator):
-    """x and y from the student's code, and how the call is written."""
+    """Return x and y from the student's code, and the text of the call."""
     call = f"get_batch(data, {n_positions}, {batch_size}) with {len(data)} tokens"
     returned = problem.get_batch(data.clone(), n_positions, batch_size, *generator)
     return unpacked(returned, 2, "x and y", call), call
@@ -788,7 +788,7 @@ def take_step(learning, number, rate=2e-2, betas=(0.9, 0.999), decay=0.01):
 
 
 def check_first_loss(problem, rng, idx, targets):
-    """Require the loss of the definition: a wrong one teaches nothing."""
+    """Require the right loss before training, as training with a wrong one would be useless."""
     weights = drawn_weights(rng, LEARNER)
     model, call = make_model(problem, weights, LEARNER).train(), f"{named(LEARNER)}(idx, targets)"
     _, loss = answer(model, call, idx, targets)

@@ -741,8 +741,7 @@ def test_generate_refuses_what_is_too_long(problem, rng):
         require(
             cost.operations <= few,
             f"{call}\nIt raised ValueError only after {cost.operations:,} floating point "
-            "operations, when tokens had been generated; all that it needs to know is known "
-            "beforehand.",
+            "operations, when tokens had been generated. The lengths are known before that.",
         )
 
 

@@ -73,7 +73,9 @@ class Call:
         return {name: each for name, each in self.arguments.items() if torch.is_tensor(each)}
 
     def check(self, what="", *, arguments=None, **near):
-        """Compare the result with the right one, for these or other arguments, and return it."""
+        """Require the right result, for the call's own arguments by default, and return the
+        result.
+        """
         given = self.arguments if arguments is None else arguments
         actual = self.code(*example.copied(given).values())
         right = self.right(*given.values())

@@ -22,18 +22,18 @@ from shared.oracles.torch_gpt import TinyGPT
 
 PROBLEM = "07-tiny-gpt"
 
-_TRAIN = """ it takes a minute or two:
+_TRAIN = """ This takes a minute or two:
 
     cd ../07-tiny-gpt
     uv run python explore.py
 """
 
-NONE_YET = f"""There is no trained model yet. Train one first;{_TRAIN}
-(With --gpt2 course it takes the one that the course has trained, at once.)
+NONE_YET = f"""There is no trained model yet. Train one first.{_TRAIN}
+(The option --gpt2 course loads a model that the course has trained.)
 """
 """The message if there is none, in the folder of another problem."""
 
-_SPOILT = f"The trained model can't be read. Train it again;{_TRAIN}"
+_SPOILT = f"The trained model can't be read. Train it again.{_TRAIN}"
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,8 @@ def read(files: Sequence[str | Path], n_positions: int, first: int | None = None
     if len(text) < needed:
         raise UsageError(
             f"The text has {len(text):,} characters, and {needed:,} are needed: its last tenth is "
-            f"kept aside, and should hold a piece of {n_positions} and the character after it. "
-            "Some 100,000 and more make a model that writes words."
+            f"kept aside, and should have {n_positions} characters and the one after them. "
+            "A model needs about 100,000 characters or more to learn to write words."
         )
     counts = Counter(text)
     if len(counts) > MOST:

@@ -57,7 +57,7 @@ def test_a_gpt_is_embeddings_blocks_a_norm_and_the_embeddings_again() -> None:
 
 @pytest.mark.parametrize("shape", [(4,), (1, 1), (3, 2), (2, 1, 3)])
 def test_what_is_turned_is_a_copy(shape: tuple[int, ...]) -> None:
-    """A call that changes it doesn't change its arguments."""
+    """A change of the returned tensor doesn't change the original."""
     x = Rng(1).normal(*shape)
     before = x.clone()
     other = turned(x)

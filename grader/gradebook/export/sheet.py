@@ -126,7 +126,7 @@ class Sheet:
         platform: its platform.
         table: the table.
         column: the column of the marks.
-        worth: the row with the maximum of a new column, if there is one.
+        worth: the row for the maximum mark of a new column; None if the file has no such row.
         people: the rows of students.
         messages: about skipped rows.
     """

@@ -1,4 +1,6 @@
-"""Sends two records of a test without a check. The second is taken for the next one."""
+"""Sends the record of a test twice, without checks, so that one might be read as that of the next
+test.
+"""
 
 import json
 import os
