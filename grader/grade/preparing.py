@@ -24,11 +24,9 @@ from grader.grade.processes import call_apart
 from grader.grade.provenance import common_provenance
 from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
 from grader.grade.settings import Settings
-from grader.gradebook import corrections
 from grader.gradebook.adjusting import ClassBook
-from grader.gradebook.corrections import Correction
 from grader.gradebook.folder import GradebookFolder
-from grader.gradebook.lines import read_lines
+from grader.gradebook.lines import Correction, read_lines
 from grader.gradebook.roster import Matched
 from grader.intake.handed_in import Submission
 from grader.intake.submissions import without_skipped
@@ -208,7 +206,7 @@ def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
     Without corrections of single tests, one test represents them all. The cases of a test are known
     only to pytest, so corrections of single cases cost seconds.
     """
-    lines = [line for line in read_lines(book.path(corrections.FILE), Correction) if line.test]
+    lines = [line for line in read_lines(book.folder, Correction) if line.test]
     found = {}
     for problem in problems:
         found[problem.id] = result = problem.result()

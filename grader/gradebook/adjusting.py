@@ -7,12 +7,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from grader.errors import UsageError
-from grader.gradebook import corrections, criteria, late_policy
-from grader.gradebook.corrections import Correction, corrected, correction_line
-from grader.gradebook.criteria import ByHand, lacking, read_criteria
+from grader.gradebook import late_policy
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import Extensions, read_late_policy
-from grader.gradebook.lines import EVERYBODY, BookLine, Line, read_lines, undisputed
+from grader.gradebook.lines import (
+    EVERYBODY,
+    BookLine,
+    ByHand,
+    Correction,
+    Line,
+    corrected,
+    correction_line,
+    read_criteria,
+    read_lines,
+    undisputed,
+)
 from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, nearly
 from grader.gradebook.roster import Known
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown, total
@@ -57,19 +66,31 @@ class ClassBook:
     ) -> None:
         results = list(results)
         self.matched = book.roster.match(Known(r.who, r.full_name, r.members) for r in results)
-        results = [replace(r, full_name=self.matched.name(r.who) or r.full_name) for r in results]
-        self.people = People(results, self.matched, also)
+        self.results = [
+            replace(r, full_name=self.matched.name(r.who) or r.full_name) for r in results
+        ]
+        self.people = People(self.results, self.matched, also)
         self.wrong: dict[str, None] = {}
         self.open: dict[str, None] = {}
-        self._path = book.path(corrections.FILE)
+        self._path = book.path(Correction.file)
         self._problems = problems
         self._is_whole = is_whole
         self._policy = read_late_policy(book.path(late_policy.FILE))
-        self._lines = read_lines(self._path, Correction)
-        self._corrections = self._by_person(self._lines, results)
-        self._by_hand = self._by_person(read_criteria(book.path(criteria.FILE)), results)
+        self._lines = read_lines(book.folder, Correction)
+        self._corrections = self._by_person(self._lines)
+        self._by_hand = self._by_person(read_criteria(book.folder))
         self._own_extensions = self._extensions_by_person()
-        self.results = self._adjusted_class(results)
+        self._of_unclear_lateness: list[str] = []
+        self.results = [
+            replace(r, problems=[self._adjusted(r, problem) for problem in r.problems])
+            for r in self.results
+        ]
+        if files := self._of_unclear_lateness:
+            self.open[
+                f"{counted(len(files), 'file')} came late, and nothing is taken for it: it isn't "
+                f"known how late, and {late_policy.FILE} says no share ('flagged') that is right "
+                f"for this: {', '.join(files)}."
+            ] = None
         self.open |= dict.fromkeys(self._lacking() if self._by_hand else ())
 
     @property
@@ -86,25 +107,6 @@ class ClassBook:
         if self.wrong:
             raise UsageError("\n".join(self.wrong))
 
-    def _adjusted_class(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
-        adjusted = []
-        unclear: list[str] = []
-        for result in results:
-            problems = [self._adjusted(result, problem) for problem in result.problems]
-            adjusted.append(replace(result, problems=problems))
-            unclear += [
-                f"{result.shown_name} ({problem.id[:2]})"
-                for problem in problems
-                if self._is_unclear(result, problem)
-            ]
-        if unclear:
-            self.open[
-                f"{counted(len(unclear), 'file')} came late, and nothing is taken for it: it isn't "
-                f"known how late, and {late_policy.FILE} says no share ('flagged') that is right "
-                f"for this: {', '.join(unclear)}."
-            ] = None
-        return adjusted
-
     def is_late(self, result: SubmissionResult, problem: ProblemResult) -> bool:
         """Return whether a problem was late, by the late policy or the platform's flag."""
         return self._policy.is_late(problem, self._extensions(result))
@@ -116,7 +118,7 @@ class ClassBook:
             before: the results of the last run, by submission.
         """
         return [
-            f"{corrections.FILE}, line {line.number}: {result.shown_name} has handed in a new file "
+            f"{Correction.file}, line {line.number}: {result.shown_name} has handed in a new file "
             f"for {problem.id} since the last run. Does the line still hold?"
             for line in self._lines
             if len(meant := self.people.meant(line.submission)) == 1
@@ -153,36 +155,22 @@ class ClassBook:
     def _adjusted(self, result: SubmissionResult, problem: ProblemResult) -> ProblemResult:
         if any(test.status is Status.INTERNAL for test in problem.tests):
             return replace(problem, adjustments=[])
-        lines = self._corrections_of(result, problem)
+        lines = [each for each in _of(self._corrections, result, problem) if each.tests(problem)]
         changes = corrected(problem, lines, self.wrong)
-        if all(line.test for line in lines):  # a mark for the whole problem is final
-            points = max(0.0, total([problem.earned, *(a.points for a in changes)]))
-            late = self._policy.deduction(problem, points, self._extensions(result))
+        points = max(0.0, total([problem.earned, *(each.points for each in changes)]))
+        if points and all(line.test for line in lines):  # a mark for the whole problem is final
+            extensions = self._extensions(result)
+            late = self._policy.deduction(problem, points, extensions)
             changes += [late] if late else []
+            if self._policy.is_unclear(problem, extensions):
+                self._of_unclear_lateness.append(f"{result.shown_name} ({problem.id[:2]})")
         by_hand = undisputed(_of(self._by_hand, result, problem), problem, self.wrong)
         return replace(problem, adjustments=[*changes, *(line.value for line in by_hand)])
-
-    def _corrections_of(self, result: SubmissionResult, problem: ProblemResult) -> list[Correction]:
-        lines = _of(self._corrections, result, problem)
-        return [line for line in lines if line.tests(problem)]
-
-    def _is_unclear(self, result: SubmissionResult, problem: ProblemResult) -> bool:
-        """Return whether lateness would cost points, but its length is unknown."""
-        by_hand = total(each.points for each in problem.adjustments if each.max > 0)
-        is_final = not all(line.test for line in self._corrections_of(result, problem))
-        extensions = self._extensions(result)
-        return (
-            problem.points > by_hand
-            and not is_final
-            and self._policy.is_unclear(problem, extensions)
-        )
 
     def _extensions(self, result: SubmissionResult) -> Extensions:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
-    def _by_person(
-        self, lines: Iterable[Line], results: Sequence[SubmissionResult]
-    ) -> dict[str, list[Line]]:
+    def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
         """Return lines by the submission's name. Those for the whole class have the name `*`."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
@@ -191,12 +179,12 @@ class ClassBook:
             except NotOne as error:
                 is_known = self._is_whole or self.people.meant(line.submission)
                 if error.is_awaited or not is_known:
-                    self.open[line.without_effect(str(error), advise=False)] = None
+                    self.open[line.without_effect(str(error))] = None
                 else:
-                    advice = line.without_effect(str(error), "submission", error.instead)
+                    advice = line.with_advice(str(error), "submission", error.instead)
                     self.wrong[advice] = None
             else:
-                if self._has_part(line, meant or results):
+                if self._has_part(line, meant or self.results):
                     by_person[meant[0].submission if meant else EVERYBODY].append(line)
         return by_person
 
@@ -211,15 +199,15 @@ class ClassBook:
             near = nearly(test, names, _TESTS_ALIKE)
             there = "" if near else f"; there are {some([*names], _NAMED)}"
             why = f"{problems[0].id} has no test {quoted(test)}{there}"
-            self.wrong[line.without_effect(why, "test", near)] = None
+            self.wrong[line.with_advice(why, "test", near)] = None
         elif self._problems and not any(map(line.concerns, self._problems)):
             why = f"there is no problem {quoted(line.problem)}"
             near = nearly(line.problem, self._problems)
-            self.wrong[line.without_effect(why, "problem", near)] = None
+            self.wrong[line.with_advice(why, "problem", near)] = None
         else:
             who = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
             why = f"{who} been graded in {quoted(line.problem)}"
-            self.open[line.without_effect(why, advise=False)] = None
+            self.open[line.without_effect(why)] = None
         return False
 
     def _extensions_by_person(self) -> dict[str, Extensions]:
@@ -249,7 +237,15 @@ class ClassBook:
                 lines = _of(self._by_hand, result, problem)
                 if lines or not problem.untouched:
                     of_problem[problem.id][names[result.submission]] = lines
-        return [text for id, people in of_problem.items() for text in lacking(people, id)]
+        messages = []
+        for id, people in of_problem.items():
+            for key, line in {line.key: line for own in people.values() for line in own}.items():
+                without = [name for name, own in people.items() if key not in {o.key for o in own}]
+                if without:
+                    criterion = f"{quoted(line.cells['criterion'])} in {id}"
+                    who = ", ".join(without)
+                    messages.append(f"{ByHand.file}: no points yet for {criterion}: {who}.")
+        return messages
 
 
 def _of(

@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.gradebook import corrections, criteria, late_policy, roster
+from grader.gradebook import late_policy, roster
+from grader.gradebook.lines import ByHand, Correction
 from grader.gradebook.roster import Roster, read_roster
 
 NAMES = "names.csv"
@@ -21,7 +22,7 @@ NAMES = "names.csv"
 FOLDER = "book"
 """The default name of the folder, next to the reports."""
 
-FILES = (corrections.FILE, criteria.FILE, late_policy.FILE, NAMES, roster.FILE)
+FILES = (Correction.file, ByHand.file, late_policy.FILE, NAMES, roster.FILE)
 _NEAR = 0.8
 """The similarity of two names above which one is a misspelling of the other."""
 

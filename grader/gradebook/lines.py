@@ -1,7 +1,16 @@
-"""Lines of the book's CSV files: reading, and messages about single lines.
+"""The lines of `corrections.csv` and `criteria.csv`, read at every run.
 
-Cells are separated by commas, semicolons or tabs. Empty lines and lines that begin with `#` are
-skipped.
+    submission,problem,test,mark,reason
+    canvas:1004,03,,20,Regraded by hand: only the docstring was broken.
+    *,04,test_gradients,leave out,The sentence of the task could be read in two ways.
+
+    submission,problem,criterion,points,max,comment
+    canvas:1004,03,Style,4,5,Clear names; the mask is built twice.
+    canvas:1005,03,Style,5,5,
+
+A correction sets a mark, or leaves tests out. A criterion adds points, which lateness and
+corrections do not change. Empty lines and lines that begin with `#` are skipped. A line that
+matches nothing stops the run before grading.
 """
 
 from __future__ import annotations
@@ -13,10 +22,13 @@ from typing import ClassVar, TypeVar
 
 from grader.csv_table import csv_line, read_table
 from grader.errors import UsageError
-from grader.result import ProblemResult
+from grader.result import Adjustment, ProblemResult, TestResult, shown, total
 from grader.text import MOST_POINTS, from_cell, parse_points, quoted
 
 EVERYBODY = "*"
+LEAVE_OUT = "leave out"
+
+_COLUMNS = ("submission", "problem", "test", "mark", "reason")
 
 _LONGEST = 40
 """So many characters of a cell that is no number are shown."""
@@ -51,76 +63,113 @@ class BookLine:
         return self.cells["problem"]
 
     @property
-    def test(self) -> str:
-        """A test of the problem; empty for the whole problem."""
-        return self.cells.get("test", "")
-
-    @property
     def for_everybody(self) -> bool:
         """Whether it applies to the whole class."""
         return self.submission == EVERYBODY
 
     @property
     def value(self) -> object:
-        """The content. Two lines about one part contradict each other if it differs."""
+        """The content. Two lines about one part contradict each other if it differs.
+
+        Raises:
+            ValueError: a cell is invalid.
+        """
         raise NotImplementedError
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
         """Return the parts of a problem that the line is about."""
         raise NotImplementedError
 
-    def check(self) -> None:
-        """Check the cells.
-
-        Raises:
-            ValueError: one is invalid.
-        """
-        raise NotImplementedError
-
     def concerns(self, problem: str) -> bool:
         """Return whether the line applies to the problem with this id."""
         return problem == self.problem or number_of(problem) == self.problem.zfill(2)
 
-    def without_effect(
-        self, why: str, column: str = "", instead: Sequence[str] = (), *, advise: bool = True
-    ) -> str:
+    def without_effect(self, why: str) -> str:
+        """Return the message for a line that has no effect, for a reason without a full stop."""
+        return f"{self.file}, line {self.number}, does not count: {why}."
+
+    def with_advice(self, why: str, column: str = "", instead: Sequence[str] = ()) -> str:
         """Return the message for a line that has no effect, with a line that would have one.
 
         Args:
             why: the reason, without a full stop.
             column: the column with the wrong text.
             instead: candidates to replace it.
-            advise: whether to show a line to write instead.
         """
-        message = f"{self.file}, line {self.number}, does not count: {why}."
-        if not advise:
-            return message
         rows = [{**self.cells, column: each} for each in instead]
         lines = [csv_line(row.values(), self.separator) for row in rows]
+        way = "Write instead"
         if not lines:
             lines = [f"# {csv_line(self.cells.values(), self.separator)}"]
-        way = "Write instead" if instead else "Change the line, or skip it"
-        return "\n".join([f"{message} {way}:", *lines])
+            way = "Change the line, or skip it"
+        return "\n".join([f"{self.without_effect(why)} {way}:", *lines])
 
 
-def number_of(problem: str) -> str:
-    """Return the number of a problem from its id or number."""
-    return problem.partition("-")[0].zfill(2)
+class Correction(BookLine):
+    """One line of `corrections.csv`."""
+
+    file = "corrections.csv"
+    needed = ("submission", "problem", "mark", "reason")
+
+    @property
+    def test(self) -> str:
+        """A test of the problem, with all its cases or one; empty for the whole problem."""
+        return self.cells.get("test", "")
+
+    @property
+    def value(self) -> float | None:
+        """The new mark; None for tests that are left out."""
+        text = self.cells["mark"]
+        return None if text.lower() == LEAVE_OUT else read_points("mark", text, LEAVE_OUT)
+
+    def tests(self, problem: ProblemResult) -> list[TestResult]:
+        """Return the tests of a problem that the line applies to."""
+        return [test for test in problem.tests if self.test in ("", test.id, test.name)]
+
+    def parts(self, problem: ProblemResult) -> frozenset[str]:
+        """Return the ids of the tests, or an empty text for the whole problem."""
+        return frozenset(test.id for test in self.tests(problem)) if self.test else frozenset([""])
+
+
+class ByHand(BookLine):
+    """One line of `criteria.csv`: the points of one student for one criterion of a problem."""
+
+    file = "criteria.csv"
+    needed = ("submission", "problem", "criterion", "points", "max")
+
+    @property
+    def value(self) -> Adjustment:
+        """The adjustment that the line makes."""
+        texts = self.cells["criterion"], self.cells.get("comment", "")
+        points, most = (read_points(name, self.cells[name]) for name in ("points", "max"))
+        if points > most:
+            raise ValueError(f"{shown(points)} is more than the {shown(most)} that there are")
+        return Adjustment(points, ". ".join(filter(None, texts)), most)
+
+    @property
+    def key(self) -> str:
+        """The criterion, in small letters."""
+        return self.cells["criterion"].casefold()
+
+    def parts(self, problem: ProblemResult) -> frozenset[str]:
+        """Return the criterion."""
+        return frozenset([self.key])
 
 
 Line = TypeVar("Line", bound=BookLine)
 
 
-def read_lines(path: Path, kind: type[Line]) -> list[Line]:
-    """Return the lines of a file; none if the file does not exist.
+def read_lines(book: Path, kind: type[Line]) -> list[Line]:
+    """Return the lines of a file of the book; none if the file does not exist.
 
     Args:
-        path: the file.
-        kind: their class.
+        book: the folder.
+        kind: the class of the lines.
 
     Raises:
         UsageError: the file can't be read, or some lines are invalid.
     """
+    path = book / kind.file
     if not path.exists():
         return []
     table = read_table(path)
@@ -136,12 +185,30 @@ def read_lines(path: Path, kind: type[Line]) -> list[Line]:
             line = kind(row.line, dict(zip(columns, texts, strict=True)), table.separator)
             if empty := [name for name in kind.needed if not line.cells[name]]:
                 raise ValueError(f"its column {quoted(empty[0])} is empty")
-            line.check()
+            _ = line.value
             lines.append(line)
         except ValueError as error:
             invalid.append(f"{path.name}, line {row.line}: {error}.")
     if invalid:
         raise UsageError("\n".join(invalid))
+    return lines
+
+
+def read_criteria(book: Path) -> list[ByHand]:
+    """Return the points given by hand, from the folder of the book.
+
+    Raises:
+        UsageError: the file can't be read, some lines are invalid, or two lines give different
+            maxima for one criterion.
+    """
+    lines = read_lines(book, ByHand)
+    firsts: dict[tuple[str, str], ByHand] = {}
+    for line in lines:
+        first = firsts.setdefault((number_of(line.problem), line.key), line)
+        if first.value.max != line.value.max:
+            out_of = f"out of {shown(first.value.max)} in line {first.number}"
+            criterion = quoted(line.cells["criterion"])
+            raise UsageError(f"{ByHand.file}, line {line.number}: {criterion} is {out_of}.")
     return lines
 
 
@@ -167,10 +234,58 @@ def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, N
         ]
         if rivals:
             why = f"line {' and '.join(rivals)} says something else about the same"
-            wrong[line.without_effect(why)] = None
+            wrong[line.with_advice(why)] = None
         elif not line.for_everybody or all(other.for_everybody for other in same):
             kept.setdefault(parts, line)
     return [*kept.values()]
+
+
+def corrected(
+    problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
+) -> list[Adjustment]:
+    """Return the adjustments of a problem, single tests first.
+
+    Args:
+        problem: the result of the tests.
+        lines: the corrections for this problem of one student.
+        wrong: collects messages about lines without effect.
+    """
+    changes: list[Adjustment] = []
+    for line in sorted(undisputed(lines, problem, wrong), key=lambda line: not line.test):
+        tests, mark, reason = line.tests(problem), line.value, line.cells["reason"]
+        before = () if line.test else changes
+        earned = total([*(t.points for t in tests), *(a.points for a in before)])
+        most = total([*(t.max for t in tests), *(a.max for a in before)])
+        if mark is None:
+            changes.append(Adjustment(total([-earned]), f"Left out: {reason}", total([-most])))
+        elif mark > most:
+            why = f"{shown(mark)} is more than the {shown(most)} that there are"
+            wrong[line.with_advice(why)] = None
+        else:
+            changes.append(Adjustment(total([mark, -earned]), f"Corrected: {reason}"))
+    return [each for each in changes if each.points or each.max]
+
+
+def correction_line(path: Path, submission: str, problem: str, mark: float, reason: str) -> str:
+    """Return a line of a file that sets the mark of a whole problem.
+
+    Args:
+        path: the file, which sets the order of the columns; it need not exist.
+        submission: an identity.
+        problem: an id or its number.
+        mark: the mark.
+        reason: the sentence that student and instructor read.
+    """
+    row = {"submission": submission, "problem": problem, "mark": shown(mark), "reason": reason}
+    if not (path.exists() and path.read_bytes().strip()):
+        return csv_line([row.get(name, "") for name in _COLUMNS])
+    table = read_table(path)
+    return csv_line([row.get(name.lower(), "") for name in table.columns], table.separator)
+
+
+def number_of(problem: str) -> str:
+    """Return the number of a problem from its id or number."""
+    return problem.partition("-")[0].zfill(2)
 
 
 def read_points(name: str, text: str, also: str = "") -> float:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.gradebook.criteria import read_criteria
 from grader.gradebook.folder import GradebookFolder
+from grader.gradebook.lines import read_criteria
 from grader.gradebook.roster import Known, Matched, read_roster
 from grader.result import SubmissionResult
 from tests.grader.gradebook.built import adjusted, problem, result
@@ -241,7 +241,7 @@ def test_a_line_that_gives_nothing_is_told(line: str, why: str, folder: Path) ->
 def test_a_line_that_is_not_understood_ends_the_run(line: str, why: str, folder: Path) -> None:
     (folder / "criteria.csv").write_text(f"{CRITERIA}bob,03,Style,1,5,\n{line}\n")
     with pytest.raises(UsageError, match=f"criteria.csv, line 3: {why}"):
-        read_criteria(folder / "criteria.csv")
+        read_criteria(folder)
 
 
 def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:

@@ -6,11 +6,9 @@ import re
 from pathlib import Path
 
 from grader.course import own_course
-from grader.gradebook.corrections import Correction
-from grader.gradebook.criteria import read_criteria
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.late_policy import read_late_policy
-from grader.gradebook.lines import read_lines
+from grader.gradebook.lines import Correction, read_criteria, read_lines
 from tests.grader.gradebook.built import adjusted, problem, result
 
 
@@ -23,14 +21,14 @@ def shown_file(first_line: str) -> str:
 
 def test_its_corrections_are_read(folder: Path) -> None:
     (folder / "corrections.csv").write_text(shown_file("submission,problem,test"), encoding="utf-8")
-    found = read_lines(folder / "corrections.csv", Correction)
+    found = read_lines(folder, Correction)
     assert [line.value for line in found] == [20, 0.5, None]
 
 
 def test_its_points_by_hand_are_read(folder: Path) -> None:
     text = shown_file("submission,problem,criterion")
     (folder / "criteria.csv").write_text(text, encoding="utf-8")
-    found = read_criteria(folder / "criteria.csv")
+    found = read_criteria(folder)
     assert [line.value.points for line in found] == [4, 5]
 
 
