@@ -430,7 +430,7 @@ def audit(
     for each in selected:
         console.print(matrix(found, each), legend(found, each), "", sep="\n")
         console.print(what_is_left(found, each), "", sep="\n")
-        console.print(f"{found.by_claims[each.id]:.0%} of the points rest on claims alone\n")
+        console.print(f"{found.by_claims[each.id]:.0%} of the points rest on claims\n")
     print_lines(f"finding: {finding}" for finding in found.findings)
     if found.asked and not write_fingerprints:
         asked = counted(found.asked, "right or wrong file")

@@ -35,7 +35,11 @@ _OTHERS = 3
 """With how many variants and mistakes both ways are compared, at most twice as many."""
 
 CLAIMS_GIVE = 0.2
-"""The share of a problem's points that tests may give without comparing a value."""
+"""The share of a problem's points that may rest on claims.
+
+Each check of a test counts alike: a test of four checks, one of them a claim, gives a quarter of
+its points for claims.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,8 @@ class Gates:
 
     Attributes:
         findings: the findings, a sentence each.
-        by_claims: the share of the problem's points that rest on claims alone. The tests for them
-            compare no value, so code that takes over its worker can earn them.
+        by_claims: the share of the problem's points that rest on claims. The checks for them
+            compare no value, so code that takes over its worker can meet them.
     """
 
     findings: list[str]
@@ -78,17 +82,19 @@ def gates_of(problem: Problem, root: Path) -> Gates:
         ]
         share = _by_claims(tests, course.solution(problem))
     if share > CLAIMS_GIVE:
-        findings.append(f"{problem.id}: tests without a compared value give {share:.0%} of points")
+        findings.append(f"{problem.id}: checks without a compared value give {share:.0%} of points")
     return Gates(findings, share)
 
 
 def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
-    points = {True: 0.0, False: 0.0}
+    by_claims = total = 0.0
     for test in tests:
         with suppress(InternalError):  # a finding
-            checks = expect(test, _session(reference)).checks
-            points[all(check.is_claim for check in checks)] += test.points
-    return points[True] / (sum(points.values()) or 1)
+            found = expect(test, _session(reference))
+            values = sum(not check.is_claim for check in found.checks)
+            by_claims += test.points * found.claims / (found.claims + values)
+            total += test.points
+    return by_claims / (total or 1)
 
 
 def _others(course: Course, problem: Problem) -> dict[str, bytes]:

@@ -118,11 +118,21 @@ def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = T
     _claim(f"the layer {name}")
 
 
+def require(fact: object, message: str) -> None:
+    """Require a fact about structure or cost. This is a claim.
+
+    Args:
+        fact: a true value if the fact holds.
+        message: the message for the student if it does not.
+    """
+    compare.require(fact, message)
+    _mode.claims += 1
+
+
 # Explained in `compare`. They record nothing.
 
 gradients = compare.gradients
 parameters_of = compare.parameters_of
-require = compare.require
 set_weights = compare.set_weights
 
 
@@ -202,6 +212,7 @@ class Mode:
             and `[call]` where a block was skipped.
         encoder: encodes the values of a worker's record, when they are recorded.
         block: the call of the block that may be skipped, inside of one.
+        claims: how many claims held that are not recorded.
     """
 
     place: Literal["home", "worker", "trusted"]
@@ -209,6 +220,7 @@ class Mode:
     record: list[Any] = field(default_factory=list)
     encoder: Encoder = field(default_factory=Encoder)
     block: str = ""
+    claims: int = 0
 
 
 _mode = Mode("home")

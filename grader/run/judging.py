@@ -50,10 +50,12 @@ class Expectation:
     Attributes:
         checks: the checks with their judges, in order.
         inputs: the prepared inputs, encoded for a worker.
+        claims: how many claims the test makes, recorded or not.
     """
 
     checks: tuple[Expected, ...]
     inputs: bytes
+    claims: int = 0
 
 
 def expect(test: CollectedTest, session: Session) -> Expectation:
@@ -73,7 +75,8 @@ def expect(test: CollectedTest, session: Session) -> Expectation:
     if not mode.record:
         raise InternalError(f"{test.id} makes no check")
     encoder = Encoder()
-    return Expectation(tuple(mode.record), encoder.message(encoder.encode(mode.inputs)))
+    claims = mode.claims + sum(check.is_claim for check in mode.record)
+    return Expectation(tuple(mode.record), encoder.message(encoder.encode(mode.inputs)), claims)
 
 
 def answer(

@@ -32,24 +32,18 @@ def test_causal_mask_of_any_size(problem, seq_len):
     checks.check(actual, oracles.causal_mask(seq_len), f"causal_mask(seq_len={seq_len})")
 
 
-def check_device(problem, seq_len, device):
-    """Compare a mask that is made on this device, and require that no mask is made on no device."""
-    call, expected = f"causal_mask({seq_len}, device={device!r})", oracles.causal_mask(seq_len)
-    checks.check_that(problem.causal_mask(seq_len, device), oracles.is_mask, call, expected)
-    try:
-        problem.causal_mask(seq_len, device="nowhere")
-    except RuntimeError:
-        return  # PyTorch looked for it
-    call = f'causal_mask({seq_len}, device="nowhere")'
-    message = "There is no such device, and a mask came back: `device` isn't used."
-    checks.require(False, f"{call}\n{message}")
-
-
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")], ids=["name", "torch.device"])
 def test_causal_mask_takes_a_device(problem, device):
     """causal_mask takes a device, by its name or as a torch.device"""
-    check_device(problem, 3, device)
+    call, expected = f"causal_mask(3, device={device!r})", oracles.causal_mask(3)
+    checks.check_that(problem.causal_mask(3, device), oracles.is_mask, call, expected)
+    try:
+        problem.causal_mask(3, device="nowhere")
+    except RuntimeError:
+        return  # PyTorch looked for it
+    message = "There is no such device, and a mask came back: `device` isn't used."
+    checks.require(False, f'causal_mask(3, device="nowhere")\n{message}')
 
 
 # masked_softmax
@@ -104,21 +98,18 @@ def test_masked_softmax_of_special_rows(problem, rng, case):
     check_masked_softmax(problem, with_a_zero(scores, mask), mask, case)
 
 
+MASKS = [
+    ((4, 6), (4, 6)),
+    ((3, 4, 6), (4, 6)),
+    ((3, 2, 4, 5), (3, 1, 1, 5)),
+    ((2, 3, 4, 6), (6,)),
+    ((1, 3, 1, 5), (1, 5)),
+]
+"""Shapes of scores and of their masks."""
+
+
 @pytest.mark.points(1)
-@pytest.mark.parametrize(
-    ("shape", "mask_shape"),
-    [
-        ((4, 6), (4, 6)),
-        ((3, 4, 6), (4, 6)),
-        ((3, 2, 5), (3, 2, 5)),
-        ((2, 3, 4, 6), (1, 1, 4, 6)),
-        ((3, 2, 4, 5), (3, 1, 4, 5)),
-        ((3, 2, 4, 5), (3, 1, 1, 5)),
-        ((2, 3, 4, 6), (6,)),
-        ((1, 3, 1, 5), (1, 5)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("shape", "mask_shape"), MASKS, ids=str)
 def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
     """masked_softmax gives the softmax of each row's allowed scores, for any mask"""
     mask = random_mask(rng, *mask_shape)
@@ -136,25 +127,17 @@ BOTH_DTYPES = pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "floa
 def huge_scores(dtype):
     """Scores and a mask whose rows are each hard in another way."""
     huge = HUGE[dtype]
-    scores = [
-        [0.0, huge, -0.5, -huge],  # huge masked ones beside small allowed ones
-        [-huge, 0.2, -2 * huge, 0.5],  # allowed ones far below the masked ones
-        [huge, -huge, -2 * huge, -3 * huge],  # both at once
-        [100.0, -100.5, -101.0, 100.25],  # exp of the allowed ones is almost 0
-        [1000.0, 1001.0, 999.5, -huge],  # exp of the allowed ones overflows
-        [-huge, -1000.0, 2 * huge, huge],  # a single allowed one
-        [huge, -4 * huge, 0.5, -3.5 * huge],  # allowed ones near the lowest number there is
-    ]
-    mask = [
-        [True, False, True, False],
-        [True, False, True, False],
-        [False, True, False, True],
-        [False, True, True, False],
-        [True, True, True, False],
-        [False, True, False, False],
-        [False, True, False, True],
-    ]
-    return torch.tensor(scores, dtype=dtype), torch.tensor(mask)
+    rows = {  # the scores, and which of them are allowed
+        (0.0, huge, -0.5, -huge): "1010",  # huge masked ones beside small allowed ones
+        (-huge, 0.2, -2 * huge, 0.5): "1010",  # allowed ones far below the masked ones
+        (huge, -huge, -2 * huge, -3 * huge): "0101",  # both at once
+        (100.0, -100.5, -101.0, 100.25): "0110",  # exp of the allowed ones is almost 0
+        (1000.0, 1001.0, 999.5, -huge): "1110",  # exp of the allowed ones overflows
+        (-huge, -1000.0, 2 * huge, huge): "0100",  # a single allowed one
+        (huge, -4 * huge, 0.5, -3.5 * huge): "0101",  # allowed ones near the lowest number
+    }
+    mask = torch.tensor([[mark == "1" for mark in marks] for marks in rows.values()])
+    return torch.tensor([*rows], dtype=dtype), mask
 
 
 def wide(dtype):
@@ -232,39 +215,22 @@ def test_layers(problem, bias):
     example.check_random_start(make, example.LAYERS, f"CausalAttention(6, 4, bias={bias})")
 
 
-def default_positions(problem):
-    """For how many positions a CausalAttention is made, unless told otherwise."""
-    parameters = inspect.signature(problem.CausalAttention).parameters
-    stated = parameters["n_positions"].default if "n_positions" in parameters else None
-    if isinstance(stated, int):
-        return stated  # to make so large a mask in Python loops can take many seconds
-    small, large = (
-        dict(problem.CausalAttention(**sizes).named_buffers()).get("mask")
-        for sizes in ({"n_embd": 2, "n_positions": 3}, {"n_embd": 2})
-    )
-    # A buffer that is not there or has another shape is judged by another test.
-    tells = small is not None and large is not None and small.shape[-1:] == (3,)
-    return large.shape[-1] if tells else 1024
-
-
 @pytest.mark.points(0.25)
 def test_defaults(problem):
     """CausalAttention() is 768 wide and has 1024 positions and biases"""
     example.check_layers(problem.CausalAttention(n_positions=3), 768)
-    found = default_positions(problem)
+    # To make so large a mask in Python loops would take many seconds.
+    stated = inspect.signature(problem.CausalAttention).parameters.get("n_positions")
+    found = stated and stated.default
     checks.check_that(found, oracles.default_positions, "CausalAttention(n_embd=2)")
 
 
 def check_mask(layer, n_positions, call):
     """See that the layer has a buffer `mask` and that it is the causal mask, in any number type."""
-    mask, here = (
-        dict(layer.named_buffers()).get("mask"),
-        [name for name, _ in layer.named_buffers()],
-    )
-    checks.require(mask is not None, f"There is no buffer called `mask`. The buffers are: {here}.")
-    checks.require(not mask.requires_grad, "`mask` asks for gradients; it isn't to be trained.")
+    buffers = dict(layer.named_buffers())
+    checks.require("mask" in buffers, f"There is no buffer `mask`. The buffers are: {[*buffers]}.")
     expected = oracles.causal_mask(n_positions).double()
-    checks.check(mask.double(), expected, f"{call}, as numbers 0 and 1")
+    checks.check(buffers["mask"].double(), expected, f"{call}, as numbers 0 and 1")
 
 
 @pytest.mark.points(0.5)
@@ -272,10 +238,8 @@ def check_mask(layer, n_positions, call):
 def test_mask_is_a_buffer(problem, n_positions):
     """CausalAttention holds the causal mask of all its positions as a buffer that isn't trained"""
     layer = problem.CausalAttention(3, n_positions)
-    checks.require(
-        "mask" not in parameters(layer),
-        "`mask` is a parameter; it should be a buffer, never trained.",
-    )
+    learns = "mask" in parameters(layer) or getattr(layer.mask, "requires_grad", False)
+    checks.require(not learns, "`mask` would be trained; it should be a buffer.")
     check_mask(layer, n_positions, f"the buffer mask of CausalAttention(3, {n_positions})")
 
 
@@ -286,15 +250,21 @@ def test_attention_in_numbers(problem):
     tokens = torch.eye(4, 8)[None]
     tables = zip(example.LAYERS, (example.Q, example.K, example.V), strict=True)
     weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
+    weights |= {f"{name}.bias": torch.zeros(8) for name in example.LAYERS}
     actual = make_attention(problem, weights, n_positions=6)(tokens)
     checks.check(actual, oracles.OUTPUT[None], "CausalAttention on the worked example")
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(
-    ("shape", "n_positions"),
-    [((2, 5, 6), 9), ((4, 3, 10), 5), ((1, 4, 3), 7), ((3, 1, 5), 2), ((1, 6, 2), 8)],
+    ("shape", "n_positions", "bias"),
+    [
+        ((2, 5, 6), 9, True),
+        ((4, 3, 10), 5, True),
+        ((1, 4, 3), 7, False),
+        ((3, 1, 5), 2, True),
+        ((1, 6, 2), 8, True),
+    ],
     ids=str,
 )
 def test_attention(problem, rng, shape, n_positions, bias):
@@ -307,22 +277,26 @@ def test_attention(problem, rng, shape, n_positions, bias):
     checks.check(layer(x.clone()), expected, call, sizes={"n_embd": shape[-1]})
 
 
-@pytest.mark.points(0.5)
-def test_no_look_ahead(problem, rng):
-    """What comes later changes nothing: the first output is the first token's own value"""
-    x, weights = rng.normal(2, 5, 6), example.random_weights(rng, 6)
+@pytest.mark.points(1.25)
+@pytest.mark.parametrize("what", ["outputs", "gradients"])
+@pytest.mark.parametrize("size", [1, 1e15], ids=str)
+def test_no_look_ahead(problem, rng, size, what):
+    """Tokens of any size that come later change neither earlier outputs nor their gradients"""
+    weights = example.random_weights(rng, 3)
     layer = make_attention(problem, weights, n_positions=7)
-    before = layer(x.clone())
-    call = "CausalAttention(6, 7) on x: the first output, which is the first token's own value"
-    checks.check(checks.check_form(before, x, call)[:, :1], oracles.output(x[:, :1], weights), call)
-    for seen in range(1, 5):
-        other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6)], dim=1)
-        layer.train(seen < 3)
-        mode = "" if seen < 3 else ", in evaluation"
-        after = checks.check_form(layer(other.clone()), x, f"CausalAttention(6, 7) on x{mode}")
-        call = f"CausalAttention(6, 7){mode}: the first {seen} outputs, once the tokens after are"
-        call = f"{call} others"
-        checks.check_same(after[:, :seen], before[:, :seen], call)
+    for seen in (1, 2, 4):
+        call = f"CausalAttention(3, 7): the first {seen} tokens, with tokens near {size:g} later"
+        now, later = rng.normal(2, seen, 3), rng.normal(2, 5 - seen, 3) * size
+        x = torch.cat([now, later], dim=1).requires_grad_()
+        actual = layer.train(seen < 3)(x.clone())
+        if what == "outputs":
+            first = checks.check_form(actual, x, call)[:, :seen]
+            checks.check(first, oracles.output(now, weights), call)
+            continue
+        upstream = torch.cat([rng.normal(2, seen, 3), torch.zeros_like(later)], dim=1)
+        inputs = {"x": x} | example.trained(layer, weights)
+        found = checks.gradients(actual, inputs, upstream, call)
+        checks.check_gradients(found, oracles.slopes(x, weights, upstream), call, **SUMMED)
 
 
 @pytest.mark.points(0.25)
@@ -341,12 +315,11 @@ def test_weights_of_the_last_token(problem, rng):
     # No two of these sizes, their halves, their squares and their roots are alike. Each token is
     # its own value and has a place of its own, so an output shows its weights.
     x = torch.eye(7, 11).repeat(3, 1, 1)
-    weights = example.random_weights(rng, 11, bias=False)
-    weights["value.weight"] = torch.eye(11)
+    weights = example.random_weights(rng, 11)
+    weights |= {"value.weight": torch.eye(11), "value.bias": torch.zeros(11)}
     actual = make_attention(problem, weights, n_positions=13)(x.clone())
     call = "CausalAttention(11, 13) on x of shape (3, 7, 11): the weights of the last token"
-    actual, expected = checks.check_form(actual, x, call), oracles.output(x, weights)
-    checks.check(actual[0, -1, :7], expected[0, -1, :7], call, sizes={"d_k": 11})
+    checks.check(actual[:, -1], oracles.output(x, weights)[:, -1], call, sizes={"d_k": 11})
 
 
 @pytest.mark.points(0.5)
@@ -354,26 +327,17 @@ def test_weights_of_the_last_token(problem, rng):
 def test_longest_sequence(problem, rng, batch):
     """A sequence of n_positions tokens is fine, and a longer one raises ValueError"""
     weights = example.random_weights(rng, 3)
-    layer = make_attention(problem, weights, n_positions=4)
-    x = rng.normal(batch, 4, 3)
+    x, layer = rng.normal(batch, 4, 3), make_attention(problem, weights, n_positions=4)
     call = "CausalAttention(3, 4) on a sequence of 4"
     checks.check(layer(x.clone()), oracles.output(x, weights), call)
-    for length in (5, 9):
-        call = f"CausalAttention(3, n_positions=4) on a sequence of {length}"
-        example.check_refused(call, partial(layer, rng.normal(batch, length, 3)))
-    wide = make_attention(problem, example.random_weights(rng, 7), n_positions=2)
-    call = "CausalAttention(7, n_positions=2) on a sequence of 3"
-    example.check_refused(call, partial(wide, rng.normal(batch, 3, 7)))
-    example.check_refused(f"{call}, in eval", partial(wide.eval(), rng.normal(batch, 3, 7)))
-    with torch.no_grad():
-        example.check_refused(
-            f"{call}, in eval, with torch.no_grad()", partial(wide, rng.normal(batch, 3, 7))
-        )
     # A mask for one position fits any sequence, as it would be repeated.
-    shortest = make_attention(problem, weights, n_positions=1)
-    for length in (2, 4):
-        call = f"CausalAttention(3, n_positions=1) on a sequence of {length}"
-        example.check_refused(call, partial(shortest, rng.normal(batch, length, 3)))
+    for n_positions, length in [(4, 5), (4, 9), (1, 2), (1, 4)]:
+        layer = make_attention(problem, weights, n_positions)
+        call = f"CausalAttention(3, n_positions={n_positions}) on a sequence of {length}"
+        x = rng.normal(batch, length, 3)
+        example.check_refused(call, partial(layer, x))
+        with torch.no_grad():
+            example.check_refused(f"{call} in evaluation", partial(layer.eval(), x))
 
 
 @pytest.mark.points(0.25)
@@ -389,34 +353,6 @@ def test_attention_of_large_tokens(problem, rng):
     actual = make_attention(problem, weights, n_positions=6)(x.clone())
     call = "CausalAttention(3, 6) on tokens around 1e12"
     checks.check(actual, oracles.output(x, weights), call, atol=1e8)
-
-
-@pytest.mark.points(0.25)
-def test_huge_tokens_change_nothing_before(problem, rng):
-    """Tokens that come later change nothing, however large they are"""
-    x, weights = rng.normal(2, 5, 6), example.random_weights(rng, 6)
-    layer = make_attention(problem, weights, n_positions=7)
-    expected = oracles.output(x, weights)
-    for seen in range(1, 5):
-        other = torch.cat([x[:, :seen], rng.normal(2, 5 - seen, 6) * 1e15], dim=1)
-        call = f"CausalAttention(6, 7): the first {seen} outputs, with tokens near 1e15 after them"
-        checks.check(
-            checks.check_form(layer(other.clone()), x, call)[:, :seen], expected[:, :seen], call
-        )
-
-
-@pytest.mark.points(0.25)
-def test_gradients_before_huge_tokens(problem, rng):
-    """Gradients of CausalAttention are right, also where tokens that come later are huge"""
-    weights, x, upstream = example.random_weights(rng, 2), rng.normal(4, 3, 2), rng.normal(4, 3, 2)
-    x[:, 2:] *= 1e15
-    upstream[:, 2:] = 0  # the outputs of the huge tokens themselves don't count
-    slopes = oracles.slopes(x, weights, upstream)
-    layer = make_attention(problem, weights, n_positions=5)
-    inputs = {"x": x.requires_grad_()} | example.trained(layer, weights)
-    call = "CausalAttention(2, 5), with tokens near 1e15 after the others"
-    found = checks.gradients(layer(x.clone()), inputs, upstream, call)
-    checks.check_gradients(found, slopes, call, **SUMMED)
 
 
 def attention_call(problem, rng, batch=2, length=4, n_embd=3, dtype=torch.float32):
@@ -460,27 +396,31 @@ from shared.oracles import modules  # noqa: E402
 def cases(rng):
     """Scores and masks of other sizes, with masks that broadcast in other ways."""
     shapes = [
-        ((7, 7), (7, 7)),
         ((3, 8), (8,)),
         ((6, 5), (1, 5)),
         ((5, 1, 4), (5, 1, 4)),
         ((4, 5, 7), (4, 1, 7)),
         ((4, 2, 6, 6), (2, 6, 6)),
-        ((3, 4, 5, 8), (3, 1, 1, 8)),
         ((3, 4, 8, 5), (1, 1, 8, 5)),
-        ((5, 2, 3, 7), (5, 1, 3, 7)),
         ((2, 1, 3, 4, 6), (1, 3, 4, 6)),
         ((2, 3, 1, 1), (2, 3, 1, 1)),
-        ((2, 300), (300,)),
         ((2, 1100), (2, 1100)),
-        ((300, 3), (300, 1)),
         ((300, 1, 2), (300, 1, 2)),
     ]
     for shape, mask_shape in shapes:
         mask = random_mask(rng, *mask_shape)
         scores = with_a_zero(rng.normal(*shape) * 2 + rng.normal(*shape[:-1], 1) * 60, mask)
-        call = f"masked_softmax(scores, mask) with scores {shape} and mask {mask_shape}"
-        yield call, {"scores": scores.requires_grad_(), "mask": mask}
+        yield f"scores {shape} and mask {mask_shape}", scores, mask
+    square, swapped = rng.normal(2, 5, 5), rng.normal(3, 2, 4, 5).transpose(0, 1)
+    yield "the diagonal", square, torch.eye(5, dtype=torch.bool)
+    yield "an upper triangle", square, triangle(5).T
+    yield (
+        "scores and a mask in another order in memory",
+        swapped,
+        example.turned(random_mask(rng, 4, 5)),
+    )
+    expanded = random_mask(rng, 4, 5).expand(2, 3, 4, 5)
+    yield "a mask that was expanded", example.turned(swapped), expanded
 
 
 def both(solution, problem, weights, n_positions):
@@ -508,43 +448,17 @@ def test_hidden_causal_mask(problem, solution, seq_len):
                 check_causal_mask(problem, solution, seq_len)
 
 
-@pytest.mark.points(0.25)
-def test_hidden_device(problem):
-    """causal_mask makes its mask on the device that it is given"""
-    check_device(problem, 5, "cpu")
-
-
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 def test_hidden_masked_softmax(problem, solution, rng):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
-    near = wide(torch.float32)
-    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, cases(rng), **near)
-
-
-@pytest.mark.points(0.25)
-def test_hidden_masks_of_other_kinds(problem, solution, rng):
-    """masked_softmax is right for a diagonal, triangles, and tensors in any order in memory"""
-    square, swapped = rng.normal(2, 5, 5), rng.normal(3, 2, 4, 5).transpose(0, 1)
-    masks = {
-        "the diagonal": (square, torch.eye(5, dtype=torch.bool)),
-        "a lower triangle": (with_a_zero(square, triangle(5)), triangle(5)),
-        "an upper triangle": (square, triangle(5).T),
-        "a row": (square, random_mask(rng, 5)),
-        "a mask for each head of one": (rng.normal(1, 2, 4, 5), random_mask(rng, 1, 2, 4, 5)),
-        "a mask for each head": (swapped, random_mask(rng, 1, 2, 4, 5).transpose(0, 1)),
-        "a mask that was expanded": (
-            example.turned(swapped),
-            random_mask(rng, 4, 5).expand(2, 3, 4, 5),
-        ),
-        "float64": (square.double(), random_mask(rng, 2, 5, 5)),
-    }
-    cases = [
+    calls = [
         (f"masked_softmax(scores, mask) with {what}", {"scores": scores.detach(), "mask": mask})
-        for what, (scores, mask) in masks.items()
+        for what, scores, mask in cases(rng)
     ]
-    for _, arguments in cases:
+    for _, arguments in calls:
         arguments["scores"].requires_grad_()
-    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, cases)
+    near = wide(torch.float32)
+    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, calls, **near)
 
 
 @pytest.mark.points(0.25)
@@ -567,32 +481,40 @@ def test_hidden_huge_scores(problem, solution, rng, dtype):
 
 SIZES = [
     ((3, 7, 4), 11, True),
-    ((2, 4, 9), 4, False),
-    ((1, 8, 5), 12, True),
-    ((5, 1, 7), 3, True),
-    ((2, 6, 1), 10, False),
+    ((2, 4, 9), 4, True),
+    ((5, 1, 7), 3, False),
+    ((2, 6, 1), 10, True),
     ((6, 2, 12), 13, True),
-    ((2, 12, 8), 16, False),
-    ((1, 40, 3), 45, True),
+    ((2, 12, 8), 16, True),
     ((1, 130, 2), 135, True),
     ((1, 3, 3), 300, True),
     ((300, 2, 3), 4, False),
     ((1, 2, 130), 5, True),
 ]
-
-
 SIZE_NAMES = ("shape", "n_positions", "bias")
 
 
-@pytest.mark.points(2.75)
+@pytest.mark.points(3.75)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES, ids=str)
 def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     """CausalAttention is right for other sizes, in training and in evaluation"""
-    weights = example.random_weights(rng, shape[-1], bias=bias)
-    mine, theirs = both(solution, problem, weights, n_positions)
-    x = rng.normal(*shape)
+    weights, x = example.random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
+    right, module = both(solution, problem, weights, n_positions)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
-    checks.check(theirs.train(bias)(x.clone()), mine(x), call, sizes={"n_embd": shape[-1]})
+    checks.check(module.train(bias)(x.clone()), right(x), call, sizes={"n_embd": shape[-1]})
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(SIZE_NAMES, SIZES[::2], ids=str)
+def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, bias):
+    """Gradients of CausalAttention are right for other sizes"""
+    weights = example.random_weights(rng, shape[-1], bias=bias)
+    case = (
+        f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}",
+        {"x": rng.normal(*shape).requires_grad_()},
+    )
+    pair = both(solution, problem, weights, n_positions)
+    example.check_like(*pair, rng, [case], **SUMMED)
 
 
 @pytest.mark.points(0.25)
@@ -603,21 +525,7 @@ def test_hidden_long_sequence(problem, solution, rng):
     three_layers.check_long_sequence(right, module, rng.normal(1, 400, 2), call)
 
 
-@pytest.mark.points(1.25)
-@pytest.mark.parametrize(SIZE_NAMES, SIZES[::2], ids=str)
-def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, bias):
-    """Gradients of CausalAttention are right for other sizes"""
-    weights = example.random_weights(rng, shape[-1], bias=bias)
-    mine, theirs = both(solution, problem, weights, n_positions)
-    x, upstream = rng.normal(*shape).requires_grad_(), rng.normal(*shape)
-    call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias}) on x of shape {shape}"
-    actual = theirs(x.clone())
-    checks.check(actual, mine(x), call)
-    found = checks.gradients(actual, {"x": x} | example.trained(theirs, weights), upstream, call)
-    checks.check_gradients(found, modules.slopes(mine, x, upstream), call, **SUMMED)
-
-
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_hidden_numbers_of_any_size(problem, solution, rng):
     """CausalAttention and its gradients are right for tokens, keys, values, scores of any size"""
     # In float64: of numbers near a million float32 leaves too few digits.
@@ -628,55 +536,6 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
         case = (f"CausalAttention(6, 5)(x) with {what}", {"x": x.requires_grad_()})
         pair = both(solution, problem, weights, 5)
         example.check_like(*pair, rng, [case], rtol=1e-6, atol=1e-4)
-
-
-@pytest.mark.points(0.25)
-def test_hidden_ways_of_use(problem, solution, rng):
-    """CausalAttention is right in evaluation, with other weights, and by default"""
-    x, weights, others = (
-        rng.normal(3, 4, 5),
-        example.random_weights(rng, 5),
-        example.random_weights(rng, 5),
-    )
-    pair = both(solution, problem, weights, 6)
-    example.check_like_in_use(*pair, rng, x, others, "CausalAttention(5, 6)(x)", **SUMMED)
-    right = modules.made(others, solution.CausalAttention, 5, 6)
-    module = example.holding(problem.CausalAttention(5, 6), others)
-    case = ("CausalAttention(5, 6)(x)", {"x": x.requires_grad_()})
-    example.check_like(right, module, rng, [case], **SUMMED)
-
-
-@pytest.mark.points(0.75)
-@pytest.mark.parametrize("size", [1e3, 1e9, 1e15], ids=str)
-def test_hidden_future(problem, solution, rng, size):
-    """Tokens of any size that come later change neither earlier outputs nor their gradients"""
-    mine, theirs = both(solution, problem, example.random_weights(rng, 5), 8)
-    for seen in (1, 3, 6):
-        now, later = rng.normal(3, seen, 5), rng.normal(3, 7 - seen, 5) * size
-        x = torch.cat([now, later], dim=1).requires_grad_()
-        upstream = torch.cat([rng.normal(3, seen, 5), torch.zeros_like(later)], dim=1)
-        call = f"CausalAttention(5, 8), the first {seen} tokens, those after them near {size:g}"
-        expected, right = mine(now), modules.gradients(mine(x), {"x": x}, upstream)
-        actual = theirs(x.clone())
-        checks.check(checks.check_form(actual, x, call)[:, :seen], expected, call)
-        checks.check_gradients(
-            checks.gradients(actual, {"x": x}, upstream, call), right, call, **SUMMED
-        )
-
-
-@pytest.mark.points(0.25)
-def test_hidden_large_tokens(problem, solution, rng):
-    """CausalAttention is right for tokens of any size"""
-    for exponent in (2, 6, 11, 16):
-        mine, theirs = both(solution, problem, example.random_weights(rng, 4), 6)
-        x = rng.normal(9, 5, 4) * 10.0**exponent
-        # Of two large scores near each other, rounding decides which is the larger. So only the
-        # first position is looked at: it has one score, often far below zero.
-        call = f"CausalAttention(4, 6) on tokens near 1e{exponent}"
-        expected, near = mine(x)[:, :1], 10.0**exponent * 1e-4
-        checks.check(
-            checks.check_form(theirs(x.clone()), x, call)[:, :1], expected, call, atol=near
-        )
 
 
 @pytest.mark.points(0.75)

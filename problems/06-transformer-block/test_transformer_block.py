@@ -24,7 +24,7 @@ from shared.oracles import gpt as oracles
 from shared.oracles import judges, modules
 from shared.small_gpt import block_weights, mlp_weights, norm_weights, part
 from shared.worked_example import (
-    check_gradient_with_dropout,
+    check_gradients_with_dropout,
     check_random_start,
     check_slopes,
     holding,
@@ -823,9 +823,17 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
     check(again, reference(x), f"{call}.eval()(x) after training", **ROUGHLY)
     mlp = make(problem, "MLP", mlp_weights(rng, 4), 4, dropout=0.5).train()
     check_counts_vary(mlp, rng.normal(1, 2, 4))
-    student, mlp, x = student.double().train(), mlp.double(), x.double()
-    check_gradient_with_dropout(student, x, f"{call}(x) in training", rng)
-    check_gradient_with_dropout(mlp, x[..., :4], f"{named('MLP', 4, dropout=0.5)}(x)", rng)
+    check_gradients_in_training(problem, rng, "Block", weights, x, n_embd, n_head, dropout=rate)
+    small = rng.normal(3, 6, 4)
+    check_gradients_in_training(problem, rng, "MLP", mlp_weights(rng, 4), small, 4, dropout=0.5)
+
+
+def check_gradients_in_training(problem, rng, name, weights, x, *sizes, dropout):
+    """Require that gradients in training are those of the numbers that are kept."""
+    weights = in_dtype(weights, torch.float64)
+    module = make(problem, name, weights, *sizes, dropout=dropout).train()
+    call = f"{named(name, *sizes, dropout=dropout)}(x) in training"
+    check_gradients_with_dropout(module, weights, x.double(), call, rng)
 
 
 @torch.no_grad()

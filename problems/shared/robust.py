@@ -158,12 +158,15 @@ def _nothing_changed(call, rng, sizes, other):
 def _second_call(call, rng, sizes, other):
     case, later = call(), [call(), call(**other)]
     given = [each.arguments for each in (case, *later, case)]
-    # The results are compared after the last call, as an earlier one should not change with it.
-    found = answers(case.code, [[*example.copied(each).values()] for each in given])
-    for number, (actual, arguments) in enumerate(zip(found, given, strict=True), start=1):
-        right = case.right(*arguments.values())
-        text = f"{case.text}, call {number} of {len(given)}"
-        case.compare(actual, right, text, **case.near)
+    for enabled in (True, False):
+        with torch.set_grad_enabled(enabled):
+            # Results are compared after the last call, as an earlier one should not change with it.
+            found = answers(case.code, [[*example.copied(each).values()] for each in given])
+        for number, (actual, arguments) in enumerate(zip(found, given, strict=True), start=1):
+            right = case.right(*arguments.values())
+            how = "" if enabled else " under torch.no_grad()"
+            text = f"{case.text}, call {number} of {len(given)}{how}"
+            case.compare(actual, right, text, **case.near)
     if case.weights:
         # The same module and arguments, with other weights.
         checks.set_weights(case.holder, later[0].weights)

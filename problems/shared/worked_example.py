@@ -1,13 +1,14 @@
 """The worked example's inputs, and checks for the tests of all problems."""
 
 import math
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 import torch
 
 from grader.code.forbidden import ForbiddenCall
 from grader.code.tensors import parameters
 from grader.errors import CannotLoad, InternalError, Mismatch
+from grader.run import compare
 from grader.run.calls import answers, seconds
 from grader.run.checks import (
     check,
@@ -80,26 +81,28 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
         compare(along, derivative(moved), what, rtol=rtol, atol=atol)
 
 
-def check_gradient_with_dropout(module, x, call, rng, seed=5):
-    """Require that a module in training has the gradient of the numbers that it keeps.
+def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
+    """Require that a module in training has the gradients of the numbers that it keeps.
 
-    After the same seed it drops the same numbers, so the module itself gives the slopes. It and x
-    must be in float64, in which a small step has an effect.
+    After the same seed it drops the same numbers, so the module itself gives the slopes. It holds
+    these weights, which must be in float64 like x: there a small step has an effect.
     """
-    direction, upstream = (rng.normal(*x.shape, dtype=torch.float64) for _ in range(2))
+    upstream = rng.normal(*x.shape, dtype=torch.float64)
 
-    def output(given):
+    def output(x, weights):
+        set_weights(module, weights)
         torch.default_generator.manual_seed(seed)
-        return module(given)
+        return module(x)
 
-    def moved(step):
-        return (output(x + step * direction).detach() * upstream).sum()
+    def value(moved):
+        others = {name: moved.get(name, weight) for name, weight in weights.items()}
+        return (output(moved.get("x", x), others).detach() * upstream).sum()
 
     inputs = {"x": x.clone().requires_grad_()}
-    found = gradients(output(inputs["x"]), inputs, upstream, call)["x"]
-    slope = f"the gradient of {call} with respect to x, times a random direction"
-    why = f"{slope}, when the same seed drops the same numbers each time"
-    check_same((found * direction).sum(), derivative(moved), why)
+    found = output(inputs["x"], weights)
+    found = gradients(found, inputs | parameters(module), upstream, call)
+    told = f"{call}, when the same seed drops the same numbers each time,"
+    check_slopes(found, value, {"x": x} | weights, told, rng, compare=check_same)
 
 
 def derivative(value):
@@ -155,7 +158,8 @@ def unpacked(found, number, what, call):
     many = isinstance(found, tuple | list)
     kind = f"a {type(found).__name__}{f' of {len(found)}' if many else ''}"
     message = f"It should return {number} things, {what}; it returned {kind}."
-    require(many and len(found) == number, f"{call}\n{message}")
+    # No `checks.require`, which is a claim: the parts are compared after this.
+    compare.require(many and len(found) == number, f"{call}\n{message}")
     return tuple(found)
 
 
@@ -165,7 +169,7 @@ def check_same_gradients(actual, expected, inputs, upstream, call, **near):
     check_gradients(gradients(actual, inputs, upstream, call), right, call, **near)
 
 
-def check_like(reference, code, rng, cases, *, may_draw=False, **near):
+def check_like(reference, code, rng, cases, **near):
     """Compare results and gradients with those of right code, and results without gradients.
 
     Args:
@@ -174,32 +178,21 @@ def check_like(reference, code, rng, cases, *, may_draw=False, **near):
         rng: draws the weights of the gradients.
         cases: the description and the arguments by name of each call. Gradients of tensors that
             require one and of a module's parameters are compared.
-        may_draw: whether random numbers may be drawn, as a dropout of rate 0 does in training.
         near: allowed differences, as for `check`.
     """
     cases = [*cases]
     expected = [reference(**arguments) for _, arguments in cases]
-    found = answers(code, [as_given(code, copied(arguments)) for _, arguments in cases])
-    for (call, arguments), actual, right in zip(cases, found, expected, strict=True):
+    given = [as_given(code, copied(arguments)) for _, arguments in cases]
+    for (call, arguments), actual, right in zip(cases, answers(code, given), expected, strict=True):
         check(actual, right, call, **near)
         upstream = rng.normal(*actual.shape, dtype=actual.dtype)
         wanted = modules.gradients(right, learning(reference, arguments), upstream)
         slopes = gradients(actual, learning(code, arguments), upstream, call, may_miss=True)
         check_gradients(slopes, wanted, call, **near)
-    check_without_gradients(code, cases, expected, may_draw=may_draw, **near)
-
-
-@torch.no_grad()
-def check_without_gradients(code, cases, expected, *, may_draw=False, **near):
-    """Compare results under torch.no_grad(), and require unchanged arguments and random state."""
-    given = [copied(arguments) for _, arguments in cases]
-    with nullcontext() if may_draw else nothing_left_behind(cases[0][0]):
-        found = answers(code, [as_given(code, arguments) for arguments in given])
-    for (call, arguments), used, actual, right in zip(cases, given, found, expected, strict=True):
+    with torch.no_grad():
+        found = answers(code, [as_given(code, copied(arguments)) for _, arguments in cases])
+    for (call, _), actual, right in zip(cases, found, expected, strict=True):
         check(actual, right, f"{call}, under torch.no_grad()", **near)
-        for name, value in arguments.items():
-            same = not torch.is_tensor(value) or torch.equal(used[name], value)
-            require(same, f"{call}\nYour code changed its argument {name}.")
 
 
 def as_given(code, arguments):
@@ -231,47 +224,6 @@ def learning(code, arguments):
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
-def check_like_in_use(right, code, rng, x, others, call, *, may_draw=False, **near):
-    """Compare a module with a right one in evaluation, with other weights, and when x alone learns.
-
-    Code may keep values between calls in evaluation without gradients.
-
-    Args:
-        right: the right function.
-        code: the student's module, with the same weights.
-        rng: draws the weights of the gradients.
-        x: the tokens.
-        others: other weights.
-        call: the description of a call.
-        may_draw: whether random numbers may be drawn in training, though not in evaluation.
-        near: allowed differences, as for `check`.
-    """
-    moved = {"x": turned(x).requires_grad_()}
-    check_like(right.eval(), code.eval(), rng, [(f"{call} in evaluation", moved)], **near)
-    back, other = x.flip(1), x.clone()
-    other[:, 1], other[:, -1] = 0, other[:, 0]
-    # In one message, so that the first result is looked at after the second call.
-    cases = [
-        (f"{call} in evaluation, with a token of zeros and two that are alike", {"x": other}),
-        (f"{call} in evaluation, with the same tokens in another order", {"x": back}),
-    ]
-    check_without_gradients(code, cases, [right(other), right(back)], **near)
-    right = modules.set_weights(right, others)
-    set_weights(code, others)
-    case = (f"{call} in evaluation, after its weights were changed", {"x": back})
-    check_without_gradients(code, [case], [right(back)], **near)
-    for module in (right, code):
-        module.train()
-    with_others = (f"{call} with other weights", {"x": x})
-    check_like(right, code, rng, [with_others], may_draw=may_draw, **near)
-    for module in (right, code):
-        module.requires_grad_(False)
-    alone = {"x": x.clone().requires_grad_()}
-    check_like(
-        right, code, rng, [(f"{call} where x alone learns", alone)], may_draw=may_draw, **near
-    )
-
-
 def of_any_size(x, weights):
     """Yield tokens and weights: one of them is large, and differences of scores are moderate."""
     million = {
@@ -288,25 +240,17 @@ def of_any_size(x, weights):
 
 @contextmanager
 def left_alone(call, **arguments):
-    """Require that the code inside does not change these tensors or the gradient mode."""
-    before = {name: as_it_is(tensor) for name, tensor in arguments.items()}
+    """Require that the code inside does not change these tensors or the gradient mode.
+
+    The tensors must be the test's own: they are compared with those of the trusted process.
+    """
+    before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
     yield
     check_gradient_mode(call, enabled)
-    check_as_before(call, arguments, before)
-
-
-def as_it_is(tensor):
-    """Return a copy of a tensor's numbers, and whether it requires gradients."""
-    return tensor.detach().clone(), tensor.requires_grad
-
-
-def check_as_before(call, tensors, before):
-    """Require that tensors, by name, have not changed since `as_it_is` was called for each."""
-    for name, tensor in tensors.items():
-        numbers, learns = before[name]
-        same = torch.equal(tensor, numbers) and tensor.requires_grad == learns
-        require(same, f"{call}\nYour code changed its argument {name}.")
+    for name, tensor in arguments.items():
+        now = (tensor, tensor.requires_grad)
+        check_that(now, judges.is_unchanged, call, name, *before[name])
 
 
 @contextmanager
@@ -322,12 +266,7 @@ def nothing_left_behind(call):
 
 def check_gradient_mode(call, enabled):
     """Require that the gradient mode is that before a call."""
-    left = "off" if enabled else "on"
-    require(
-        torch.is_grad_enabled() == enabled,
-        f"{call}\nYour code leaves gradients switched {left} for all that is called after it. A "
-        "block `with torch.no_grad():` ends by itself.",
-    )
+    check_that(torch.is_grad_enabled(), judges.is_gradient_mode, call, enabled)
 
 
 _OF_ITS_OWN = (
@@ -346,19 +285,14 @@ def check_refused(call, run, reason=""):
         raise
     except Exception as exception:
         raised = "ValueError" if isinstance(exception, ValueError) else type(exception).__name__
-    check_that(raised, judges.refused, call, reason)
-    check_gradient_mode(call, enabled)
+    check_that((raised, torch.is_grad_enabled()), judges.refused, call, enabled, reason)
 
 
 def check_weights_are_kept(module, weights, call):
-    """Require that the module still has these weights."""
+    """Require that the module still holds these weights."""
     found = parameters(module)
-    for name, parameter in found.items():
-        given = [
-            weights[other] for other, p in found.items() if p is parameter and other in weights
-        ]
-        same = not given or any(torch.equal(parameter.detach(), weight) for weight in given)
-        require(same, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
+    for name, weight in weights.items():
+        check_that(found[name], judges.is_kept, call, name, weight)
 
 
 def check_layers(module, n_embd, bias=True):

@@ -8,11 +8,38 @@ from grader.run.compare import check, require
 from shared.telltale import COPIES
 
 
-def refused(raised, call, reason=""):
-    """Require that a call raised ValueError; `raised` is the exception's name, or empty."""
-    found = f"It raised {raised}" if raised else "It was accepted"
+def refused(found, call, enabled, reason=""):
+    """Require that a call raised ValueError and did not change the gradient mode.
+
+    `found` has the exception's name, or an empty text, and whether gradients are on afterwards.
+    """
+    raised, mode = found
+    told = f"It raised {raised}" if raised else "It was accepted"
     why = f", as {reason}" if reason else ""
-    require(raised == "ValueError", f"{call}\n{found}; it should raise ValueError{why}.")
+    require(raised == "ValueError", f"{call}\n{told}; it should raise ValueError{why}.")
+    is_gradient_mode(mode, call, enabled)
+
+
+def is_gradient_mode(found, call, enabled):
+    """Require that the gradient mode is that before the call."""
+    require(
+        found is enabled,
+        f"{call}\nYour code leaves gradients switched {'off' if enabled else 'on'} for all that is "
+        "called after it. A block `with torch.no_grad():` ends by itself.",
+    )
+
+
+def is_unchanged(found, call, name, numbers, learns):
+    """Require that an argument has its numbers from before the call, and learns if it did."""
+    tensor, still_learns = found
+    same = torch.equal(tensor, numbers) and still_learns is learns
+    require(same, f"{call}\nYour code changed its argument {name}.")
+
+
+def is_kept(found, call, name, weight):
+    """Require that a module holds the weight that it was given."""
+    same = torch.equal(found, weight)
+    require(same, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
 
 
 # Dropout, and the output of a telltale
@@ -117,26 +144,6 @@ def drawn_anew(outputs, call, scores, dropout):
     check(outputs["again"], outputs["first"], again)
     some = all(entries.any() for _, entries in dropped.values())
     require(some, f"{call}\nOne of {len(dropped)} calls dropped no entry of the output.")
-
-
-def keeps_the_mean(outputs, call, expected):
-    """Require that the mean of many outputs, (N, T, C), is near the output without dropout, (1, T,
-    C).
-    """
-    # How much of the output without dropout is in each draw: 1, on average.
-    shares = (outputs * expected).sum((1, 2)) / (expected * expected).sum()
-    mean, error = shares.mean().item(), shares.std().item() / math.sqrt(len(outputs))
-    require(
-        abs(mean - 1) < 7 * error + 1e-5,
-        f"{call}\nOn average the outputs are {mean:.2f} times the output without dropout; "
-        "dropout should not change the average.",
-    )
-    far = (outputs.mean(0) - expected[0]).abs() - 7 * outputs.std(0) / math.sqrt(len(outputs))
-    require(
-        far.max() < 1e-5,
-        f"{call}\nOn average an entry is not what it is without dropout, and dropout should leave "
-        "the average unchanged.",
-    )
 
 
 def drops_entries(output, call, whole, rate, what, near):
