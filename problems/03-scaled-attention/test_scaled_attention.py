@@ -132,8 +132,11 @@ def test_module_weights(problem, rng):
 
 
 @pytest.mark.points(1.5)
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-@pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (4, 3, 5)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "bias"),
+    [((2, 5, 6), True), ((3, 4, 7), True), ((4, 3, 5), True), ((2, 3, 5), False)],
+    ids=str,
+)
 def test_module(problem, rng, shape, bias):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""
     weights, x = example.random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
@@ -186,7 +189,7 @@ def variance(value, call):
     return float(value)
 
 
-@pytest.mark.points(2.25)
+@pytest.mark.points(2.5)
 @pytest.mark.parametrize("scaled", [False, True], ids=["unscaled", "scaled"])
 @pytest.mark.parametrize("d_k", [5, 20])
 def test_variance(problem, rng, d_k, scaled):
@@ -197,7 +200,7 @@ def test_variance(problem, rng, d_k, scaled):
     checks.check_that(variance(value, call), oracles.is_variance, call, d_k, 2000, scaled)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.parametrize("given", [True, False], ids=["a generator", "no generator"])
 def test_variance_uses_the_generator(problem, rng, given):
     """dot_product_variance draws from the generator that it is given, or else from torch's own"""
@@ -233,7 +236,7 @@ def test_variance_is_scaled_exactly(problem, rng, d_k):
     checks.check_that(found, oracles.scaled_exactly, call, d_k)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_variance_of_the_population(problem, rng):
     """dot_product_variance is the variance of n_pairs numbers as a population, not rounded"""
     call = "dot_product_variance(16, 2, scaled=False)"
@@ -374,9 +377,9 @@ def test_hidden_large_scores(problem, solution, rng):
         ((3, 7, 5), True),
         ((2, 9, 16), False),
         ((4, 2, 11), True),
-        ((1, 1, 4), False),
+        ((1, 1, 4), True),
         ((5, 5, 5), True),
-        ((1, 6, 40), False),
+        ((1, 6, 40), True),
         ((1, 70, 2), True),
         ((300, 2, 3), False),
         ((1, 2, 130), True),
@@ -452,7 +455,7 @@ def test_hidden_in_use(problem, rng, call, part):
     robust.check_part(part, rng, partial(call, problem, rng, **sizes))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("d_k", "n_pairs", "scaled"),
     [
@@ -467,21 +470,14 @@ def test_hidden_in_use(problem, rng, call, part):
 def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     """dot_product_variance is right for other lengths, from a generator or without one"""
     seed, other = example.random_seeds(rng, 2)
-    asked = {"d_k": d_k, "n_pairs": n_pairs, "scaled": scaled}
-    generator = example.seeded(seed)
-    given, later = (problem.dot_product_variance(**asked, generator=generator) for _ in range(2))
+    given = problem.dot_product_variance(
+        n_pairs=n_pairs, d_k=d_k, scaled=scaled, generator=example.seeded(seed)
+    )
     torch.default_generator.manual_seed(other)
-    drawn, again = (problem.dot_product_variance(d_k, n_pairs, scaled, None) for _ in range(2))
+    drawn = problem.dot_product_variance(d_k, n_pairs, scaled, None)
     call = f"dot_product_variance({d_k}, {n_pairs}, scaled={scaled})"
-    values = [variance(value, call) for value in (given, later, drawn, again)]
-    for value in values:
-        checks.check_that(value, oracles.is_variance, call, d_k, n_pairs, scaled)
-    given, later, drawn, again = values
-    for first, second, of in [(given, later, "the same generator"), (drawn, again, "no generator")]:
-        message = f"Two calls with {of}, one after the other, both gave {first:.6g}."
-        rounded = first == round(first, 4)  # so it agrees by chance, which another test tells
-        differ = first != second or rounded
-        checks.require(differ, f"{call}\n{message} Each draws numbers of its own.")
+    for value in (given, drawn):
+        checks.check_that(variance(value, call), oracles.is_variance, call, d_k, n_pairs, scaled)
 
 
 @pytest.mark.points(0.25)

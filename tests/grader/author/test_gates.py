@@ -16,7 +16,7 @@ TESTS = '''"""Tests."""
 import pytest
 import torch
 
-from grader.run.checks import check, check_form, check_that
+from grader.run.checks import check, check_form, check_that, require
 from shared import oracles
 
 
@@ -53,9 +53,16 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
     return findings
 
 
-def test_points_for_claims_alone(found: Callable[[str], list[str]]) -> None:
-    (finding,) = found('check_form(problem.double(x), x, "double(x)")')[-1:]
-    assert finding.endswith("tests without a compared value give 100% of points")
+@pytest.mark.parametrize(
+    ("body", "share"),
+    [
+        ('check_form(problem.double(x), x, "f")', "100%"),
+        ('require(True, "f"); check(problem.double(x), oracles.doubled(x), "f")', "50%"),
+    ],
+)
+def test_points_for_claims(found: Callable[[str], list[str]], body: str, share: str) -> None:
+    (finding,) = found(body)[-1:]
+    assert finding.endswith(f"checks without a compared value give {share} of points")
 
 
 def test_a_good_test(found: Callable[[str], list[str]]) -> None:
