@@ -27,7 +27,7 @@ FUNCTION_KEEPS = 0.2
 SLIP_LOSES = 0.2
 """The share of a problem's points that a slip may cost."""
 
-SLIP_LOSES_OF_FUNCTION = 0.2
+SLIP_LOSES_OF_FUNCTION = 0.5
 """The share of a function's points that a slip may cost."""
 
 
