@@ -11,8 +11,7 @@ from grader.errors import UsageError
 from grader.files import write_together
 from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.export.feedback_archive import feedback_archive
-from grader.gradebook.export.filling import fill
-from grader.gradebook.export.marks import marks_of
+from grader.gradebook.export.filling import fill, marks_of
 from grader.gradebook.export.sheet import PLATFORMS, any_csv, read_sheet
 from grader.gradebook.folder import GradebookFolder
 from grader.result import SubmissionResult
@@ -78,8 +77,8 @@ def export_from(
     platform = PLATFORMS.get(order.platform) or any_csv(order.id_column)
     sheet = read_sheet(platform, table, order.column, order.new_column)
     filled = fill(sheet, marks_of(book.results, order.problem), book.people)
-    contents = {order.out: filled.content}
-    messages = [*filled.messages, *book.messages, *_newer(results, book.results)]
+    contents = {order.out: sheet.table.encoded()}
+    messages = [*filled.messages(), *book.messages, *_newer(results, book.results)]
     if unreadable:
         names = ", ".join(unreadable)
         messages.append(f"Their results can't be read, so grade them again: {names}.")

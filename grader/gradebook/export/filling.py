@@ -1,17 +1,17 @@
-"""Fill marks into a platform's file and report changes."""
+"""Collect the marks, fill them into a platform's file and report changes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from grader.errors import UsageError
-from grader.gradebook.export.marks import Mark, Marks, called, written
 from grader.gradebook.export.sheet import Sheet, SheetPerson
 from grader.gradebook.people import People
 from grader.gradebook.roster import squeezed
-from grader.result import SubmissionResult, shown
+from grader.result import Status, SubmissionResult, shown, total
 from grader.text import counted, parse_number, quoted, some
 
 _SUCH_AS = 3
@@ -31,22 +31,85 @@ _HIDDEN_NAME = "participant"
 """The beginning of all names if an assignment hides them."""
 
 
-@dataclass
-class Filled:
-    """A file with marks.
+class Mark(NamedTuple):
+    """Points and their maximum."""
+
+    points: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of a class: of one problem, or their sum.
 
     Attributes:
-        content: its bytes.
-        rows: the rows of students, each with the name of the submission.
-        messages: about changes, locked cells and missing students.
+        what: their title, such as `03-some-name`.
+        most: the maximum.
+        of: each mark by the name of the submission.
+        results: all results by the name of the submission.
+        messages: about missing marks and marks that count 0.
     """
 
-    content: bytes
-    rows: Sequence[tuple[SheetPerson, str]]
+    what: str
+    most: float
+    of: Mapping[str, Mark]
+    results: Mapping[str, SubmissionResult]
     messages: Sequence[str]
 
 
-def fill(sheet: Sheet, marks: Marks, people: People) -> Filled:
+def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
+    """Return the marks of a problem, or the sum of all required problems.
+
+    Args:
+        results: the adjusted results.
+        problem: an id; empty for the sum of all graded problems, where a missing one counts 0.
+
+    Raises:
+        UsageError: nobody has been graded in the problem.
+    """
+    results = sorted((r.without_skipped() for r in results), key=lambda r: r.submission)
+    worth = _worth([r for r in results if r.status != Status.INTERNAL], problem)
+    if problem and not worth:
+        raise UsageError(f"No student in these reports has been graded in {problem}.")
+    what = problem or "total"
+    marks: dict[str, Mark] = {}
+    remarks: defaultdict[str, list[str]] = defaultdict(list)
+    for result in results:
+        if result.status == Status.INTERNAL:
+            remarks["The grader failed, so there is no mark"].append(called(result))
+            continue
+        own = {each.id: each for each in result.problems if each.id in worth}
+        missing = [id for id in worth if id not in own]
+        for id in missing:
+            remark = f"Not graded in {id}{'' if problem else ', which counts 0'}"
+            remarks[remark].append(called(result))
+        points = total(each.points for each in own.values())
+        most = total(own[id].max if id in own else worth[id] for id in worth)
+        if not most:
+            remarks[f"{what} was left out, so there is no mark"].append(called(result))
+        elif not (problem and missing):
+            marks[result.submission] = Mark(points, most)
+    messages = [f"{remark}: {', '.join(names)}." for remark, names in remarks.items()]
+    by_name = {result.submission: result for result in results}
+    return Marks(what, total(worth.values()), marks, by_name, messages)
+
+
+def _worth(results: Iterable[SubmissionResult], problem: str) -> dict[str, float]:
+    """Return the maximum of each problem that counts."""
+    worth: dict[str, float] = {}
+    for each in (each for result in results for each in result.problems):
+        if each.id == problem or not (problem or each.optional):
+            worth[each.id] = max(worth.get(each.id, 0.0), each.max)
+    return dict(sorted(worth.items()))
+
+
+def called(result: SubmissionResult) -> str:
+    """Return the name of a student, and the identity if it differs."""
+    name = result.shown_name
+    return f"{name} ({result.identity})" if result.identity not in ("", name) else name
+
+
+def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
     """Fill marks into a platform's file. Only cells of one column change.
 
     Args:
@@ -58,7 +121,7 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filled:
         UsageError: marks and file have different maxima, or no common student.
     """
     _require_same_maximum(sheet, marks)
-    work = _Filling(sheet, marks, comma=sheet.has_comma())
+    work = Filling(sheet, marks)
     lines = defaultdict(set)
     for person in sheet.people:
         for key in person.keys:
@@ -72,13 +135,11 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filled:
         else:
             work.fill_in(person, [*owners])
     if sheet.worth:
-        most = written(marks.most, comma=work.comma)
-        sheet.table.fill(sheet.worth, sheet.column, most)
-    zeros = _lost_zeros(sheet, people)
+        sheet.write(sheet.worth, marks.most)
+    work.lost_zeros = _lost_zeros(sheet, people)
     if not work.in_file:
-        raise UsageError(" ".join([work.nobody_known(), *zeros]))
-    messages = [*work.messages(), *zeros, *sheet.messages, *marks.messages]
-    return Filled(sheet.table.encoded(), work.rows, messages)
+        raise UsageError(" ".join([work.nobody_known(), *work.lost_zeros]))
+    return work
 
 
 def _require_same_maximum(sheet: Sheet, marks: Marks) -> None:
@@ -109,13 +170,12 @@ def _lost_zeros(sheet: Sheet, people: People) -> list[str]:
 
 
 @dataclass
-class _Filling:
-    """The state of an export.
+class Filling:
+    """A platform's file with marks, and remarks about them.
 
     Attributes:
         sheet: the file.
         marks: the marks.
-        comma: whether numbers have a decimal comma.
         in_file: the names of all submissions that the file mentions.
         rows: the rows of known students, each with the name of the submission.
         new: the number of written marks.
@@ -125,11 +185,11 @@ class _Filling:
         refused: rows without a mark because of a doubt; a dict, to keep each message once.
         lacking: students without a mark.
         is_of_group: whether an id may be that of a group.
+        lost_zeros: a question about numbers without their leading zeros.
     """
 
     sheet: Sheet
     marks: Marks
-    comma: bool
     in_file: set[str] = field(default_factory=set)
     rows: list[tuple[SheetPerson, str]] = field(default_factory=list)
     new: int = 0
@@ -139,6 +199,7 @@ class _Filling:
     refused: dict[str, None] = field(default_factory=dict)
     lacking: list[SheetPerson] = field(default_factory=list)
     is_of_group: bool = False
+    lost_zeros: Sequence[str] = ()
 
     def refuse_repeated(self, person: SheetPerson, lines: Sequence[int]) -> None:
         """Refuse a row whose key is in several lines."""
@@ -204,8 +265,7 @@ class _Filling:
         else:
             self.new += 1
             self.changed += [f"{person}: {before} -> {points}"] if before else []
-            text = written(mark.points, comma=self.comma)
-            self.sheet.table.fill(person.row, self.sheet.column, text)
+            self.sheet.write(person.row, mark.points)
 
     def messages(self) -> list[str]:
         """Return all messages."""
@@ -223,7 +283,8 @@ class _Filling:
             messages.append(f"In {file}, but without a mark: {', '.join(map(str, self.lacking))}.")
         if missing:
             messages.append(f"With a mark, but not in {file}: {', '.join(map(called, missing))}.")
-        return messages + self._of_other_numbers(missing)
+        messages += self._of_other_numbers(missing)
+        return [*messages, *self.lost_zeros, *self.sheet.messages, *self.marks.messages]
 
     def nobody_known(self) -> str:
         """Return the message for a file in which no student is known."""

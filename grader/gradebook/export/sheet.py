@@ -13,10 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from grader.csv_table import Row, Table
 from grader.errors import UsageError
 from grader.gradebook.lines import read_points
+from grader.result import shown
 from grader.text import cell, from_cell, parse_number, quoted
 
 _POINTS_POSSIBLE = "points possible"
@@ -138,12 +140,18 @@ class Sheet:
     people: list[SheetPerson] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
+    @cached_property
     def has_comma(self) -> bool:
-        """Return whether numbers in the file have a decimal comma."""
+        """Whether numbers in the downloaded file have a decimal comma."""
         columns = [self.column, *self.table.present(self.platform.most)]
         cells = [row.value(column) for row in self.table.rows for column in columns]
         numbers = [text for text in cells if parse_number(text) is not None]
         return any("," in text for text in numbers) and not any("." in text for text in numbers)
+
+    def write(self, row: Row, points: float) -> None:
+        """Write a number of points, in hundredths, into the column of the marks."""
+        text = shown(points)
+        self.table.fill(row, self.column, text.replace(".", ",") if self.has_comma else text)
 
 
 def read_sheet(platform: Platform, table: Table, column: str, new_column: str) -> Sheet:
