@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.errors import UsageError
@@ -91,7 +91,7 @@ class ClassBook:
                 f"known how late, and {late_policy.FILE} says no share ('flagged') that is right "
                 f"for this: {', '.join(files)}."
             ] = None
-        self.open |= dict.fromkeys(self._lacking() if self._by_hand else ())
+        self.open |= dict.fromkeys(self._lacking())
 
     @property
     def messages(self) -> list[str]:
@@ -121,10 +121,10 @@ class ClassBook:
             f"{Correction.file}, line {line.number}: {result.shown_name} has handed in a new file "
             f"for {problem.id} since the last run. Does the line still hold?"
             for line in self._lines
-            if len(meant := self.people.meant(line.submission)) == 1
-            for result in meant
-            for problem in _handed_in_anew(result, before.get(result.submission))
-            if line.concerns(problem.id)
+            for result, problem, _ in self._new_files(before)
+            if problem.sha256 and line.concerns(problem.id)
+            if [each.submission for each in self.people.meant(line.submission)]
+            == [result.submission]
         ]
 
     def lower_than_before(self, before: Mapping[str, SubmissionResult]) -> list[str]:
@@ -134,23 +134,30 @@ class ClassBook:
             before: the results of the last run, by submission.
         """
         messages = []
-        for result in self.results:
-            old = before.get(result.submission)
-            earlier = {problem.id: problem for problem in old.problems} if old else {}
-            for new in result.problems:
-                kept = earlier.get(new.id, new)
-                is_lower = kept.sha256 != new.sha256 and kept.points > new.points
-                if is_lower and not self.is_late(result, kept):
-                    line = correction_line(
-                        self._path, result.who, new.id[:2], kept.points, "The earlier file counts."
-                    )
-                    messages += [
-                        f"{result.shown_name}: {new.id} has {shown(new.points)} points now, and "
-                        f"the earlier file, which was in time, had {shown(kept.points)}. To keep "
-                        f"that mark, put this line into {self._path}:",
-                        line,
-                    ]
+        for result, new, old in self._new_files(before):
+            if old.points > new.points and not self.is_late(result, old):
+                line = correction_line(
+                    self._path, result.who, new.id[:2], old.points, "The earlier file counts."
+                )
+                messages += [
+                    f"{result.shown_name}: {new.id} has {shown(new.points)} points now, and "
+                    f"the earlier file, which was in time, had {shown(old.points)}. To keep "
+                    f"that mark, put this line into {self._path}:",
+                    line,
+                ]
         return messages
+
+    def _new_files(
+        self, before: Mapping[str, SubmissionResult]
+    ) -> Iterator[tuple[SubmissionResult, ProblemResult, ProblemResult]]:
+        """Yield each problem with another file than before: whose, its result now, and before."""
+        for result in self.results:
+            earlier = before.get(result.submission)
+            of_problem = {problem.id: problem for problem in earlier.problems} if earlier else {}
+            for new in result.problems:
+                old = of_problem.get(new.id, new)
+                if old.sha256 != new.sha256:
+                    yield result, new, old
 
     def _adjusted(self, result: SubmissionResult, problem: ProblemResult) -> ProblemResult:
         if any(test.status is Status.INTERNAL for test in problem.tests):
@@ -254,11 +261,3 @@ def _of(
     """Return the lines about a problem of a submission, then those for the whole class."""
     both = [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
     return [line for line in both if line.concerns(problem.id)]
-
-
-def _handed_in_anew(
-    result: SubmissionResult, before: SubmissionResult | None
-) -> list[ProblemResult]:
-    """Return the problems with a new readable file."""
-    old = {problem.id: problem.sha256 for problem in before.problems} if before else {}
-    return [p for p in result.problems if p.sha256 and old.get(p.id, p.sha256) != p.sha256]

@@ -47,11 +47,10 @@ class People:
 
     def __init__(
         self,
-        results: Iterable[SubmissionResult],
-        matched: Matched | None = None,
-        also: Aliases = NO_ALIASES,
+        results: Sequence[SubmissionResult],
+        matched: Matched,
+        also: Aliases,
     ) -> None:
-        matched = matched or Matched()
         self._by_identity: dict[str, SubmissionResult] = {}
         self._by_name: _ByName = defaultdict(dict)
         self._by_small: _ByName = defaultdict(dict)
@@ -60,7 +59,6 @@ class People:
         for entry in [*matched.absent, *matched.unclear]:
             for name in {*map(_small, entry.names)}:
                 self._others[name].append(entry)
-        results = list(results)
         readable = readable_names(results)
         self._by_letters: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
         """For platforms that leave signs out of the names of files."""

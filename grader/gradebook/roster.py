@@ -37,7 +37,7 @@ _OF_AN_ASSIGNMENT = {"identifier", "full name", "grade"}
 _STAFF = {"teacher", "instructor", "hta", "ta", "teaching assistant"}
 """Values of the column `role` for staff, as in the roster of Classroom 50."""
 
-_NO_STUDENTS = {"points possible", "student, test", "test student"}
+_NO_STUDENTS = {"points possible", "test student"}
 
 
 class Known(NamedTuple):
@@ -281,10 +281,8 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
     for column, cell in zip(columns, cells, strict=False):
         row.setdefault(column, person_name(cell))
     name, spellings = _name(row)
-    if name.lower() in _NO_STUDENTS or _first(row, _NAME).lower().strip() in _NO_STUDENTS:
-        return None
     id, keys = _ids(row)
-    if row.get("role", "").lower() in _STAFF:
+    if name.lower() in _NO_STUDENTS or row.get("role", "").lower() in _STAFF:
         return None
     if not (name or id or keys) or (_is_of_canvas(row) and not id):
         return None

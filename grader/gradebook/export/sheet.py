@@ -19,7 +19,7 @@ from grader.csv_table import Row, Table
 from grader.errors import UsageError
 from grader.gradebook.lines import read_points
 from grader.result import shown
-from grader.text import cell, from_cell, parse_number, quoted
+from grader.text import from_cell, parse_number, quoted
 
 _POINTS_POSSIBLE = "points possible"
 _READ_ONLY = "read only"
@@ -274,8 +274,4 @@ def _new_column(table: Table, new: str) -> int:
     name = new.strip()
     if not name or name in table.columns:
         raise UsageError(f"{table.name} has a column {quoted(name)} already; use --column.")
-    if cell(name) != name:
-        raise UsageError(
-            f"A spreadsheet would run a column called {quoted(name)}; choose another name."
-        )
     return table.add_column(name)

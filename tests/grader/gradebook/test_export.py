@@ -576,7 +576,6 @@ def test_the_roster_of_classroom_50_by_its_user_names(tmp_path: Path, saved: Sav
         (["canvas", "--problem", "03", "--total"], "Choose the marks"),
         (["blackboard", "--problem", "03"], "is an unknown platform"),
         (["canvas", "--problem", "05"], "No student in these reports has been graded in 05"),
-        (["canvas", "--problem", "03", "--new-column", "=1"], "would run a column"),
         (["canvas", "--problem", "03", "--new-column", "Final Score"], "already; use --column"),
         (["canvas", "--problem", "03", "--feedback", "f.zip"], "give --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
