@@ -28,8 +28,8 @@ grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 
 # The plugins for the tests of problems load torch, which what hands tests out can do without. That
 # for logging, which no test needs, goes through all loggers of torch, six times a test.
-PYTEST := pytest tests -p no:grader -p no:grader_terminal -p no:logging --random-order \
-	--numprocesses auto --dist loadfile --max-worker-restart 0 -o faulthandler_timeout=500
+PYTEST := pytest tests -p no:grader -p no:grader_terminal -p no:logging -p no:timeout --random-order \
+	--numprocesses auto --dist loadfile --max-worker-restart 0 -o tmp_path_retention_policy=failed
 
 # Should a test hang, the run shows where it is and ends. The order is another one each time; the last
 # line says how to have it again: make test ARGS=--random-order-seed=1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import gc
 import io
+import math
 import os
 import re
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 HANG_SECONDS = 600
 """Many times as long as the slowest test, also on a busy machine."""
 
+STUDENTS_PLUGINS = {"attention-course", "pytest-timeout"}
+"""The packages with plugins of pytest that students install."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark for tests that `make test` skips, and let torch use one core.
@@ -46,13 +53,29 @@ def pytest_configure(config: pytest.Config) -> None:
         torch.set_num_threads(1)
         # CliRunner builds all commands at each call, which takes longer than most of them.
         testing._get_command = functools.cache(testing._get_command)
+    config.pluginmanager.register(Watchdog())
     config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """End the process of a test that hangs, so that the run continues."""
-    for item in items:
-        item.add_marker(pytest.mark.timeout(HANG_SECONDS, method="thread"))
+class Watchdog:
+    """Prints where a test hangs and ends its process, so that the run ends.
+
+    The time limit starts anew once a minute, as each start takes as long as a short test.
+    """
+
+    def __init__(self) -> None:
+        self._errors = os.dup(2)  # a test's own errors are captured
+        self._started = -math.inf
+
+    def pytest_runtest_setup(self) -> None:
+        """Start the time limit anew."""
+        if time.monotonic() > self._started + 60:
+            self._started = time.monotonic()
+            faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=self._errors)
+
+    def pytest_sessionfinish(self) -> None:
+        """End the time limit."""
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_finish() -> None:
@@ -303,6 +326,12 @@ class StudentRun:
         return re.sub(r"=* (.*) in [\d.]+s =*", r"\1", own)
 
 
+@pytest.fixture(scope="session")
+def students_plugins() -> list[Distribution]:
+    """The packages in which a student's pytest finds plugins. Searching all packages takes time."""
+    return [found for found in distributions() if found.name in STUDENTS_PLUGINS]
+
+
 class _KeptSession:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         from grader.run.plugin import session_of
@@ -312,7 +341,7 @@ class _KeptSession:
 
 @pytest.fixture
 def student_pytest(
-    small_course: Course, monkeypatch: pytest.MonkeyPatch
+    small_course: Course, monkeypatch: pytest.MonkeyPatch, students_plugins: list[Distribution]
 ) -> Callable[..., StudentRun]:
     """Run pytest on the small course as a student does, but in this process."""
     from grader.code.course_modules import modules_of_course
@@ -321,6 +350,7 @@ def student_pytest(
     shutil.copy(own_course().root / "pyproject.toml", small_course.root)
     monkeypatch.chdir(problem.folder)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("importlib.metadata.distributions", lambda: students_plugins)
 
     # Without the plugin that collects garbage five times at the end of each run.
     def run_pytest(source: str, *options: str) -> StudentRun:
