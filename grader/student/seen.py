@@ -46,7 +46,7 @@ class Reading:
 
 
 def named(result: ProblemResult) -> Reading:
-    """Return all sentences about the shown failure, with the names of mistakes."""
+    """Return the sentences about the shown failure, with the name of its mistake."""
     explained = _explaining(result)
     return Reading(
         tuple(text for text, _ in explained), met=tuple(names for _, names in explained if names)
@@ -56,27 +56,26 @@ def named(result: ProblemResult) -> Reading:
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
     """Return the sentences about the shown failure if `before` was seen in earlier runs.
 
-    A diagnosis with only some names of an earlier one counts as seen. If several mistakes are new,
-    only the first of them gets a question.
+    A diagnosis with only some names of an earlier one counts as seen.
     """
-    sentences, met, nudge, withheld = [], [], "", False
     for sentence, mistake in _explaining(result):
-        if not mistake or any({*mistake} <= {*known} for known in before):
-            sentences.append(sentence)
-        elif not withheld:
-            nudge, withheld = _nudge(sentence), True
-        else:
-            continue
-        met += [mistake] if mistake else []
-    more = f"The name: uv run grader hint {result.id[:2]} --name" if withheld else ""
-    return Reading(tuple(sentences), nudge, withheld, tuple(met), more)
+        if mistake and not any({*mistake} <= {*known} for known in before):
+            others = tuple(text for text, names in _explaining(result) if not names)
+            more = f"The name: uv run grader hint {result.id[:2]} --name"
+            return Reading(others, _nudge(sentence), True, (mistake,), more)
+    return named(result)
 
 
 def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return the sentences about the first failed test, each with its names."""
+    """Return the sentences about the first failed test: those of tests, and of one mistake.
+
+    A second mistake waits until the first one is fixed, so that a failure has one question.
+    """
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     names = set(first.diagnosis) if first else set()
-    return [(text, own) for text, own in _diagnoses(result) if not own or names & {*own}]
+    found = _diagnoses(result)
+    explained = [(text, own) for text, own in found if names & {*own}]
+    return [*((text, own) for text, own in found if not own), *explained[:1]]
 
 
 def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:

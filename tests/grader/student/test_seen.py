@@ -77,13 +77,13 @@ A = ("a", "f adds", "What does f add?")
 B = ("b", "g adds", "What does g add?")
 
 
-def test_of_two_new_mistakes_one_is_asked_about() -> None:
+def test_of_two_mistakes_one_is_shown_until_it_is_fixed() -> None:
     first = reading(result_of(A, B), [])
     assert (first.sentences, first.nudge, first.met) == ((), "What does f add?", (("a",),))
     second = reading(result_of(A, B), first.met)
     assert second.sentences == ("It looks as if f adds. What does f add?",)
-    assert (second.nudge, second.met) == ("What does g add?", (("a",), ("b",)))
-    assert not reading(result_of(A, B), second.met).withheld
+    assert (second.nudge, second.withheld, second.met) == ("", False, (("a",),))
+    assert reading(result_of(B), second.met).nudge == "What does g add?"
 
 
 def test_a_question_is_asked_only_of_the_failure_that_is_shown() -> None:
