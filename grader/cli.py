@@ -6,6 +6,7 @@ and authors. A command imports its work when it runs.
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -147,10 +148,9 @@ def hint(
 
             found = open_tasks(course, Path.cwd())
             if found is None:
-                print_text(
-                    "All tests here pass, so there is no task to hint at. For a problem's "
-                    "hints all the same: uv run grader hint 01"
-                )
+                (solved, *_) = _these_problems(course, None)
+                print_text("All tests here pass, so no task is open.")
+                print_text(f"For the hints all the same: uv run grader hint {solved.id[:2]}")
                 return
             chosen, tasks = found
             task = tasks[0] if len(tasks) == 1 else ""
@@ -198,7 +198,7 @@ def reset(
         kept = put_stub_back(chosen)
     print_text(f"The stub of {chosen.id} is restored.")
     if kept is not None:
-        print_text(f"Your file is in {kept}.")
+        print_text(f"Your file is {os.path.relpath(kept)}.")
 
 
 @app.command("break")

@@ -55,7 +55,9 @@ def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
     for part, found in by_part.items():
         points, most = total(map(whole_points, found)), total(r.max for r in found)
         name = f"Part {part}: " if part and "" in by_part else ""
-        yield f"{name}{shown(points)} of {shown(most)} points."
+        hidden = any(test.hidden for result in found for test in result.tests)
+        tests = "" if hidden else " in the visible tests"
+        yield f"{name}{shown(points)} of {shown(most)} points{tests}."
 
 
 def invitation(begun: Iterable[Problem], next_one: Problem) -> str:

@@ -116,10 +116,10 @@ def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[s
     if waiting:
         said.append(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for it.")
     everything = "All: uv run pytest -v" if said and not in_full else ""
-    if not more:
-        return [" ".join([*said, everything]).rstrip()] if said else []
     where = " · ".join(text for text in (everything, more) if text)
-    return [*([" ".join(said)] if said else []), where]
+    if len(said) == 1 and not more:
+        return [f"{said[0]} {where}".rstrip()]
+    return [text for text in (" ".join(said), where) if text]
 
 
 def _first_lines(

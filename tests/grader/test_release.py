@@ -348,7 +348,7 @@ def test_the_stubs_score_nothing_and_the_next_step_is_told(
     folder, environment = copy.root / "problems/01-softmax", environment_of(copy)
     done = warm_python.run("-c", CHECK, cwd=folder, env=environment)
     assert done.returncode == 1, done.stderr
-    assert "0 of 60 points." in done.stdout
+    assert "0 of 60 points in the visible tests." in done.stdout
     assert "01-softmax: Next: dot_product_similarity" in done.stdout
     assert "For the details: uv run pytest" in done.stdout
 

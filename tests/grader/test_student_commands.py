@@ -70,12 +70,12 @@ def grader(*arguments: str, answer: str = "") -> tuple[int, str]:
 def test_check_tells_points_and_the_next_step(problem: Problem) -> None:
     status, output = grader("check")
     assert status == 1
-    assert "0 of 2 points." in output
+    assert "0 of 2 points in the visible tests." in output
     assert "Next: double (line 2) in problem.py." in output
     problem.stub.write_text("def double(x): return x + x\n", encoding="utf-8")
     status, output = grader("check", "01")
     assert status == 0
-    assert "2 of 2 points." in output
+    assert "2 of 2 points in the visible tests." in output
     assert "Well done" in output
 
 

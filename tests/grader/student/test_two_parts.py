@@ -128,7 +128,9 @@ def test_from_the_root_what_was_not_begun_is_not_run(
     problems[1].stub.write_text(WRONG, encoding="utf-8")
     status, lines = from_root()
     assert status == 1
-    assert lines.index("2 of 2 points.") + 1 == lines.index("Part two: 0 of 2 points.")
+    assert lines.index("2 of 2 points in the visible tests.") + 1 == lines.index(
+        "Part two: 0 of 2 points in the visible tests."
+    )
     assert not any(line.startswith("07-doubling") for line in lines)
 
 
