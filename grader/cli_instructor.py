@@ -312,7 +312,7 @@ def export(
         previous = load_previous(reports / RESULTS)
         ids = [each.id for each in this_course().problems()]
         people = read_names(own.path(NAMES_FILE), ids).people
-        same = same_people(previous.results.values(), people)
+        same = same_people(previous.results.values(), people, own.roster)
         order = Order(
             platform=platform,
             file=file,

@@ -122,7 +122,7 @@ def grade_class(
             on_result(result)
 
         _grade(todo.values(), course, settings, jobs, scheduler, keep)
-        same = same_people(keeper.results, ready.people)
+        same = same_people(keeper.results, ready.people, book.roster)
         class_book = ClassBook(same.rows(keeper.results), book, same.also)
         rows = class_book.results
         keeper.keep_adjustments(same, rows)

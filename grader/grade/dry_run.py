@@ -53,7 +53,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
     kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
     came = [_with_what_came(each, result) for each, result in zip(plans, kept, strict=True)]
     all_known = [*map(_together, kept, came), *ready.absent]
-    same = same_people(all_known, ready.people)
+    same = same_people(all_known, ready.people, book.roster)
     now = ClassBook(same.rows([*kept, *ready.absent]), book, same.also)
     new = same.rows([*came, *(replace(each, problems=[]) for each in ready.absent)])
     came_book = ClassBook(new, book, same.also)

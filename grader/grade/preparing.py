@@ -93,7 +93,7 @@ class Prepared:
             assemble(each.submission, settings, "", each.foreseen(tests)) for each in self.plans
         ]
         results += self.absent
-        same = same_people(results, self.people)
+        same = same_people(results, self.people, book.roster)
         rows = same.rows(results)
         try:
             is_whole = self.is_whole or bool(self.absent)

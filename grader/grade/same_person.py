@@ -81,12 +81,15 @@ class SamePeople:
         return [_as_one(own) for own in parts.values()]
 
 
-def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) -> SamePeople:
+def same_people(
+    results: Iterable[SubmissionResult], people: Mapping[str, str], roster: Roster
+) -> SamePeople:
     """Return which results belong together by `names.csv`.
 
     Args:
         results: the results of the whole class.
         people: the identity by a submission's name or other identity, from `names.csv`.
+        roster: the roster of the class.
 
     Raises:
         UsageError: a name may belong to several people.
@@ -122,7 +125,7 @@ def same_people(results: Iterable[SubmissionResult], people: Mapping[str, str]) 
                 replaced[own] = both_did
                 if _handed_in(old) - both_did:
                     continue
-            if own not in replaced and _are_two(together) and not _is_renamed(old, new):
+            if own not in replaced and _are_two(together) and not _is_renamed(old, new, roster):
                 both = f"{quoted(by_name[own].who)} and {quoted(by_name[target].who)}"
                 unclear.append(f"{NAMES_FILE}: {both} both handed in, so they stay two.")
             else:
@@ -156,10 +159,11 @@ def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
     return bool(old.members) and {*old.members} < {*new.members}
 
 
-def _is_renamed(old: SubmissionResult, new: SubmissionResult) -> bool:
-    """Return whether two results are of one name on one platform."""
+def _is_renamed(old: SubmissionResult, new: SubmissionResult, roster: Roster) -> bool:
+    """Return whether two results are of one name on one platform, and one student has it."""
     platforms = {result.who.partition(":")[0] for result in (old, new)}
-    return _called(old) == _called(new) and len(platforms) == 1 and len(new.members) < 2
+    is_same = _called(old) == _called(new) and len(platforms) == 1 and len(new.members) < 2
+    return is_same and roster.has_one(new.full_name)
 
 
 def _called(result: SubmissionResult) -> str:
@@ -250,7 +254,7 @@ def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: R
         for new in now
         for old in before
         if _handed_in(old) & _handed_in(new)
-        if _has_joined(old, new) or (_is_renamed(old, new) and roster.has_one(new.full_name))
+        if _has_joined(old, new) or _is_renamed(old, new, roster)
     ]
 
 

@@ -18,6 +18,7 @@ from grader.gradebook.lines import (
     Line,
     corrected,
     correction_line,
+    number_of,
     read_criteria,
     read_lines,
     undisputed,
@@ -31,7 +32,7 @@ _TESTS_ALIKE = 0.5
 """The similarity of a renamed test, which keeps some of its words."""
 
 _NAMED = 8
-"""The number of tests to list if none is similar."""
+"""The number of tests or problems to list."""
 
 
 class ClassBook:
@@ -76,6 +77,12 @@ class ClassBook:
         self._problems = problems
         self._is_whole = is_whole
         self._policy = read_late_policy(book.path(late_policy.FILE))
+        ids = {number_of(id) for id in problems}
+        for id in self._policy.problems() if ids else ():
+            if number_of(id) not in ids:
+                there = some([*problems], _NAMED)
+                why = f"there is no problem {quoted(id)}; there are {there}"
+                self.wrong[f"{late_policy.FILE}: {why}."] = None
         self._lines = read_lines(book.folder, Correction)
         self._corrections = self._by_person(self._lines)
         self._by_hand = self._by_person(read_criteria(book.folder))

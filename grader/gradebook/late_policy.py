@@ -154,6 +154,13 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         except msgspec.ValidationError:
             raise ValueError(f"the extension of {person} is {_FORMS['grace']}, or a time") from None
 
+    def problems(self) -> list[str]:
+        """Return the problems that the file names."""
+        flagged = self.flagged if isinstance(self.flagged, dict) else {}
+        extensions = map(self.extensions_of, self.extensions)
+        tables: list[Mapping[str, object]] = [self.deadlines, flagged, *extensions]
+        return [id for id in dict.fromkeys(id for table in tables for id in table) if id != ALL]
+
     def _in_zone(self, time: datetime) -> datetime:
         """Return a time of the file in the course's time zone.
 

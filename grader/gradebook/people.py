@@ -131,7 +131,7 @@ class People:
 def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     """Return all names of a student, or of the members of a group."""
     known = Known(result.who, result.full_name, result.members)
-    members = result.full_name.split(" + ") if len(result.members) > 1 else []
+    members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
     if known.platform == "canvas":  # its numbers are not those of the university
         keys = [key for key in keys if not key.isdecimal()]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +52,11 @@ class Known(NamedTuple):
     identity: str
     name: str = ""
     members: Sequence[str] = ()
+
+    @property
+    def is_group(self) -> bool:
+        """Whether there are several authors."""
+        return len(self.members) > 1
 
     @property
     def platform(self) -> str:
@@ -104,17 +109,19 @@ class Matched:
         absent: entries without a submission.
         unclear: entries with several candidates.
         strangers: identities that are not on the roster.
+        groups: identities with several authors.
     """
 
-    of: Mapping[str, Sequence[RosterEntry]] = field(default_factory=dict)
-    absent: Sequence[RosterEntry] = ()
-    unclear: Sequence[RosterEntry] = ()
-    strangers: Sequence[str] = ()
+    of: Mapping[str, Sequence[RosterEntry]]
+    absent: Sequence[RosterEntry]
+    unclear: Sequence[RosterEntry]
+    strangers: Sequence[str]
+    groups: Collection[str]
 
     def name(self, identity: str) -> str:
         """Return the real name of a student; empty for a group or an unknown student."""
-        entries = self.of.get(identity, ())
-        return entries[0].name if len(entries) == 1 else ""
+        entries = () if identity in self.groups else self.of.get(identity, ())
+        return entries[0].name if entries else ""
 
     def names(self, identity: str) -> list[str]:
         """Return the names of a student, or of the members of a group."""
@@ -167,6 +174,10 @@ class Roster:
                     matched[candidates[0].identity].append(entry)
                     free.remove(entry)
                     unclear.pop(entry, None)
+                elif keys is keys_of and candidates and all(each.is_group for each in candidates):
+                    for group in candidates:  # a student may change to another group
+                        matched[group.identity].append(entry)
+                    free.remove(entry)
                 elif candidates:
                     unclear[entry] = None
         return Matched(
@@ -174,6 +185,7 @@ class Roster:
             [entry for entry in free if entry not in unclear],
             [*unclear],
             [each.identity for each in known if each.identity not in matched],
+            {each.identity for each in known if each.is_group},
         )
 
 
@@ -199,17 +211,23 @@ def _pairs(
 
 
 def _may_be(entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[RosterEntry]]) -> bool:
-    """Return whether an author is free and has no other id on the same platform."""
-    of_same_platform = entry.id.partition(":")[0] == known.platform != ""
-    if of_same_platform and entry.id != known.identity:
-        return False
-    return len(known.members) > 1 or known.identity not in matched
+    """Return whether an author is free and has no other id on the same platform.
+
+    A user number of Canvas can be the number that the university gave to another student.
+    """
+    if entry.id != known.identity:
+        if known.platform and entry.id.partition(":")[0] == known.platform:
+            return False
+        letters = [sorted(spelling) for spelling in entry.spellings]
+        if known.platform == "canvas" and letters and sorted(squeezed(known.name)) not in letters:
+            return False
+    return known.is_group or known.identity not in matched
 
 
 def _is_alone(entry: RosterEntry, known: Known, pairs: _Pairs) -> bool:
     """Return whether no other entry matches this author; a group has several."""
     others = [other for other, authors in pairs.items() if known in authors and other is not entry]
-    return len(known.members) > 1 or not others
+    return known.is_group or not others
 
 
 def _by_id(each: RosterEntry | Known) -> list[str]:
@@ -230,7 +248,7 @@ def keys_of(each: RosterEntry | Known) -> list[str]:
 def _by_name(each: RosterEntry | Known) -> list[str]:
     if isinstance(each, RosterEntry):
         return [*each.spellings]
-    names = [each.name or each.identity, *(each.members if len(each.members) > 1 else ())]
+    names = [each.name or each.identity, *(each.members if each.is_group else ())]
     return [key for name in names if (key := squeezed(name))]
 
 

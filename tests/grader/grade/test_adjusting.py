@@ -124,6 +124,22 @@ def test_doubles(problem, x):
 """
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "share = 0.1\n[deadlines]\n01 = 2026-10-24T12:00:00Z\n11 = 2026-10-24T12:00:00Z\n",
+        'flagged = 0.1\n[extensions]\nada = { 11 = "1 day" }\n',
+        'flagged = { 11 = 0.1, "*" = 0.2 }\n',
+    ],
+)
+def test_a_late_policy_for_an_unknown_problem_ends_the_run(text: str, school: Any) -> None:
+    """Otherwise a typing error would cost points, or none."""
+    school.write_book("late.toml", text)
+    said = school.command(status=2)
+    assert "late.toml: there is no problem '11'; there are 01-doubling." in said
+    assert school.names() == []
+
+
 @pytest.mark.parametrize("case", ["2", "no such case"])
 @pytest.mark.usefixtures("lent")
 def test_a_correction_of_a_case_is_checked_before_grading(case: str, school: Any) -> None:

@@ -546,6 +546,29 @@ def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
     assert any("Ada Lovelace (canvas:1)" in line for line in told)
 
 
+def test_a_member_of_two_groups_has_the_mark_of_the_group_in_each_problem(
+    tmp_path: Path, saved: Save
+) -> None:
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book/roster.csv").write_text("Name,Email\nA,a@x\nB,b@x\nC,c@x\n")
+    reports = saved(
+        *(
+            result(
+                other,
+                problem(id, points, 25),
+                identity=f"gradescope:a@x+{other}@x",
+                members=("a@x", f"{other}@x"),
+            )
+            for other, id, points in (("b", "02-other", 10), ("c", ID, 20))
+        )
+    )
+    file = tmp_path / "list.csv"
+    file.write_text("Email\na@x\nb@x\nc@x\n")
+    exported("gradescope", file, reports, "--new-column", "Week 3")
+    filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "Email", "Week 3")
+    assert filled == {"a@x": "20", "b@x": "", "c@x": "20"}
+
+
 def test_a_file_in_which_nobody_is_known_is_refused(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "list.csv"
     file.write_text("who,mail\nAda L,ada@x.edu\n")

@@ -59,9 +59,10 @@ def test_a_plain_list_is_of_names(folder: Path) -> None:
         ("name;github_username\nAda L;ada\n", Known("github:Ada"), "Ada L"),
         ("first name\tlast name\tlogin\nAda\tL\tada\n", Known("ada"), "Ada L"),
         ("name,id\nAda L,canvas:7\n", Known("canvas:7", "lada"), "Ada L"),
-        ("name,id\nAda L,7\n", Known("canvas:7", "someone"), "Ada L"),
+        ("name,id\nAda L,7\n", Known("canvas:7", "lada"), "Ada L"),
         # A number of one assignment or of another platform does not identify a student.
         ("name,id\nAda L,7\n", Known("moodle:7", "Bo B"), ""),
+        ("name,student id\nAda L,7\n", Known("canvas:7", "bbo"), ""),
         ("Student,ID,SIS User ID,Section\nAda L,1,7,\n", Known("canvas:7", "bob"), ""),
         ("Student,ID,Section\nKim Lee,1,\n", Known("canvas:7", "kimlee"), ""),
         ("name,email\nA,x@y\nB,x@y\n", Known("gradescope:x@y"), ""),
@@ -90,6 +91,19 @@ def test_a_group_has_the_rows_of_all_its_members(folder: Path) -> None:
     found = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
     assert (found.name(group.identity), found.section(group.identity)) == ("", "1, 2")
     assert [entry.shown for entry in found.absent] == ["C"]
+
+
+def test_a_group_is_not_called_like_its_only_member_on_the_roster(folder: Path) -> None:
+    group = Known("gradescope:a@x+b@x", "A + B", ("a@x", "b@x"))
+    assert not matched(folder, "name,email\nA,a@x\n", group).name(group.identity)
+
+
+def test_a_member_of_two_groups_has_the_row_of_each(folder: Path) -> None:
+    first, second = (Known(f"gradescope:a@x+{o}@x", "", ("a@x", f"{o}@x")) for o in "bc")
+    found = matched(folder, "name,email\nA,a@x\nB,b@x\nC,c@x\n", first, second)
+    names = {each: [entry.name for entry in found.of[each]] for each in found.of}
+    assert names == {first.identity: ["A", "B"], second.identity: ["A", "C"]}
+    assert not found.unclear
 
 
 @pytest.mark.parametrize("content", ["", "a,b\nc,d\n", 'name\n"a'])
