@@ -73,6 +73,7 @@ def _looks(
         (_zero_rows(got, want, wrong), Certainty.SOME, Source.NUMBERS),
         (_not_finite(got, want), Certainty.SOME, Source.NUMBERS),
         (_row_sums(got, want, exactness), Certainty.SOME, Source.NUMBERS),
+        (_symmetric_scores(got, want, exactness), Certainty.SOME, Source.NUMBERS),
         (_other_order(got, want), Certainty.SOME, Source.RELATION),
         (_good_rows(wrong), Certainty.SOME, Source.NUMBERS),
     ]
@@ -154,9 +155,7 @@ def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: flo
     if want.ndim == 0:
         return None
     got, want = _without_zero_columns(got, want)
-    if not ((want > 0).all() and (got > 0).all()):
-        return None
-    if not _sum_to_one(want, -1, exactness) or not _sum_to_one(got, -1, exactness):
+    if not _are_weights(got, exactness) or not _are_weights(want, exactness):
         return None
     # Softmax ignores a constant per row, so the centered logarithms are the centered scores.
     wanted, scores = (
@@ -172,6 +171,37 @@ def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: flo
     name = name_factor(factor, sizes, max(1e-4, 20 * exactness))
     powers = ", as with powers of 2 instead of powers of e" if name.startswith("ln 2") else ""
     return f"The scores behind these weights are {name} times what they should be{powers}."
+
+
+def _are_weights(entries: Array, exactness: float) -> bool:
+    """Return whether all entries are above 0 and each row sums to 1."""
+    return bool((entries > 0).all()) and _sum_to_one(entries, -1, exactness)
+
+
+def _symmetric_scores(got: Array, want: Array, exactness: float) -> str | None:
+    """Detect weights whose scores are symmetric, as when queries are used as keys."""
+    if want.ndim < 2:
+        return None
+    got, want = _without_zero_columns(got, want)
+    if got.shape[-1] != got.shape[-2] or got.shape[-1] < 3:
+        return None
+    if not _are_weights(got, exactness) or not _are_weights(want, exactness):
+        return None
+    is_flat = numpy.allclose(got, 1 / got.shape[-1])
+    if is_flat or not _are_scores_symmetric(got) or _are_scores_symmetric(want):
+        return None
+    return (
+        "The scores behind these weights are symmetric: query i and key j have the same score as "
+        "query j and key i."
+    )
+
+
+def _are_scores_symmetric(weights: Array) -> bool:
+    """Return whether some constant for each row makes the logarithms of weights symmetric."""
+    logs = numpy.log(weights)
+    off = logs - logs.swapaxes(-1, -2)
+    of_row = off.mean(-1, keepdims=True)
+    return bool(numpy.allclose(off, of_row - of_row.swapaxes(-1, -2), atol=1e-3))
 
 
 def _without_zero_columns(got: Array, want: Array) -> tuple[Array, Array]:

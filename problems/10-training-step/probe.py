@@ -1,6 +1,7 @@
 """Probe inputs that identify mistakes in problem 10."""
 
 import math
+from functools import partial
 
 import torch
 
@@ -17,10 +18,12 @@ def probe(problem):
     return {
         "softmax_backward": about_softmax(problem),
         "attention_backward": about_attention(problem),
+        "attention_backward: one number": about_one_number(problem),
         "cross_entropy_backward": about_cross_entropy(problem),
         "clip_gradients": about_clipping(problem),
         "learning_rate": about_rate(problem),
         "AdamW": about_adamw(problem),
+        "AdamW: means alone": about_means(problem),
         "AdamW: options": about_options(problem),
         "AdamW: zero_grad": about_zero_grad(problem),
         "train_step": about_step(problem),
@@ -83,18 +86,33 @@ def some_mask(n, m):
 SIZES = {"threes": (3, 3, 3, 3), "all different": (3, 5, 4, 2), "a batch": (3, 5, 4, 2, 2)}
 
 
-def about_attention(problem):
-    """Questions about attention_backward."""
+def backward(problem, sizes, masked=False):
+    """Return the gradients of ordinary inputs."""
+    mask = [some_mask(*sizes[:2])] if masked else []
+    return problem.attention_backward(*attention_inputs(*sizes), *mask)
 
-    def back(sizes, masked=False):
-        mask = [some_mask(*sizes[:2])] if masked else []
-        return problem.attention_backward(*attention_inputs(*sizes), *mask)
+
+def each_gradient(problem, sizes):
+    """Return a question about each gradient for these sizes, by kind and the name of the sizes."""
 
     def one(kind, sizes, masked=False):
-        return lambda: back(sizes, masked)[KINDS.index(kind)]
+        return lambda: backward(problem, sizes, masked)[KINDS.index(kind)]
 
-    main = {f"{k}, {name}": one(k, sizes) for k in KINDS for name, sizes in SIZES.items()}
-    main |= {f"{k}, masked": one(k, SIZES["all different"], masked=True) for k in KINDS}
+    main = {f"{k}, {name}": one(k, each) for k in KINDS for name, each in sizes.items()}
+    return main | {f"{k}, masked": one(k, sizes["all different"], masked=True) for k in KINDS}
+
+
+def about_one_number(problem):
+    """Questions about queries and keys of one number, whose scores need no scale.
+
+    So of a wrong scale and another mistake, only the other one shows here.
+    """
+    sizes = {name: (n, m, 1, *others) for name, (n, m, _, *others) in SIZES.items()}
+    return Part(main=each_gradient(problem, sizes))
+
+
+def about_attention(problem):
+    """Questions about attention_backward."""
 
     def large():
         q, k, v, grad = attention_inputs(3, 4, 2, 2)
@@ -117,7 +135,7 @@ def about_attention(problem):
     given = dict(zip(("q", "k", "v", "grad"), attention_inputs(3, 4, 5, 2), strict=True))
     given["mask"] = some_mask(3, 4)
     return Part(
-        main=main,
+        main=each_gradient(problem, SIZES),
         edges=edges_of(lambda *given: joined(problem.attention_backward(*given)), given)
         | {
             "large, masked": large,
@@ -125,7 +143,9 @@ def about_attention(problem):
                 problem.attention_backward(*attention_inputs(4, 4, 2, 2, 2), some_mask(1, 4)[0])
             ),
             "cost": cost,
-            "digits are lost": lambda: edges.loses_digits(joined(back((3, 4, 2, 2))), right()),
+            "digits are lost": lambda: edges.loses_digits(
+                joined(backward(problem, (3, 4, 2, 2))), right()
+            ),
         },
     )
 
@@ -240,19 +260,51 @@ def stepped(module, optimizer, given):
     return 10 * joined(weights_in(module).values())
 
 
+SHAPES = ((3,), (2, 3), (2,))
+
+
+def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
+    """Return the weights after some steps of AdamW.
+
+    Args:
+        problem: the student's code.
+        count: the number of steps.
+        shapes: those of the parameters.
+        rates: the learning rate of each step, if it is set.
+        names: the parameters with a gradient in each step; by default all.
+        changed: the options that differ from `OPTIONS`.
+    """
+    module = loose(*shapes)
+    optimizer, found = problem.AdamW(module.parameters(), **(OPTIONS | changed)), None
+    for number in range(count):
+        if rates:
+            optimizer.lr = rates[number]
+        held = names[number] if names else "abc"
+        found = stepped(module, optimizer, [slopes(module, number, held)])
+    return found
+
+
+def about_means(problem):
+    """Questions without eps and decay, and with two equal betas.
+
+    So of a mistake in these and another one, only the other one shows here.
+    """
+    options = {"eps": 0.0, "weight_decay": 0.0, "betas": (0.5, 0.5)}
+    after = partial(after_steps, problem, **options)
+    return Part(
+        main={
+            "one step": lambda: after(1, *SHAPES),
+            "one parameter, two steps": lambda: after(2, (4,)),
+            "alike": lambda: after(3, (2, 2), (2, 2), (2, 2)),
+            "five steps": lambda: after(5, *SHAPES),
+            "some without": lambda: after(4, *SHAPES, names=["ab", "bc", "c", "abc"]),
+        }
+    )
+
+
 def about_adamw(problem):
     """Questions about the steps of AdamW."""
-    shapes = ((3,), (2, 3), (2,))
-
-    def after(count, *shapes, rates=(), names=(), **changed):
-        module = loose(*shapes)
-        optimizer, found = problem.AdamW(module.parameters(), **(OPTIONS | changed)), None
-        for number in range(count):
-            if rates:
-                optimizer.lr = rates[number]
-            held = names[number] if names else "abc"
-            found = stepped(module, optimizer, [slopes(module, number, held)])
-        return found
+    after, shapes = partial(after_steps, problem), SHAPES
 
     def default():
         module = loose((3,))
@@ -434,6 +486,7 @@ def about_step(problem):
             "three steps": lambda: after((3, 4), (1, 6), (2, 2), max_norm=1000.0),
             "a large loss": after_a_large_loss,
             "with what was there": lambda: after((3, 4), before=True, max_norm=1000.0),
+            "with what was there, of the default": lambda: after((3, 4), before=True),
         },
         edges={
             "kind": lambda: edges.kind(first(2, 3)),

@@ -45,14 +45,6 @@ SAME_AS = {
 """Pairs that give the answers of another mistake."""
 
 UNEXPLAINED = {
-    ("module_scale_of_default_width", "one_layer_shared"),
-    ("order_either", "order_either_way"),
-    ("adamw_eps_before_correction", "adamw_correction_one_late"),
-    ("adamw_correction_missing", "adamw_betas_swapped"),
-    ("adamw_betas_swapped", "adamw_correction_fixed"),
-    ("attention_no_scale_backwards", "attention_dq_dk_swapped"),
-    ("step_limit_fixed", "step_zero_grad_missing"),
-    ("step_limit_fixed", "step_zero_grad_at_the_end"),
 }
 """Pairs that change all numbers that either of them changes."""
 

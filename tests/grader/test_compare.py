@@ -77,6 +77,7 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "factor of a few digits": (
         THREE.mul(2).softmax(-1), A_FEW_DIGITS, {"atol": 1e-4, "sizes": {"d": 4}}
     ),
+    "symmetric scores": ((SQUARE @ SQUARE.T).softmax(-1), SQUARE.softmax(-1), {}),
     "powers of 2": (POWERS_OF_2 / POWERS_OF_2.sum(-1, keepdim=True), ROWS, {}),
     "sum of a few digits": (THREE.exp() / THREE.exp().cumsum(0), A_FEW_DIGITS, {"atol": 1e-4}),
     "wrong dimension": (SQUARE.softmax(0), SQUARE.softmax(1), {}),
