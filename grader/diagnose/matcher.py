@@ -309,6 +309,8 @@ def _at_edges(matches: Iterable[Match], open_edges: ProbeKeys) -> Iterator[Expla
         most = max((len(match.agreeing & open_edges) for match in matches), default=0)
         if not most or most < _MOST_OF_EDGES * len(open_edges):
             return
-        (best,) = _best(m for m in matches if len(m.agreeing & open_edges) == most)
-        yield best
-        open_edges -= best.matches[0].agreeing
+        likely = [match for match in matches if len(match.agreeing & open_edges) == most]
+        fewest = min(len(match.changed) for match in likely)
+        best = tuple(match for match in likely if len(match.changed) == fewest)
+        yield Explanation(best)
+        open_edges -= best[0].agreeing
