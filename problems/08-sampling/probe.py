@@ -288,7 +288,6 @@ def about_sample(problem):
             "certain, one row": lambda: certain(6),
             "plain": lambda: kept(),
             "top_k": lambda: kept(top_k=3),
-            "both": lambda: kept(top_k=4, top_p=0.8),
             "top_k, then top_p": lambda: kept(top_k=2, top_p=0.7),
             # One of both keeps all, so that of two mistakes each shows somewhere alone.
             "top_k, and all of top_p": lambda: kept(top_k=2, top_p=0.99),
