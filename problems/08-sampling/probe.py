@@ -292,7 +292,6 @@ def about_sample(problem):
             # One of both keeps all, so that of two mistakes each shows somewhere alone.
             "top_k, and all of top_p": lambda: kept(top_k=2, top_p=0.99),
             "all of top_k, and top_p": lambda: kept(top_k=5, top_p=0.8),
-            "top_k 1 and top_p": lambda: kept(top_k=1, top_p=0.9),
             "warm, then top_p": lambda: kept(temperature=2.0, top_p=0.8),
             "distribution": lambda: shape(),
             "distribution at 0.5": lambda: shape(temperature=0.5),
