@@ -163,7 +163,12 @@ def _is_renamed(old: SubmissionResult, new: SubmissionResult, roster: Roster) ->
     """Return whether two results are of one name on one platform, and one student has it."""
     platforms = {result.who.partition(":")[0] for result in (old, new)}
     is_same = _called(old) == _called(new) and len(platforms) == 1 and len(new.members) < 2
-    return is_same and roster.has_one(new.full_name)
+    return is_same and roster.has_one(new.full_name) and not _are_of_canvas(old, new)
+
+
+def _are_of_canvas(*results: SubmissionResult) -> bool:
+    """Return whether all are users of Canvas, whose numbers never change."""
+    return all(result.who.startswith("canvas:") for result in results)
 
 
 def _called(result: SubmissionResult) -> str:
@@ -226,6 +231,7 @@ def perhaps_the_same(
         same.sort(key=lambda row: (row.submission in here, sorted(_handed_in(row)), row.who))
         may_be = [
             not (_handed_in(a) & _handed_in(b) or {a.submission, b.submission} <= {*here})
+            and not _are_of_canvas(a, b)
             for a, b in combinations(same, 2)
         ]
         if all(may_be) and all(cell(row.who) == row.who for row in same):

@@ -292,6 +292,15 @@ def test_two_of_one_name_who_both_hand_in_are_two(term: Any, tmp_path: Path) -> 
         assert term.grade(write(tmp_path / "both", both), only=only).messages == []
 
 
+@pytest.mark.parametrize("second", ["01", "02"])
+def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> None:
+    """The numbers of Canvas never change."""
+    term.write_book("roster.csv", "Student,ID,Section\nkim,1002,A\n")
+    term.grade(write(tmp_path / "week1", {"kim_1001_11_problem.py": term.right}), only="01")
+    week2 = write(tmp_path / "week2", {"kim_1002_12_problem.py": term.right})
+    assert "names.csv" not in term.command("--problem", second, path=week2)
+
+
 def test_two_of_one_name_who_both_hand_in_are_not_joined(term: Any, tmp_path: Path) -> None:
     """The number in the line is a typing error."""
     both = {"kim_1001_11_problem.py": term.right, "kim_1002_12_problem.py": term.wrong}
