@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from grader.errors import UsageError
 from grader.text import cell, quoted
 
 _SEPARATORS = ",;\t"
+_DECLARED = re.compile(rf'"?sep=([{_SEPARATORS}])"?(?:\r?\n|\Z)', re.IGNORECASE)
+"""A first line by which Excel reads the separator."""
 
 
 @dataclass
@@ -46,6 +49,7 @@ class Table:
         encoding: the encoding of the file.
         separator: the separator of cells.
         ending: the line ending.
+        declared: the line before the header that declares the separator; empty without one.
         header: the names of the columns.
         rows: all other rows.
     """
@@ -54,6 +58,7 @@ class Table:
     encoding: str
     separator: str
     ending: str
+    declared: str
     header: Row
     rows: list[Row]
 
@@ -97,6 +102,7 @@ class Table:
     def encoded(self) -> bytes:
         """Return the file's bytes."""
         text = io.StringIO(newline="")
+        text.write(self.declared)
         writer = csv.writer(text, delimiter=self.separator, lineterminator=self.ending)
         writer.writerows(row.cells for row in [self.header, *self.rows])
         return text.getvalue().encode(self.encoding, "surrogateescape")
@@ -138,8 +144,11 @@ def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
     """
     try:
         text, encoding = _decoded(data, any_encoding=any_encoding)
-        separator = _separator_in(text)
-        rows = [*_rows(text, separator)]
+        match = _DECLARED.match(text)
+        declared = match[0] if match else ""
+        text = text.removeprefix(declared)
+        separator = match[1] if match else _separator_in(text)
+        rows = [*_rows(text, separator, first_line=2 if match else 1)]
     except UnicodeError:
         raise UsageError(
             f"{name} is not text in UTF-8. In a spreadsheet, save it as {quoted('CSV UTF-8')}."
@@ -150,7 +159,7 @@ def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
         raise UsageError(f"{name} is empty.")
     first = io.StringIO(text, newline="").readline()
     ending = first[len(first.rstrip("\r\n")) :] or "\n"
-    return Table(name, encoding, separator, ending, rows[0], rows[1:])
+    return Table(name, encoding, separator, ending, declared, rows[0], rows[1:])
 
 
 def csv_line(cells: Iterable[str], separator: str = ",") -> str:
@@ -194,14 +203,14 @@ def _number_of_cells(text: str, separator: str) -> int:
         return 0
 
 
-def _rows(text: str, separator: str) -> Iterator[Row]:
+def _rows(text: str, separator: str, first_line: int = 1) -> Iterator[Row]:
     """Yield the rows of a CSV file.
 
     Raises:
         csv.Error: the text is not CSV, for example because a quotation mark is never closed.
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 1
+    line = first_line
     for cells in reader:
         yield Row(line, cells)
-        line = reader.line_num + 1
+        line = first_line + reader.line_num

@@ -14,6 +14,7 @@ from grader.grade.previous import (
     RESULTS,
     Plan,
     Previous,
+    about_replaced,
     load_previous,
     named_as_before,
     outdated,
@@ -60,7 +61,7 @@ class Prepared:
         common: the provenance of each problem except the student's file.
         people: the identity by a submission's name or other identity, from `names.csv`.
         is_whole: whether the submissions are the whole class.
-        about_files: sentences about the names of result files.
+        about_files: sentences about the names of result files and about replaced files.
     """
 
     plans: Sequence[Plan]
@@ -188,15 +189,16 @@ def prepare(
     absent = [result for name, result in previous.results.items() if name not in names]
     says_whole = len(submissions) > 1 if is_whole is None else is_whole
     common = common_provenance(course, settings)
+    plans = [plan(each, previous, common, fresh=fresh) for each in submissions]
     return Prepared(
-        [plan(each, previous, common, fresh=fresh) for each in submissions],
+        plans,
         absent,
         previous,
         read_gradebook(out / GRADEBOOK),
         common,
         people,
         says_whole,
-        about_files,
+        [*about_files, *about_replaced(plans, previous)],
     )
 
 

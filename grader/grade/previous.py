@@ -21,9 +21,9 @@ from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance
 from grader.gradebook.late_policy import moment
 from grader.intake.handed_in import StudentFile, Submission
-from grader.intake.identity import longer_result_name
+from grader.intake.identity import is_folder_name, longer_result_name
 from grader.result import SCHEMA_VERSION, ProblemResult, Provenance, Status, SubmissionResult
-from grader.text import quoted
+from grader.text import quoted, some
 
 RESULTS = "results"
 
@@ -34,6 +34,7 @@ _FAULT = "the grader had failed"
 _FRESH = "graded afresh"
 _DAMAGED = "the previous result was damaged"
 _FIRST_BYTES = 100
+_SHOWN = 5
 _VERSION = re.compile(rb'\s*{\s*"schema":\s*(\d+)')
 
 
@@ -256,6 +257,36 @@ def plan(
         else:
             found.kept[id] = old
     return found
+
+
+def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
+    """Return a warning if several folders have other files than in the previous run.
+
+    Another section may have folders of the same names, and no platform tells its students apart.
+    """
+    replaced = [
+        quoted(each.submission.shown_name)
+        for each in plans
+        if is_folder_name(each.submission.identity) and _is_replaced(each.submission, previous)
+    ]
+    if len(replaced) < 2:
+        return []
+    return [
+        f"{len(replaced)} submissions replace other files of folders with the same names: "
+        f"{some(replaced, _SHOWN)}. If these are other students, such as another section, their "
+        "marks replace those of the first ones: grade each section with its own --out, or give "
+        "the folders different names."
+    ]
+
+
+def _is_replaced(submission: Submission, previous: Previous) -> bool:
+    """Return whether a file that was graded before is another one now."""
+    result = previous.of(submission)
+    before = {each.id: each.sha256 for each in result.problems} if result else {}
+    return any(
+        file.sha256 and before.get(id) and file.sha256 != before[id]
+        for id, file in submission.files.items()
+    )
 
 
 def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:

@@ -31,6 +31,11 @@ def folder_identity(name: str) -> str:
     return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
 
 
+def is_folder_name(identity: str) -> bool:
+    """Return whether an identity is the name of a folder, and no platform's id."""
+    return identity.startswith("folder:") or not _PLATFORMS.match(identity)
+
+
 def result_name(identity: str, full_name: str) -> str:
     """Return the name of a submission's result files.
 

@@ -228,7 +228,7 @@ class _SubmittedFiles:
             if child.kind is Kind.OUTSIDE:
                 raise BadArchive(child.fault)
             is_folder = child.kind is Kind.FOLDER or name in self.problems.known
-            if is_folder and not is_bare(name):
+            if is_folder:
                 self._add_folder(child, replace(around, path=path))
             elif child.is_archive:
                 self.archives.append((child, path, self._folders_problem(name, around.problem)))

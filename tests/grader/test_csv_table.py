@@ -22,6 +22,7 @@ TEXTS = [
     "a,b\n  x , y \n",
     '"a, b",c\n1;2,3\n',
     '"a;b";"c\nd"\n1;2\n',
+    "sep=;\r\na;b,c\r\n1;2\r\n",
 ]
 
 
@@ -43,6 +44,13 @@ def test_unicode_text_of_a_spreadsheet_is_read() -> None:
     table = parse_table(data, "f.csv", any_encoding=True)
     assert table.rows[0].value(0) == "Šéñ"
     assert table.encoded() == data
+
+
+@pytest.mark.parametrize("declared", ["sep=;", "SEP=;", '"sep=;"'])
+def test_a_declared_separator_is_used(declared: str) -> None:
+    table = parse_table(f"{declared}\r\nname;id\r\nAda,L,M;7\r\n".encode(), "f.csv")
+    assert table.columns == ["name", "id"]
+    assert [(row.line, row.cells) for row in table.rows] == [(3, ["Ada,L,M", "7"])]
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock judges it

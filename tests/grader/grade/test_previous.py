@@ -21,6 +21,7 @@ from grader.errors import UsageError
 from grader.grade.previous import load_previous, read_result, save_result
 from grader.reports.class_table import about_run
 from tests.grader.grade.conftest import school_of
+from tests.grader.intake.uploads import write as write_files
 
 NAMES = ["ada.json", "bob.json"]
 
@@ -286,3 +287,16 @@ def test_other_files_among_the_results_are_no_results(school: Any) -> None:
         (school.out / "results" / name).write_text("\x00")
     run = school.grade()
     assert (run.graded, run.damaged) == (0, {})
+
+
+def test_other_files_of_equal_folder_names_are_reported(school: Any) -> None:
+    def replaced(names: str) -> list[str]:
+        files = {f"{name}/01-doubling/problem.py": f"# {names}" for name in names.split()}
+        section = write_files(school.folder.parent / names, files)
+        return [text for text in school.grade(section).messages if "replace" in text]
+
+    school.grade()
+    assert replaced("ada") == []
+    (warning,) = replaced("bob ada")
+    assert "replace other files of folders with the same names: 'ada', 'bob'." in warning
+    assert replaced("bob ada") == []

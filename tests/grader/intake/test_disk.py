@@ -97,9 +97,9 @@ def test_anything_but_a_file_is_refused_and_named(
         pytest.skip("only root may make one here")
     only = small_course.problems()[0] if is_given else None
     (ada,) = find_submissions(class_folder, small_course, only)
-    is_skipped = is_given and name == "folder"  # as any folder around the work
-    assert (source(ada), ada.files[ID].bad) == (None, not is_skipped)
-    reason = "There is no problem.py" if is_skipped else "problem.py in 01-doubling"
+    is_empty = name == "folder"
+    assert (source(ada), ada.files[ID].bad) == (None, not is_empty)
+    reason = "There is no problem.py" if is_empty else "problem.py in 01-doubling"
     assert ada.files[ID].reason.startswith(f"{reason} {WHY.get(name, '')}")
 
 

@@ -72,6 +72,13 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
     )
 
 
+def test_a_folder_called_as_the_file_is_a_folder(take_one: Take) -> None:
+    files = {"problem.py/problem.py": RIGHT, "ada/problem.py/problem.py": RIGHT}
+    others = {"problem.py/notes.txt": b"", "ada/notes.txt": b""}
+    intake = take_one({**files, **others})
+    assert {s.name: source(s) for s in intake.submissions} == {"ada": RIGHT, "problem.py": RIGHT}
+
+
 def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
     (found,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
     assert (found.name, source(found)) == ("download", RIGHT)
