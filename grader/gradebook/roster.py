@@ -170,14 +170,14 @@ class Roster:
                 candidates = [
                     each for each in pairs.get(entry, ()) if _may_be(entry, each, matched)
                 ]
-                if len(candidates) == 1 and _is_alone(entry, candidates[0], pairs):
-                    matched[candidates[0].identity].append(entry)
+                own = [each for each in candidates if not each.is_group]
+                # A student may change to another group.
+                is_clear = len(candidates) == 1 or (keys is keys_of and len(own) < 2)
+                if candidates and is_clear and all(_is_alone(entry, c, pairs) for c in candidates):
+                    for each in candidates:
+                        matched[each.identity].append(entry)
                     free.remove(entry)
                     unclear.pop(entry, None)
-                elif keys is keys_of and candidates and all(each.is_group for each in candidates):
-                    for group in candidates:  # a student may change to another group
-                        matched[group.identity].append(entry)
-                    free.remove(entry)
                 elif candidates:
                     unclear[entry] = None
         return Matched(

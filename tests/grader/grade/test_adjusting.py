@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +57,6 @@ def test_a_correction_outlives_a_new_submission_and_is_asked_about(school: Any) 
     assert (school.names(), school.gradebook()["bob"]) == (["ada", "bob"], "3")
     assert (book(school) / "corrections.csv").read_text().endswith("Only a slip\n")
     assert not [text for text in about_run(school.grade()) if "still hold?" in text]
-
-
-def test_a_correction_is_asked_about_when_a_file_comes_that_can_be_read(school: Any) -> None:
-    (school.folder / "bob/01-doubling/problem.py").rename(school.folder / "bob/doubling_2.rar")
-    correct(school, "bob,01,,3,Only the name was wrong\n")
-    school.grade()
-    school.hand_in("bob", school.right)
-    (asked,) = [text for text in about_run(school.grade()) if "still hold?" in text]
-    assert "line 2: bob has handed in a new file for 01-doubling" in asked
 
 
 def test_what_is_taken_back_counts_no_more(school: Any) -> None:
@@ -220,17 +210,6 @@ def test_a_file_of_the_book_among_the_reports_is_said_not_to_be_read(school: Any
     said = school.command()
     assert "is not read: move it to" in said
     assert school.gradebook() == {"ada": "4", "bob": "0"}
-
-
-def test_a_lost_folder_of_reports_loses_nothing_of_the_book(school: Any) -> None:
-    correct(school, "bob,01,,3,why\n")
-    school.write_book("criteria.csv", "submission,problem,criterion,points,max\nada,01,Style,1,2\n")
-    school.grade()
-    before = (school.out / "gradebook.csv").read_bytes()
-    shutil.rmtree(school.out)
-    school.grade()
-    assert (school.out / "gradebook.csv").read_bytes() == before
-    assert school.gradebook() == {"ada": "5", "bob": "3"}
 
 
 def test_a_book_that_is_not_there_is_asked_for(school: Any) -> None:

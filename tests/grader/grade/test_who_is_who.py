@@ -5,22 +5,18 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import random
 import re
 import shutil
 import sys
-import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.errors import UsageError
-from grader.intake.submissions import take_in
 from grader.reports.class_table import about_book
 from tests.conftest import add_problem
 from tests.grader.grade.conftest import OTHER
-from tests.grader.intake.test_who_is_who import NAMES, random_names
 from tests.grader.intake.uploads import write
 
 
@@ -77,56 +73,7 @@ def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path)
     assert any("canvas:7" in line for line in run.messages)
 
 
-def test_when_it_came_is_kept_with_the_problem(term: Any, tmp_path: Path) -> None:
-    late = {"ada_LATE_7_90_problem.py": term.right}
-    term.grade(write(tmp_path / "week1", late), only="01")
-    term.grade(write(tmp_path / "week2", {"ada_7_91_problem.py": term.right}), only="02")
-    (path,) = (term.out / "results").iterdir()
-    data = json.loads(path.read_text())
-    assert [problem["late"] for problem in data["problems"]] == [True, False]
-    assert data["late"] is True
-
-
-def as_canvas_writes(name: str) -> str:
-    """Return a name in small letters, without what belongs to no word."""
-    return "".join(c for c in name.lower() if unicodedata.category(c)[0] in "LMN") or "x"
-
-
-@pytest.mark.slow
-def test_a_term_of_any_names(term: Any, tmp_path: Path) -> None:
-    """Members come and go; each mark is at the name that earned it."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201
-    rng = random.Random(seed)
-    names = [*NAMES.values(), *random_names(rng, 25)]
-    ids = {1000 + n: as_canvas_writes(name) for n, name in enumerate(names)}
-    earned: dict[str, dict[str, str]] = {}
-    for week, problem in enumerate(["01", "02", "01"], 1):
-        handing_in = rng.sample(sorted(ids), 3 * len(ids) // 4)
-        points = {id: rng.choice(["4", "0"]) for id in handing_in}
-        folder = tmp_path / f"week{week}"
-        for id, mark in points.items():
-            code = term.right if mark == "4" else term.wrong
-            write(folder, {f"{ids[id]}_{id}_{week}{id}_problem.py": code})
-            column = OTHER if problem == "02" else "01-doubling"
-            earned.setdefault(str(id), {})[column] = mark
-        assert take_in(folder, term.course, term.course.select([problem])[0]).recognised
-        term.grade(folder, only=problem)
-    found = term.rows("member")
-    assert found.keys() == earned.keys()
-    for id, marks in earned.items():
-        assert {column: found[id][column] for column in marks} == marks
-
-
 # Entries in names.csv
-
-
-def test_two_names_of_one_student(term: Any, tmp_path: Path) -> None:
-    term.grade(write(tmp_path / "week1", {"ada/problem.py": term.right}), only="01")
-    week2 = write(tmp_path / "week2", {"Ada hw2/problem.py": term.right})
-    run = term.grade(week2, only="02", people={"Ada hw2": "ada"})
-    assert [(r.identity, r.points) for r in run.results] == [("ada", 8)]
-    assert run.messages == []
 
 
 def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grader.errors import UsageError
 from grader.gradebook.folder import GradebookFolder
 from grader.reports.feedback import feedback_page
 from grader.reports.gradebook_csv import (
@@ -21,6 +19,7 @@ from grader.result import Policy, Status, SubmissionResult, TestResult
 from tests.grader.gradebook.built import adjusted, problem, result
 
 HEADER = "submission,problem,test,mark,reason\n"
+ID = "03-scaled-attention"
 
 
 def corrected(
@@ -35,11 +34,6 @@ def marks(results: list[SubmissionResult]) -> list[tuple[float, float]]:
     return [(r.points, r.max) for r in results]
 
 
-def test_without_a_file_nothing_changes(folder: Path) -> None:
-    before = [result("ada")]
-    assert adjusted(before, GradebookFolder(folder)) == (before, [])
-
-
 @pytest.mark.parametrize("name", ["canvas:1004", "chen-1a2b", "陳 大文", " 陳  大文 "])
 def test_a_mark_is_for_who_is_meant(name: str, folder: Path) -> None:
     chen = result("chen-1a2b", identity="canvas:1004", full_name="陳 大文")
@@ -49,39 +43,6 @@ def test_a_mark_is_for_who_is_meant(name: str, folder: Path) -> None:
     (change,) = found[0].problems[0].adjustments
     assert (change.points, change.reason) == (3.5, "Corrected: Graded by hand")
     assert not told
-
-
-def test_a_name_that_may_be_two_is_nobodys(folder: Path) -> None:
-    both = [result(f"kim-{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (1, 2)]
-    found, told = corrected(folder, "Kim Lee,03,,25,why\nmoodle:2,03,,25,why\n", *both)
-    assert marks(found) == [(20, 25), (25, 25)]
-    assert told == [
-        "corrections.csv, line 2, does not count: 'Kim Lee' may be moodle:1 and moodle:2. "
-        "Write instead:\nmoodle:1,03,,25,why\nmoodle:2,03,,25,why"
-    ]
-
-
-def test_a_name_taken_by_somebody_else_means_nobody(folder: Path) -> None:
-    ada = result("ada-1", identity="canvas:1", full_name="Ada Lovelace")
-    taken = result("Ada Lovelace", identity="Ada Lovelace", full_name="Ada Lovelace")
-    found, told = corrected(folder, "Ada Lovelace,03,,25,why\n", ada, taken)
-    assert marks(found) == [(20, 25), (20, 25)]
-    assert "'Ada Lovelace' may be Ada Lovelace and canvas:1." in told[0]
-
-
-def test_a_number_of_nobody_is_not_taken_for_that_of_another(folder: Path) -> None:
-    kim = result("kim", identity="moodle:110", full_name="Kim Lee")
-    _, told = corrected(folder, "moodle:1105,03,,25,why\nKim Le,03,,25,why\n", kim)
-    assert told[0].endswith("\n# moodle:1105,03,,25,why")
-    assert told[1].endswith("\nKim Lee,03,,25,why")
-
-
-def test_a_bare_number_is_asked_about(folder: Path) -> None:
-    """It may be a number of the university, which belongs to somebody else."""
-    chen = result("chen", identity="canvas:1004", full_name="陳 大文")
-    found, told = corrected(folder, "1004,03,,25,why\n", chen)
-    assert marks(found) == [(20, 25)]
-    assert told[0].endswith("\ncanvas:1004,03,,25,why")
 
 
 @pytest.mark.parametrize(
@@ -115,35 +76,45 @@ def test_lines_set_marks(lines: str, expected: list[tuple[float, float]], folder
     assert (marks(found), told) == (expected, [])
 
 
-def test_lines_that_contradict_each_other_are_named_and_end_nothing_else(folder: Path) -> None:
-    lines = "ada,03,,21,one\nbob,03,,22,fine\nada,03,,23,other\nbob,03,,22,fine\n"
-    found, told = corrected(folder, lines, result("ada"), result("bob"))
-    assert marks(found) == [(20, 25), (22, 25)]
-    assert [text.splitlines()[-1] for text in told] == ["# ada,03,,21,one", "# ada,03,,23,other"]
+KIMS = [result(f"kim-{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (1, 2)]
+ADAS = [
+    result("ada-1", identity="canvas:1", full_name="Ada Lovelace"),
+    result("Ada Lovelace", full_name="Ada Lovelace"),
+]
+CHEN = [result("chen", identity="canvas:1004", full_name="陳 大文")]
+BOTH = [result("ada"), result("bob")]
+NOBODY = "no student in these results is called"
+TESTS = "test_first, test_cases, test_cases[a], test_cases[b]"
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "class_", "why", "instead"),
     [
-        ("eve,03,,20,why", "no student in these results is called 'eve'"),
-        ("ada,04,,20,why", "'ada' has not been graded in '04'"),
-        ("*,09,,20,why", "nobody has been graded in '09'"),
-        (
-            "ada,03,other,2,why",
-            "03-scaled-attention has no test 'other'; there are test_first, test_cases, "
-            "test_cases[a], test_cases[b]",
-        ),
-        ("ada,03,test_case,2,why", "03-scaled-attention has no test 'test_case'"),
-        ("bobb,03,,2,why", "no student in these results is called 'bobb'"),
-        ("Ольга,03,,2,why", "no student in these results is called 'Ольга'"),
-        ("ada,03,,26,why", "26 is more than the 25 that there are"),
+        ("Kim Lee,03,,25,x", KIMS, "'Kim Lee' may be moodle:1 and moodle:2", "moodle:2,03,,25,x"),
+        ("Ada Lovelace,03,,25,x", ADAS, "'Ada Lovelace' may be Ada Lovelace and canvas:1", ""),
+        ("moodle:15,03,,25,x", KIMS, f"{NOBODY} 'moodle:15'", "# moodle:15,03,,25,x"),
+        ("Kim Le,03,,25,x", KIMS[:1], f"{NOBODY} 'Kim Le'", "Kim Lee,03,,25,x"),
+        # It may be a number of the university, which belongs to somebody else.
+        ("1004,03,,25,x", CHEN, f"{NOBODY} '1004'", "canvas:1004,03,,25,x"),
+        ("eve,03,,20,x", BOTH, f"{NOBODY} 'eve'", ""),
+        ("bobb,03,,2,x", BOTH, f"{NOBODY} 'bobb'", "bob,03,,2,x"),
+        ("Ольга,03,,2,x", BOTH, f"{NOBODY} 'Ольга'", ""),
+        ("ada,04,,20,x", BOTH, "'ada' has not been graded in '04'", ""),
+        ("*,09,,20,x", BOTH, "nobody has been graded in '09'", ""),
+        ("ada,03,other,2,x", BOTH, f"{ID} has no test 'other'; there are {TESTS}", ""),
+        ("ada,03,test_case,2,x", BOTH, f"{ID} has no test 'test_case'", "ada,03,test_cases,2,x"),
+        ("ada,03,,26,x", BOTH, "26 is more than the 25 that there are", ""),
+        ("ada,03,,21,x\nada,3,,23,y", BOTH, "line 5 says something else about the same", ""),
     ],
 )
-def test_a_line_that_cannot_be_followed_is_named(line: str, why: str, folder: Path) -> None:
-    lines = f"# by hand\n\n{line}\nbob,03,,21,why\n"
-    found, told = corrected(folder, lines, result("ada"), result("bob"))
-    assert marks(found) == [(20, 25), (21, 25)]
+def test_a_line_that_cannot_be_followed_changes_nothing_and_is_named(
+    line: str, class_: list[SubmissionResult], why: str, instead: str, folder: Path
+) -> None:
+    lines = f"# by hand\n\n{line}\nfine,03,,21,x\n"
+    found, told = corrected(folder, lines, *class_, result("fine"))
+    assert marks(found) == [(20, 25)] * len(class_) + [(21, 25)]
     assert told[0].startswith(f"corrections.csv, line 4, does not count: {why}.")
+    assert not instead or told[0].splitlines()[-1] == instead
 
 
 def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:
@@ -155,36 +126,11 @@ def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:
     assert not told
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"name,mark\n", b"\xff\xfe\x00", b'submission,problem,mark,reason\n"a']
-)
-def test_a_file_that_is_no_such_list_ends_the_run_before_it_begins(
-    content: bytes, folder: Path
-) -> None:
-    (folder / "corrections.csv").write_bytes(content)
-    with pytest.raises(UsageError, match=r"corrections\.csv"):
-        adjusted([], GradebookFolder(folder))
-
-
-def test_it_is_done_afresh_each_time(folder: Path) -> None:
-    once, _ = corrected(folder, "ada,03,,23,why\n", result("ada"))
-    again, _ = adjusted(once, GradebookFolder(folder))
-    assert again == once
-    (folder / "corrections.csv").unlink()
-    assert adjusted(once, GradebookFolder(folder))[0] == [result("ada")]
-
-
 def test_what_the_grader_failed_at_stays_unmarked(folder: Path) -> None:
     failed = problem("03-scaled-attention", 20, 25)
     failed.tests.append(TestResult("test_last", "It ends", True, 1, Status.INTERNAL))
     (found,), _ = corrected(folder, "*,03,,25,why\n", result("ada", failed))
     assert not found.problems[0].adjustments
-
-
-def test_a_result_keeps_what_changed_it(folder: Path) -> None:
-    (found,), _ = corrected(folder, "*,03,test_first,leave out,why\n", result("ada"))
-    data = json.loads(json.dumps(found.to_json()))
-    assert SubmissionResult.from_json(data) == found
 
 
 def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.grade.same_person import as_on_roster
-from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.roster import read_roster
 from grader.intake.handed_in import Submission
 from grader.result import SubmissionResult
@@ -69,17 +68,6 @@ def test_members_are_those_of_the_list_of_participants(tmp_path: Path) -> None:
     assert (two.identity, two.members) == ("moodle:e@x", ("e@x",))
     assert (kim.identity, kim.members) == ("moodle:5", ("Participant 5",))
     assert (other.identity, other.members) == ("moodle:9", ("Participant 9",))
-
-
-def test_members_get_the_mark_of_their_group(tmp_path: Path, saved: Callable[..., Path]) -> None:
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book/roster.csv").write_text(ROSTER, encoding="utf-8")
-    groups = as_on_roster([group("Group One", 302)], GradebookFolder(tmp_path / "book").roster)
-    reports = saved(of(groups[0]))
-    file = worksheet(tmp_path, NAMED)
-    told = exported("moodle", file, reports, "--book", str(tmp_path / "book"))
-    assert grades(file) == ["20", "20", ""]
-    assert "changed: Kurt Gödel (302): 3.00 -> 20." in told
 
 
 def test_a_groups_number_is_no_participants(tmp_path: Path, saved: Callable[..., Path]) -> None:
