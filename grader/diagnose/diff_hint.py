@@ -243,7 +243,13 @@ def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4
         fits = [text for text, v in known.items() if math.isclose(factor, v, rel_tol=exactness)]
         if fits and (known is not of_two or len(fits) == 1):
             return f"{' or '.join(fits)} = {factor:.4g}"
-    return f"{factor:.4g}"
+    return near_one(factor)
+
+
+def near_one(number: float) -> str:
+    """Return a number other than 1, with more digits if four would show 1."""
+    short = f"{number:.4g}"
+    return f"{number:.7g}" if short == "1" else short
 
 
 def _other_order(got: Array, want: Array) -> str | None:
@@ -267,10 +273,10 @@ def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
         if want.ndim > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
             return f"Each {names[other]} sums to 1, where each {names[dim]} should."
         sums = got.sum(dim)
-        worst = float(sums.flat[numpy.abs(sums - 1).argmax()])  # farthest from 1
+        worst = near_one(float(sums.flat[numpy.abs(sums - 1).argmax()]))  # farthest from 1
         if want.ndim == 1:
-            return f"The weights should sum to 1; they sum to {worst:.4g}."
-        return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst:.4g}."
+            return f"The weights should sum to 1; they sum to {worst}."
+        return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst}."
     return None
 
 

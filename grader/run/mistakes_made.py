@@ -14,6 +14,7 @@ from math import isclose
 
 import torch
 
+from grader.diagnose.diff_hint import near_one
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import Answers, ask_where, owner
@@ -185,7 +186,7 @@ def _is_whole(factor: float) -> bool:
 def _part(factor: float) -> str:
     """Return a factor such as 0.7, 3 or 1/3."""
     is_part = factor < 1 and _is_whole(factor)
-    return f"1/{1 / factor:.3g}" if is_part else f"{factor:.4g}"
+    return f"1/{1 / factor:.3g}" if is_part else near_one(factor)
 
 
 def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:

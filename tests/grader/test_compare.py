@@ -67,6 +67,7 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "all are slightly off": (UNEVEN + 3e-4, UNEVEN, {"all_digits": True}),
     "nearly right": (NEARLY_NORMAL, NORMAL, {"all_digits": True}),
     "factor": (NORMAL * 3.002, NORMAL, {}),
+    "factor near 1": (ROWS * 1.0002, ROWS, {}),
     "factor of a root": (ROWS * 4.0, ROWS, {"sizes": {"d_k": 16}}),
     "factor of a size": (ROWS * 16.0, ROWS, {"sizes": {"d_k": 16}}),
     "factor of one over a root": (ROWS * 0.25, ROWS, {"sizes": {"d_k": 16}}),
