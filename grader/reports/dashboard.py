@@ -57,7 +57,7 @@ class ProblemRow:
         points: of all submissions.
         shares: the points of all submissions, divided by their maxima.
         full: the number of submissions with all points.
-        untried: students without an attempt.
+        untried: the number of students without an attempt.
     """
 
     id: str
@@ -65,12 +65,12 @@ class ProblemRow:
     points: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
     full: int = 0
-    untried: list[Person] = field(default_factory=list)
+    untried: int = 0
 
     @property
     def tried(self) -> int:
         """The number of students with an attempt."""
-        return len(self.points) - len(self.untried)
+        return len(self.points) - self.untried
 
     @property
     def mean(self) -> float:
@@ -155,8 +155,8 @@ def dashboard(
     results.sort(key=lambda result: result.points)  # who needs help comes first
     valid = [result for result in results if result.status != Status.INTERNAL]
     tests = _tests(valid, who)
-    rows = _problems(valid, problems, who)
-    rows_of_part = {id: _problems(valid, ids, who) for id, ids in optional.items()}
+    rows = _problems(valid, problems)
+    rows_of_part = {id: _problems(valid, ids) for id, ids in optional.items()}
     tried = {row.id: row.tried for own in (rows, *rows_of_part.values()) for row in own}
     mistakes = sorted(mistakes_made(valid), key=lambda made: _rank(made, problems, tried))
     return render(
@@ -260,9 +260,7 @@ def _ran(problem: ProblemResult) -> bool:
     return not problem.untouched and (problem.passed or not problem.ended_alike)
 
 
-def _problems(
-    results: Sequence[SubmissionResult], ids: Sequence[str], who: Mapping[str, Person]
-) -> list[ProblemRow]:
+def _problems(results: Sequence[SubmissionResult], ids: Sequence[str]) -> list[ProblemRow]:
     rows = {id: ProblemRow(id) for id in ids}
     for result in results:
         for problem in (p for p in result.problems if p.id in rows):
@@ -271,8 +269,7 @@ def _problems(
             row.points.append(problem.points)
             row.shares += [problem.points / problem.max] if problem.max else []
             row.full += problem.points >= problem.max > 0
-            if problem.untouched:
-                row.untried.append(who[result.submission])
+            row.untried += problem.untouched
     return list(rows.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from grader.reports.feedback import feedback_page
 from grader.result import NOT_YET, Policy, ProblemResult, Status, SubmissionResult, TestResult
 from tests.results import feedback_text, result_of
 
@@ -34,6 +35,13 @@ def test_visible_tests_are_shown_in_full() -> None:
     assert "1 of 4 points" in text
     assert "It returned 2." in text
     assert "Your output is" in text
+
+
+def test_rows_of_numbers_are_not_wrapped_on_a_small_screen() -> None:
+    given = result("")
+    given.problems[0].tests[0].message = "f(x)\nAll rows differ:\n  row [0]: got [<1>]"
+    page = feedback_page(given, Policy.FULL)
+    assert 'f(x)\nAll rows differ:\n<span class="rows">  row [0]: got [&lt;1&gt;]</span>' in page
 
 
 def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
