@@ -39,7 +39,8 @@ def test_visible_tests_are_shown_in_full() -> None:
 
 def test_rows_of_numbers_are_not_wrapped_on_a_small_screen() -> None:
     given = result("")
-    given.problems[0].tests[0].message = "f(x)\nAll rows differ:\n  row [0]: got [<1>]"
+    message = "f(x)\nAll rows differ:\n  row [0]: got [<1>]"
+    given.problems[0].tests[0] = replace(given.problems[0].tests[0], message=message)
     page = feedback_page(given, Policy.FULL)
     assert 'f(x)\nAll rows differ:\n<span class="rows">  row [0]: got [&lt;1&gt;]</span>' in page
 
