@@ -145,8 +145,3 @@ def test_what_is_plain_beneath_is_a_right_answer(graded, name):
 def test_of_what_has_other_numbers_the_form_is_wrong(graded, name):
     result = graded(f"{ODD}\ndef double(x): return way({name!r}, (x + x).float())")
     assert {test.status for test in result.tests} == {Status.FAILED}
-
-
-def test_an_answer_that_is_right_beside_an_odd_one_is_right(graded):
-    """Otherwise the tests above would prove nothing."""
-    assert graded(f"{ODD}\ndef double(x): return x + x").passed
