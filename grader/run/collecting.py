@@ -44,7 +44,11 @@ _OPTIONS = (
 )
 
 # They take time at the end of each run, or touch this process or the course's folder.
-_UNUSED = ("unraisableexception", "threadexception", "faulthandler", "logging", "cacheprovider")
+_UNUSED = (
+    *("unraisableexception", "threadexception", "faulthandler", "logging", "cacheprovider"),
+    *("debugging", "doctest", "junitxml", "legacypath", "pastebin", "recwarn", "monkeypatch"),
+    *("setuponly", "setupplan", "stepwise", "subtests", "tmpdir"),
+)
 
 _LONGEST_REASON = 3000
 
