@@ -18,7 +18,6 @@ from grader.files import (
     locked,
     os_error_sentence,
     require_writable,
-    set_aside,
     sha256_of,
     write_together,
     write_whole,
@@ -50,23 +49,6 @@ def test_a_lock_ends_with_its_process(tmp_path: Path, how: str) -> None:
     assert (process.returncode == 0) is (how == "its end")
     with locked(tmp_path):
         pass
-
-
-def test_a_folder_that_is_not_there_is_made(tmp_path: Path) -> None:
-    with locked(tmp_path / "new" / "out"):
-        assert (tmp_path / "new" / "out").is_dir()
-
-
-def test_what_is_set_aside_replaces_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    for content in ("first", "second"):
-        path.write_text(content)
-        set_aside(path, "damaged")
-    path.mkdir()
-    assert set_aside(path, "damaged").is_dir()
-    assert (tmp_path / "x.json.damaged").read_text() == "first"
-    assert (tmp_path / "x.json.damaged-2").read_text() == "second"
-    assert not path.exists()
 
 
 def test_a_hash_tells_names_and_contents_apart(tmp_path: Path) -> None:

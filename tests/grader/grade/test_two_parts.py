@@ -36,16 +36,6 @@ def texts(school: Any) -> dict[str, str]:
 # The course
 
 
-def test_the_manifest_says_which_part_a_problem_is_of(two_parts: Course) -> None:
-    assert [(p.id[:2], p.part.id) for p in two_parts.problems()] == [
-        ("01", "one"),
-        ("06", "two"),
-        ("07", "two"),
-    ]
-    assert [p.id for p in two_parts.of_part("two")] == [SIX, SEVEN]
-    assert [p.id for p in two_parts.of_part(None)] == ["01-doubling", SIX, SEVEN]
-
-
 def test_a_part_that_there_is_not_is_refused(small_course: Course) -> None:
     with pytest.raises(UsageError, match="no part 'three'; there are: one, two"):
         small_course.of_part("three")
