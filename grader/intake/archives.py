@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import posixpath
 import re
 import stat
 import tarfile
@@ -30,7 +31,6 @@ from grader.intake.tree import (
     archive_suffix,
     is_noise,
 )
-from grader.text import quoted
 
 _DAMAGED = "is not a zip or tar archive, or is damaged or cut short; pack it and hand it in again"
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -45,14 +45,12 @@ class Member:
     """A file or a folder in the list of an archive.
 
     Attributes:
-        name: its name in the archive, unchanged.
-        path: the name with `/` between folders, also if the archive uses backslashes.
+        path: the parts of its path.
         kind: its kind according to the archive.
         open: opens a file's content; may raise Refused.
     """
 
-    name: str
-    path: str
+    path: tuple[str, ...]
     kind: Kind
     open: Callable[[], IO[bytes]]
 
@@ -78,7 +76,7 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
         content = entry.read(limits.MAX_NESTED_BYTES)
     except Refused as refused:
         raise BadArchive(str(refused)) from None
-    return read_archive(entry.name, io.BytesIO(content), wanted, nested=entry.nested - 1)
+    return OpenArchive(io.BytesIO(content), wanted, entry.nested - 1).read(entry.name)
 
 
 def require_readable_kind(name: str) -> None:
@@ -88,23 +86,14 @@ def require_readable_kind(name: str) -> None:
         raise BadArchive(f"is of a kind that is not read; hand in one of {kinds}")
 
 
-def read_archive(name: str, file: BinaryIO, wanted: Wanted, *, nested: int) -> TreeEntry:
-    """Return an archive as a folder.
+class OpenArchive:
+    """An archive while it is read, and the tree of the members read so far.
 
     Args:
-        name: the name of the archive.
         file: its bytes; the first ones decide the format.
         wanted: selects the members to read. Of the others only the names are known.
         nested: how many levels of archives in a zip file can be opened, while `file` is open.
-
-    Raises:
-        BadArchive: the file is not a readable archive, or is too large.
     """
-    return _OpenArchive(file, wanted, nested).read(name)
-
-
-class _OpenArchive:
-    """An archive while it is read, and the tree of the members read so far."""
 
     def __init__(self, file: BinaryIO, wanted: Wanted, nested: int) -> None:
         self._file = file
@@ -115,7 +104,11 @@ class _OpenArchive:
         self._folders: dict[tuple[str, ...], dict[str, TreeEntry]] = {(): {}}
 
     def read(self, name: str) -> TreeEntry:
-        """Return the archive as a folder of this name."""
+        """Return the archive as a folder of this name.
+
+        Raises:
+            BadArchive: the file is not a readable archive, or is too large.
+        """
         try:
             for member in self._members():
                 self._add(member)
@@ -140,32 +133,15 @@ class _OpenArchive:
     # The tree: each member is at the path of its name, and only once
 
     def _add(self, member: Member) -> None:
-        parts, wrong = split_name(member.path)
         self._count += 1
         limits.require_few(self._count)
-        if any(map(is_noise, parts)):
+        if not 0 < len(member.path) <= limits.MAX_DEPTH or any(map(is_noise, member.path)):
             return
-        if wrong:
-            self._add_outside(parts[: limits.MAX_DEPTH - 1], member.name, wrong)
-        elif 0 < len(parts) <= limits.MAX_DEPTH:
-            self._add_inside(parts, member)
-
-    def _add_inside(self, parts: tuple[str, ...], member: Member) -> None:
-        *folder, name = parts
+        *folder, name = member.path
         is_folder = member.kind is Kind.FOLDER
-        around = self._below(parts if is_folder else tuple(folder))
+        around = self._below(member.path if is_folder else tuple(folder))
         if around is not None and not is_folder:
-            around[name] = _twice(name) if name in around else self._entry(parts, member)
-
-    def _add_outside(self, parts: tuple[str, ...], name: str, wrong: str) -> None:
-        """Add a member with an invalid name to the last valid folder of its path.
-
-        It is never read, and neither is the submission around it.
-        """
-        fault = f"holds the name {quoted(name[:100])}, which {wrong}; pack the folder itself again"
-        around = self._below(parts)
-        if around is not None:
-            around[name] = TreeEntry(name, Kind.OUTSIDE, fault, is_packed=True)
+            around[name] = _twice(name) if name in around else self._entry(member)
 
     def _below(self, path: tuple[str, ...]) -> dict[str, TreeEntry] | None:
         """Return a folder's entries and create missing folders; None if the path has a file."""
@@ -186,13 +162,13 @@ class _OpenArchive:
 
     # The content of a member
 
-    def _entry(self, parts: Sequence[str], member: Member) -> TreeEntry:
+    def _entry(self, member: Member) -> TreeEntry:
         """Return an entry: a wanted file has its bytes, and a nested archive can be read later."""
         fault = IS_LINK if member.kind is Kind.LINK else ""
-        entry = TreeEntry(parts[-1], member.kind, fault, is_packed=True)
+        entry = TreeEntry(member.path[-1], member.kind, fault, is_packed=True)
         if member.kind is not Kind.FILE:
             return entry
-        if most := self._wanted(parts):
+        if most := self._wanted(member.path):
             try:
                 content = self._content(member, most)
             except BadArchive:
@@ -229,30 +205,13 @@ def _twice(name: str) -> TreeEntry:
     return TreeEntry(name, Kind.OTHER, IS_TWICE, is_packed=True)
 
 
-# Names
+def parts_of(name: str) -> tuple[str, ...]:
+    """Return the parts of a member's path in its archive, with any of `/` and backslashes.
 
-_LONGEST_NAME = 255  # bytes, as in file systems
-
-
-def split_name(name: str) -> tuple[tuple[str, ...], str]:
-    """Return the parts of a member's name before the first invalid one, and why it is invalid."""
-    if name.startswith("/") or re.match("[A-Za-z]:", name):
-        return (), "is absolute"
-    parts: list[str] = []
-    for part in name.split("/"):
-        if wrong := _wrong(part):
-            return tuple(parts), wrong
-        if part not in ("", "."):
-            parts.append(part)
-    return tuple(parts), ""
-
-
-def _wrong(part: str) -> str:
-    if part == "..":
-        return "leads out of its folder"
-    if "\\" in part or "\0" in part:
-        return "has a backslash" if "\\" in part else "has a zero byte"
-    return "is too long" if len(part.encode(errors="replace")) > _LONGEST_NAME else ""
+    As in a shell, `..` never leads out of the topmost folder.
+    """
+    path = re.sub(r"\A[A-Za-z]:", "", name).replace("\\", "/")
+    return tuple(filter(None, posixpath.normpath(f"/{path}").split("/")))
 
 
 # Zip files
@@ -269,18 +228,17 @@ def _zip_members(file: IO[bytes], budget: limits.Budget) -> Iterable[Member]:
 
 
 def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
-    # `filename` ends at a zero byte; `orig_filename` is complete. Archives from Windows may have
-    # backslashes between folders. Some programs, as on macOS, write UTF-8 without the flag.
-    name = info.orig_filename
+    # Some programs, as on macOS, write UTF-8 without the flag.
+    name = info.filename
     if not info.flag_bits & _UTF_8:
         with suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
-    return Member(name, name.replace("\\", "/"), _zip_kind(info), partial(_open, archive, info))
+    return Member(parts_of(name), _zip_kind(info), partial(_open, archive, info))
 
 
 def _zip_kind(info: zipfile.ZipInfo) -> Kind:
     kind = stat.S_IFMT(info.external_attr >> 16)
-    if info.orig_filename.endswith(("/", "\\")):
+    if info.filename.endswith(("/", "\\")):
         return Kind.FOLDER
     if kind == stat.S_IFLNK:
         return Kind.LINK
@@ -310,7 +268,7 @@ def _tar_members(file: IO[bytes], budget: limits.Budget, *, is_packed: bool) -> 
     with tarfile.open(fileobj=cast(IO[bytes], tar), mode="r:") as archive:
         for info in archive:
             extract = cast(Callable[[], IO[bytes]], partial(archive.extractfile, info))
-            yield Member(info.name, info.name, _tar_kind(info), extract)
+            yield Member(parts_of(info.name), _tar_kind(info), extract)
         tar.seek(archive.offset)
         if tar.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise BadArchive(_DAMAGED)  # tarfile treats a broken header as the end

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.intake import limits
-from grader.intake.archives import Wanted, read_archive, require_readable_kind
+from grader.intake.archives import OpenArchive, Wanted, require_readable_kind
 from grader.intake.tree import IS_LINK, Kind, Refused, TreeEntry, is_noise
 
 _NESTED = 2
@@ -35,7 +35,7 @@ def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
     try:
         require_readable_kind(path.name)
         file = _open_regular(path)
-        folder = read_archive(path.name, file, wanted, nested=_NESTED)
+        folder = OpenArchive(file, wanted, _NESTED).read(path.name)
     except Refused as refused:
         folder = TreeEntry(path.name, Kind.OTHER, str(refused), is_packed=True)
     try:

@@ -225,8 +225,6 @@ class _SubmittedFiles:
             name, path = child.name, around.shown(child.name)
             if is_course and name in _COURSES:
                 continue
-            if child.kind is Kind.OUTSIDE:
-                raise BadArchive(child.fault)
             is_folder = child.kind is Kind.FOLDER or name in self.problems.known
             if is_folder:
                 self._add_folder(child, replace(around, path=path))

@@ -38,8 +38,6 @@ class Kind(Enum):
     LINK = "link"
     OTHER = "other"
     """A device, a pipe, or a member of an archive that is there twice or cannot be read."""
-    OUTSIDE = "outside"
-    """A member of an archive with a name that is no path in its folder."""
 
 
 def _nothing() -> Iterable[TreeEntry]:
@@ -52,7 +50,7 @@ class TreeEntry:
 
     Attributes:
         name: the last part of its path, unchanged.
-        kind: folder, file, link, outside or other.
+        kind: folder, file, link or other.
         fault: why it is not read, as the rest of a sentence; empty if it is valid.
         is_packed: whether it is an archive, or in one.
         list_children: returns the entries of a folder, in any order.

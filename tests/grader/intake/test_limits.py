@@ -12,7 +12,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake import archives, limits, locate, problem_names
-from grader.intake.archives import split_name
+from grader.intake.archives import parts_of
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.problem_names import nearest_folder
 from grader.intake.submissions import find_submissions
@@ -106,12 +106,12 @@ def test_the_time_for_names_counts(
     """No member of it is read; to look at its names alone takes a second each."""
     clock = [0.0]
 
-    def slowly(name: str) -> tuple[tuple[str, ...], str]:
+    def slowly(name: str) -> tuple[str, ...]:
         clock[0] += "slow" in name
-        return split_name(name)
+        return parts_of(name)
 
     monkeypatch.setattr(limits.time, "thread_time", lambda: clock[0])
-    monkeypatch.setattr(archives, "split_name", slowly)
+    monkeypatch.setattr(archives, "parts_of", slowly)
     few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (9, 11))
     assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
     assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")
