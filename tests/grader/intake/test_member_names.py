@@ -26,7 +26,7 @@ SAME = [
     f"//{FILE}",
     f"C:/{FILE}",
     f"hw/../{FILE}",
-    f"./01-doubling/./x/../problem.py",
+    "./01-doubling/./x/../problem.py",
 ]
 
 
