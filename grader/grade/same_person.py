@@ -14,11 +14,12 @@ from itertools import combinations
 
 from grader.csv_table import csv_line
 from grader.errors import UsageError
+from grader.gradebook.people import People, author
 from grader.gradebook.roster import Known, Roster
 from grader.intake.handed_in import Submission
-from grader.intake.identity import named, result_name
+from grader.intake.identity import result_name
 from grader.intake.names_file import NAMES_FILE
-from grader.result import Isolation, ProblemResult, SubmissionResult, readable_names
+from grader.result import Isolation, ProblemResult, SubmissionResult
 from grader.text import cell, quoted
 
 
@@ -30,9 +31,7 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
     if not roster.entries:
         return [*submissions]
     submissions = [_with_members(each, roster) for each in submissions]
-    matched = roster.match(
-        Known(each.identity, each.full_name, each.members) for each in submissions
-    )
+    matched = roster.match(Known(e.identity, e.full_name, e.members) for e in submissions)
     named = [(each, matched.name(each.identity)) for each in submissions]
     return [
         replace(each, full_name=name, name=result_name(each.identity, name)) if name else each
@@ -95,13 +94,11 @@ def same_people(
         UsageError: a name may belong to several people.
     """
     by_name = {result.submission: result for result in results}
-    readable = readable_names(by_name.values())
-    known = [_of_result(result) for result in by_name.values()]
+    known = People([*by_name.values()], roster.match(map(author, by_name.values())), {})
 
     def rows_called(name: str) -> list[str]:
         """Return the names of all rows that a name may mean."""
-        found = named(known, name) or [each for each in known if readable[each.name] == name]
-        return list(dict.fromkeys(_row(each.name, row_of) for each in found))
+        return list(dict.fromkeys(_row(each.submission, row_of) for each in known.meant(name)))
 
     row_of: dict[str, str] = {}
     replaced: dict[str, set[str]] = {}
@@ -197,10 +194,6 @@ def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
         notes=list(dict.fromkeys(note for result in results for note in result.notes)),
         late=any(problem.late for problem in problems.values()),
     )
-
-
-def _of_result(result: SubmissionResult) -> Submission:
-    return Submission(result.submission, {}, identity=result.who, full_name=result.full_name)
 
 
 # Who may be the same

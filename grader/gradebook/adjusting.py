@@ -23,8 +23,7 @@ from grader.gradebook.lines import (
     read_lines,
     undisputed,
 )
-from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, nearly
-from grader.gradebook.roster import Known
+from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, author, nearly
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown, total
 from grader.text import counted, quoted, some
 
@@ -66,7 +65,7 @@ class ClassBook:
         is_whole: bool = True,
     ) -> None:
         results = list(results)
-        self.matched = book.roster.match(Known(r.who, r.full_name, r.members) for r in results)
+        self.matched = book.roster.match(map(author, results))
         self.results = [
             replace(r, full_name=self.matched.name(r.who) or r.full_name) for r in results
         ]

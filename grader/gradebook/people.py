@@ -128,9 +128,14 @@ class People:
         raise NotOne(f"{quoted(name)} may be {' and '.join(who)}", who)
 
 
+def author(result: SubmissionResult) -> Known:
+    """Return the author of a submission."""
+    return Known(result.who, result.full_name, result.members)
+
+
 def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     """Return all names of a student, or of the members of a group."""
-    known = Known(result.who, result.full_name, result.members)
+    known = author(result)
     members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
     if known.platform == "canvas":  # its numbers are not those of the university

@@ -8,7 +8,7 @@ name matches nothing, and entries with different ids of one platform never match
 from __future__ import annotations
 
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,15 +166,16 @@ class Roster:
         unclear: dict[RosterEntry, None] = {}
         for keys in (_by_id, keys_of, _by_name):
             pairs = _pairs(self.entries, known, keys)
+            entries_of = Counter(each.identity for authors in pairs.values() for each in authors)
             for entry in [*free]:
                 candidates = [
                     each for each in pairs.get(entry, ()) if _may_be(entry, each, matched)
                 ]
                 own = [each for each in candidates if not each.is_group]
-                # A student may change to another group.
+                # A student may have been in several groups.
                 is_clear = len(candidates) == 1 or (keys is keys_of and len(own) < 2)
-                if candidates and is_clear and all(_is_alone(entry, c, pairs) for c in candidates):
-                    for each in candidates:
+                if candidates and is_clear and all(entries_of[c.identity] == 1 for c in own):
+                    for each in own or candidates:
                         matched[each.identity].append(entry)
                     free.remove(entry)
                     unclear.pop(entry, None)
@@ -222,12 +223,6 @@ def _may_be(entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[Ros
         if known.platform == "canvas" and letters and sorted(squeezed(known.name)) not in letters:
             return False
     return known.is_group or known.identity not in matched
-
-
-def _is_alone(entry: RosterEntry, known: Known, pairs: _Pairs) -> bool:
-    """Return whether no other entry matches this author; a group has several."""
-    others = [other for other, authors in pairs.items() if known in authors and other is not entry]
-    return known.is_group or not others
 
 
 def _by_id(each: RosterEntry | Known) -> list[str]:
