@@ -29,7 +29,7 @@ from grader.run.orders import (
     read_answers,
 )
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
-from grader.run.session import Session
+from grader.run.session import OpenModule, Session
 from grader.run.verdict import Verdict, only_inspected
 from grader.sandbox.attempts import sentences_on
 from grader.sandbox.failures import BAD_OUTPUT, WorkerFailure, while_imported
@@ -134,7 +134,8 @@ class RecordedTests:
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
         """Return the expectation for a worker's record of a test in runs with this seed."""
         if (test, seed) not in self._expected:
-            session = Session(_Reference(test), hidden=True, seed=seed, diagnose=False)
+            reference = OpenModule(test.tests.solution)
+            session = Session(reference, hidden=True, seed=seed, diagnose=False)
             self._expected[test, seed] = expect(test, session)
         return self._expected[test, seed]
 
@@ -162,20 +163,6 @@ class RecordedTests:
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
     """Return a key that is equal for tests that can run in one worker."""
     return test.hidden, test.forbidden
-
-
-class _Reference:
-    """An opener that returns the reference."""
-
-    def __init__(self, test: CollectedTest) -> None:
-        self._test = test
-
-    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> object:
-        """Return the reference's module."""
-        return self._test.tests.solution
-
-    def forget(self, problem: Problem) -> None:
-        """Do nothing, as the reference keeps no state between calls."""
 
 
 @dataclass

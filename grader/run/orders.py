@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import msgspec
@@ -26,7 +25,7 @@ from grader.run.collecting import CollectedTest, collect
 from grader.run.encoding import BadRecord, Encoder
 from grader.run.judging import Expectation, answer
 from grader.run.runner import Seeds, seeds_for
-from grader.run.session import Session
+from grader.run.session import OpenModule, Session
 from grader.run.unknown import ORACLES, UNKNOWN, without_oracles
 from grader.text import plain
 
@@ -180,26 +179,12 @@ def load_tests(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
 
     def run_tests(order: bytes, loaded: Any) -> Iterator[bytes]:
         yield report(loaded)
-        session = Session(_ModuleOpener(loaded.module), hidden=True, diagnose=False)
+        session = Session(OpenModule(loaded.module), hidden=True, diagnose=False)
         for id, state, rng, inputs in msgspec.msgpack.decode(order):
             seeds = Seeds(state, rng)
             yield _message(by_id[id], session, inputs, seeds, loaded)
 
     return run_tests
-
-
-class _ModuleOpener:
-    """Returns the student's module."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
-
-    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> ModuleType:
-        """Return it."""
-        return self._module
-
-    def forget(self, problem: Problem) -> None:
-        """Do nothing, as a worker loads the file only once."""
 
 
 def report(loaded: Any) -> bytes:

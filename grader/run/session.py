@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, Protocol
 
 from grader.course import Problem
@@ -32,6 +33,24 @@ class Opener(Protocol):
 
         Code that could not be loaded is not tried again, as it may never end.
         """
+
+
+class OpenModule:
+    """Opens the same module for all tests.
+
+    Args:
+        module: the module.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> ModuleType:
+        """Return it."""
+        return self._module
+
+    def forget(self, problem: Problem) -> None:
+        """Do nothing, as the module is not loaded here."""
 
 
 class RunsAgain(Protocol):

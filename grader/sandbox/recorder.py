@@ -13,9 +13,6 @@ from grader.sandbox.frames import Closed, ProtocolError, receive_frame, send_fra
 from grader.sandbox.spawn import WorkerProcess
 from grader.sandbox.starting import RESPONSE_SECONDS
 
-MAX_BYTES = 64 << 30
-"""The most bytes of all messages about a submission."""
-
 _MOST_BYTES = 34 << 20
 """The most bytes of one message."""
 
@@ -24,7 +21,7 @@ _GRACE_SECONDS = 2.0
 
 
 class SubmissionBudget:
-    """The time and the bytes of messages that are left for a submission.
+    """The time that is left for a submission.
 
     Time in which the worker only waited for a processor doesn't count; see `code.time_limit`.
 
@@ -36,21 +33,10 @@ class SubmissionBudget:
     def __init__(self, call_seconds: float, seconds: float) -> None:
         self.call_seconds = call_seconds
         self.left = seconds
-        self._bytes = MAX_BYTES
 
     def spend(self, seconds: float) -> None:
         """Subtract used time."""
         self.left = max(0.0, self.left - seconds)
-
-    def count_bytes(self, size: int) -> None:
-        """Subtract the size of a received message.
-
-        Raises:
-            ProtocolError: the messages are too large together.
-        """
-        self._bytes -= size
-        if self._bytes < 0:
-            raise ProtocolError("the messages are too large")
 
 
 class Recorder:
@@ -104,7 +90,6 @@ class Recorder:
         try:
             try:
                 message = receive_frame(self._process.channel, _MOST_BYTES, limit.left)
-                self._budget.count_bytes(len(message))
             finally:
                 wall = time.monotonic() - started
                 self._charge(wall)  # while the worker's time can still be measured

@@ -9,12 +9,10 @@ import sys
 
 import pytest
 
-from grader.errors import CannotLoad, CourseError, InternalError
+from grader.errors import InternalError
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
-from grader.grade.submission import Grader
 from grader.intake.submissions import find_submissions
-from grader.run.local_files import LocalFiles
 from tests.grader.intake.uploads import FILE, ID, write
 
 RIGHT = "def double(x):\n    return x + x\n"
@@ -83,29 +81,6 @@ def test_what_is_in_the_file(grade, hand_in, name):
     assert words in message
     assert len(message) < 5000
     assert all(c.isprintable() or c in "\n\t" for c in message)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "utf-16",
-        "zero bytes",
-        "a compiled file",
-        "latin-1, in a text",
-        "unknown coding",
-        "half a file",
-    ],
-)
-def test_in_process_it_is_told_alike(grade, tmp_path, name):
-    content, _, words = CONTENTS[name]
-    (tmp_path / "problem.py").write_bytes(content)
-    open_here = LocalFiles(lambda problem: tmp_path / "problem.py")
-    with pytest.raises(CannotLoad, match="can't be read as Python") as here:
-        open_here(grade.course.problems()[0])
-    there = grade(content).tests[0]
-    assert there.status is here.value.status
-    assert there.message.split("\n")[0] == str(here.value).split("\n")[0]
-    assert words in str(here.value)
 
 
 # Files next to the file
@@ -182,17 +157,3 @@ def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
     with pytest.raises(InternalError, match="test_hidden cannot run with the reference"):
         grade_all(class_of_one(small_course, hand_in), small_course, Settings(), 1, results.append)
     assert results == []
-
-
-def test_no_tests_are_no_full_marks(small_course, grade):
-    test_file = small_course.problems()[0].test_file
-    test_file.write_text('"""Nothing yet."""\n')
-    with pytest.raises(CourseError):
-        Grader(small_course, Settings(), grade.sandbox)
-
-
-def test_the_level_is_in_the_result(grade, hand_in):
-    submission = found(hand_in(), grade.course)["ada"]
-    result = grade.result(submission)
-    assert result.isolation == "sandbox"
-    assert result.to_json()["isolation"] == "sandbox"

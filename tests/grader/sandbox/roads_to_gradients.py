@@ -19,11 +19,6 @@ def by_formula(x):
 
 OPERATORS = {
     "torch": "torch._softmax_backward_data(grad, weights, -1, weights.dtype)",
-    "ops": "torch.ops.aten._softmax_backward_data(grad, weights, -1, weights.dtype)",
-    "bindings": (
-        "torch._C._VariableFunctions._softmax_backward_data(grad, weights, -1, weights.dtype)"
-    ),
-    "VF": "torch._VF._softmax_backward_data(grad, weights, -1, weights.dtype)",
     "of the logarithm": (
         "torch._log_softmax_backward_data(grad * weights, weights.log(), -1, weights.dtype)"
     ),
@@ -63,28 +58,14 @@ FUNCTIONS = {
         with torch._C.DisableTorchFunction():
             return torch._softmax_backward_data(grad, weights, -1, weights.dtype)
     """,
-    "gradients of a formula": """
-        x = scores_of(weights)
-        return torch.autograd.grad(by_formula(x), x, grad)[0]
-    """,
     "gradients switched on": """
         with torch.enable_grad():
             x = scores_of(weights)
             return torch.autograd.grad((softmax(x) * grad).sum(), x)[0]
     """,
-    "inference mode left": """
-        with torch.inference_mode(False), torch.enable_grad():
-            x = scores_of(weights.clone())
-            return torch.autograd.grad(softmax(x), x, grad.clone())[0]
-    """,
     "engine": """
         x = scores_of(weights)
         engine = torch.autograd.Variable._execution_engine
-        return engine.run_backward((by_formula(x),), (grad,), False, False, (x,), True, False)[0]
-    """,
-    "another engine": """
-        x = scores_of(weights)
-        engine = torch._C._ImperativeEngine()
         return engine.run_backward((by_formula(x),), (grad,), False, False, (x,), True, False)[0]
     """,
     "operator that runs the engine": """
@@ -101,26 +82,11 @@ FUNCTIONS = {
     "functional.jvp": """
         return functional.jvp(softmax, weights.log(), grad)[1]
     """,
-    "functional.jacobian": """
-        rows = [functional.jacobian(softmax, row.log()) @ g for row, g in zip(weights, grad)]
-        return torch.stack(rows)
-    """,
-    "functional.hessian": """
-        def total(x):
-            return x.logsumexp(-1)
-
-        rows = [functional.hessian(total, row.log()) @ g for row, g in zip(weights, grad)]
-        return torch.stack(rows)
-    """,
     "func.vjp": """
         return torch.func.vjp(softmax, weights.log())[1](grad)[0]
     """,
     "func.grad": """
         return torch.func.grad(lambda x: (by_formula(x) * grad).sum())(weights.log())
-    """,
-    "func.jacrev": """
-        jacobians = torch.vmap(torch.func.jacrev(by_formula))(weights.log())
-        return (jacobians @ grad[..., None])[..., 0]
     """,
     "func.jacfwd": """
         jacobians = torch.vmap(torch.func.jacfwd(by_formula))(weights.log())
@@ -128,9 +94,6 @@ FUNCTIONS = {
     """,
     "func.jvp": """
         return torch.func.jvp(by_formula, (weights.log(),), (grad,))[1]
-    """,
-    "func.linearize": """
-        return torch.func.linearize(by_formula, weights.log())[1](grad)
     """,
     "a module of functorch": """
         from torch._functorch import eager_transforms
@@ -167,27 +130,12 @@ FUNCTIONS = {
             x = forward_ad.make_dual(weights.log(), grad)
             return forward_ad.unpack_dual(by_formula(x)).tangent
     """,
-    "dual numbers by hand": """
-        level = torch._C._enter_dual_level()
-        try:
-            x = torch._VF._make_dual(weights.log(), grad, level=level)
-            return torch._VF._unpack_dual(by_formula(x), level=level)[1]
-        finally:
-            torch._C._exit_dual_level(level=level)
-    """,
     "hook of a tensor": """
         found = []
         x = scores_of(weights)
         y = x * 1
         y.register_hook(found.append)
         softmax(y).backward(grad)
-        return found[0]
-    """,
-    "hook of a module": """
-        found = []
-        layer = nn.Softmax(-1)
-        layer.register_full_backward_hook(lambda _, given, got: found.append(given[0]))
-        layer(scores_of(weights)).backward(grad)
         return found[0]
     """,
     "function of one's own": """
@@ -205,12 +153,6 @@ FUNCTIONS = {
 
         softmax(Keep.apply(scores_of(weights))).backward(grad)
         return found[0]
-    """,
-    "saved tensors": """
-        with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
-            x = scores_of(weights)
-            y = by_formula(x)
-        return torch.autograd.grad(y, x, grad)[0]
     """,
     "checkpoint": """
         from torch.utils.checkpoint import checkpoint
@@ -234,10 +176,6 @@ FUNCTIONS = {
         from torch._decomp import decompositions
 
         return decompositions._softmax_backward_data(grad, weights, -1, weights.dtype)
-    """,
-    "table of decompositions": """
-        operator = torch.ops.aten._softmax_backward_data.default
-        return torch._decomp.decomposition_table[operator](grad, weights, -1, weights.dtype)
     """,
     "operator of one's own": """
         library = torch.library.Library("mine", "FRAGMENT")

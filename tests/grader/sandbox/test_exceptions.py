@@ -21,6 +21,7 @@ FILES = {
     "an exit": ("raise SystemExit", ERROR, "SystemExit"),
     "an exit as its text": (HOSTILE + "raise Hostile", ERROR, "imported.\nHostile\n"),
     "zero bytes": ("x = '\0'", ERROR, "null bytes"),
+    "another coding": ("# coding: klingon", ERROR, "unknown encoding: klingon"),
     "memory": ("x = bytearray(10 ** 13)", MEMORY, "out of memory.*\n  problem.py:1: x"),
     "a text": ("import json\nexec('x =')", ERROR, "stops while it is being imported"),
     "brackets": ("(" * 100000, ERROR, "too many nested|problem.py"),
