@@ -141,13 +141,14 @@ class ClassBook:
         """
         messages = []
         for result, new, old in self._new_files(before):
-            if old.points > new.points and not self.is_late(result, old):
+            now, earlier = (_without_by_hand(problem) for problem in (new, old))
+            if earlier > now and not self.is_late(result, old):
                 line = correction_line(
-                    self._path, result.who, new.id[:2], old.points, "The earlier file counts."
+                    self._path, result.who, new.id[:2], earlier, "The earlier file counts."
                 )
                 messages += [
-                    f"{result.shown_name}: {new.id} has {shown(new.points)} points now, and "
-                    f"the earlier file, which was in time, had {shown(old.points)}. To keep "
+                    f"{result.shown_name}: {new.id} has {shown(now)} points now, and "
+                    f"the earlier file, which was in time, had {shown(earlier)}. To keep "
                     f"that mark, put this line into {self._path}:",
                     line,
                 ]
@@ -267,3 +268,8 @@ def _of(
     """Return the lines about a problem of a submission, then those for the whole class."""
     both = [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
     return [line for line in both if line.concerns(problem.id)]
+
+
+def _without_by_hand(problem: ProblemResult) -> float:
+    """Return the points of a problem without those of `criteria.csv`, as a correction sets them."""
+    return total([problem.points, *(-each.points for each in problem.adjustments if each.max > 0)])

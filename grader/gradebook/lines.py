@@ -258,10 +258,11 @@ def corrected(
         most = total([*(t.max for t in tests), *(a.max for a in before)])
         if mark is None:
             changes.append(Adjustment(total([-earned]), f"Left out: {reason}", total([-most])))
-        elif mark > most:
+        elif round(mark, 2) > round(most, 2):
             why = f"{shown(mark)} is more than the {shown(most)} that there are"
             wrong[line.with_advice(why)] = None
         else:
+            mark = min(mark, most)  # reports show hundredths
             changes.append(Adjustment(total([mark, -earned]), f"Corrected: {reason}"))
     return [each for each in changes if each.points or each.max]
 

@@ -254,6 +254,8 @@ def test_a_lower_mark_than_an_earlier_one_in_time_comes_with_the_line_that_keeps
     school: Any, head: str
 ) -> None:
     school.hand_in("bob", school.right)
+    criteria = "submission,problem,criterion,points,max\nbob,01,Style,1,2\nada,01,Style,1,2\n"
+    school.write_book("criteria.csv", criteria)
     school.grade()
     if head:
         school.write_book("corrections.csv", head)
@@ -261,10 +263,11 @@ def test_a_lower_mark_than_an_earlier_one_in_time_comes_with_the_line_that_keeps
     told = about_run(school.grade())
     (at,) = [n for n, text in enumerate(told) if "the earlier file, which was in time" in text]
     assert "bob: 01-doubling has 0 points now" in told[at]
-    assert school.gradebook()["bob"] == "0"
+    assert "in time, had 4." in told[at]
+    assert school.gradebook()["bob"] == "1"
     school.write_book("corrections.csv", f"{head or HEADER}{told[at + 1]}\n")
     assert not any("in time" in text for text in about_run(school.grade()))
-    assert school.gradebook()["bob"] == "4"
+    assert school.gradebook()["bob"] == "5"
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,11 @@ def test_lines_set_marks(lines: str, expected: list[tuple[float, float]], folder
     assert (marks(found), told) == (expected, [])
 
 
+def test_a_maximum_in_thirds_may_be_given_as_reports_show_it(folder: Path) -> None:
+    (found,), told = corrected(folder, "ada,03,,6.67,x\n", result("ada", problem(ID, 0, 20 / 3)))
+    assert (marks([found]), told) == ([(found.max, 6.666667)], [])
+
+
 KIMS = [result(f"kim-{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (1, 2)]
 ADAS = [
     result("ada-1", identity="canvas:1", full_name="Ada Lovelace"),
