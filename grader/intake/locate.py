@@ -20,9 +20,9 @@ from functools import cache
 
 from grader.course import NOTEBOOK, SUBMISSION_FILE
 from grader.intake import limits
-from grader.intake.archives import opened
 from grader.intake.handed_in import StudentFile
 from grader.intake.limits import MAX_DEPTH, MAX_SOURCE_BYTES
+from grader.intake.opening import opened
 from grader.intake.problem_names import (
     ALL_PROBLEMS,
     Problems,

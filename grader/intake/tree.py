@@ -1,6 +1,6 @@
 """Represent files and folders, on disk or in archives, as one tree.
 
-`disk` and `archives` create it, and downloads of platforms are rearranged from its entries. The
+`opening` creates it, and downloads of platforms are rearranged from its entries. The
 search for submissions uses names and kinds and reads the bytes of few files. No link is followed.
 """
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake import archives, limits, locate, problem_names
-from grader.intake.archives import parts_of
+from grader.intake import limits, locate, opening, problem_names
 from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.opening import parts_of
 from grader.intake.problem_names import nearest_folder
 from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
@@ -111,7 +111,7 @@ def test_the_time_for_names_counts(
         return parts_of(name)
 
     monkeypatch.setattr(limits.time, "thread_time", lambda: clock[0])
-    monkeypatch.setattr(archives, "parts_of", slowly)
+    monkeypatch.setattr(opening, "parts_of", slowly)
     few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (9, 11))
     assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
     assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")

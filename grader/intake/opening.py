@@ -1,5 +1,6 @@
-"""Read an archive as a folder of the tree, in one pass and in memory. Nothing is unpacked to disk.
+"""Open folders and archives as trees, without following links, waiting or writing.
 
+An archive is read in one pass and in memory. Nothing is unpacked to disk.
 An archive in a zip file can be opened: learning platforms pack students' archives, and students
 pack archives again. The caller that opens the outermost archive sets the depth.
 """
@@ -8,15 +9,17 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import posixpath
 import re
 import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from grader.intake import limits
@@ -55,6 +58,33 @@ class Member:
     open: Callable[[], IO[bytes]]
 
 
+_NESTED = 2
+"""A student's archive can be opened, and one inside it."""
+
+
+@contextmanager
+def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
+    """Yield the folder or archive at a path as a folder. An archive is open inside the context.
+
+    If an archive can't be read, the entry has the reason.
+
+    Args:
+        path: a folder or a file.
+        wanted: selects the members of an archive to read.
+    """
+    if path.is_dir():
+        yield entry_at(path, Kind.FOLDER)
+        return
+    with ExitStack() as stack:
+        try:
+            _require_readable_kind(path.name)
+            file = stack.enter_context(_open_regular(path))
+            folder = OpenArchive(file, wanted, _NESTED).read(path.name)
+        except Refused as refused:
+            folder = TreeEntry(path.name, Kind.OTHER, str(refused), is_packed=True)
+        yield folder
+
+
 def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
     """Return a folder unchanged, and an archive as a folder.
 
@@ -67,7 +97,7 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
     """
     if entry.kind is Kind.FOLDER or not archive_suffix(entry.name):
         return entry
-    require_readable_kind(entry.name)
+    _require_readable_kind(entry.name)
     if not (entry.fault or entry.nested):
         raise BadArchive(
             "is an archive inside an archive, which is not opened; unpack the outer one"
@@ -79,7 +109,7 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
     return OpenArchive(io.BytesIO(content), wanted, entry.nested - 1).read(entry.name)
 
 
-def require_readable_kind(name: str) -> None:
+def _require_readable_kind(name: str) -> None:
     """Raise BadArchive unless an archive of this name is of a kind that is read."""
     if not name.lower().endswith(ARCHIVE_SUFFIXES):
         kinds = ", ".join(ARCHIVE_SUFFIXES)
@@ -280,3 +310,65 @@ def _tar_kind(info: tarfile.TarInfo) -> Kind:
     if info.issym() or info.islnk():
         return Kind.LINK
     return Kind.FILE if info.isreg() and not info.issparse() else Kind.OTHER
+
+
+# The file system
+
+
+def entry_at(path: Path, kind: Kind) -> TreeEntry:
+    """Return an entry of the file system. Its kind is found without following a link."""
+    return TreeEntry(
+        path.name,
+        kind,
+        fault=IS_LINK if kind is Kind.LINK else "",
+        list_children=partial(_children, path),
+        read_bytes=partial(_read, path),
+        nested=_NESTED,
+    )
+
+
+def _children(path: Path) -> Iterable[TreeEntry]:
+    kept = []
+    try:
+        with os.scandir(path) as entries:
+            for count, entry in enumerate(entries, 1):
+                if count > limits.MAX_ENTRIES:
+                    raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
+                if not is_noise(entry.name):
+                    kept.append(entry_at(path / entry.name, _kind(entry)))
+    except OSError as error:
+        raise Refused(f"can't be read ({error.strerror})") from None
+    return kept
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    try:
+        if entry.is_symlink():
+            return Kind.LINK
+        if entry.is_dir(follow_symlinks=False):
+            return Kind.FOLDER
+        return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+    except OSError:
+        return Kind.OTHER
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        with _open_regular(path) as file:
+            return file.read(limit + 1)
+    except OSError as error:
+        raise Refused(f"can't be read ({error.strerror})") from None
+
+
+def _open_regular(path: Path) -> BinaryIO:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if path.is_symlink():
+            raise Refused(IS_LINK)
+        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise Refused(f"can't be opened ({error.strerror})") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refused("is not a regular file")
+    return os.fdopen(descriptor, "rb")
