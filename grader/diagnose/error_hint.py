@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 
 Sizes = tuple[int, ...]
 
-_SIZES = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
+_SIZES = re.compile(
+    r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton "
+    r"dimension (\d+)"
+)
 _PRODUCT = re.compile(
     r"mat1 and mat2 shapes cannot be multiplied|"
     r"[Ee]xpected size for first two dimensions of batch2 tensor|"
@@ -97,7 +100,8 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
     shapes = [shape for form in forms.values() if (shape := _shape(form)) is not None]
     if sizes := _SIZES.search(text):
         sums = [s for form in forms.values() if "int" not in form and (s := _shape(form))]
-        return _of_sizes(int(sizes[1]), int(sizes[2]), sums)  # integers are token ids
+        a, b, dim = map(int, sizes.groups())
+        return _of_sizes((a, b, dim), sums)  # integers are token ids
     if _PRODUCT.search(text):
         return _of_product(shapes)
     if view := _VIEW.search(text):
@@ -118,20 +122,25 @@ _LAST_SIZE_ALONE = (
 )
 
 
-def _of_sizes(a: int, b: int, shapes: list[Sizes]) -> str:
-    """Return a hint if an operand seems to have lost a dimension."""
+def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
+    """Return a hint if an operand seems to have lost a dimension.
+
+    Args:
+        reported: the two sizes that differ, and their dimension.
+        shapes: the shapes of the tensors in the student's line.
+    """
     meeting = [
         (one, other)
         for one in shapes
         for other in shapes
-        if _where_they_differ(one, other) == (a, b)
+        if _where_they_differ(one, other) == reported
     ]
     lost = {
         dim
         for shape in shapes
         for dim, left in _without_one(shape)
         for pair in ((shape, left), (left, shape))
-        if (pair in meeting if meeting else _where_they_differ(*pair) == (a, b))
+        if (pair in meeting if meeting else _where_they_differ(*pair) == reported)
     }
     if not lost:
         alone = any(len(one) == len(other) and one[:-1] == other[:-1] for one, other in meeting)
@@ -150,9 +159,10 @@ def _without_one(shape: Sizes) -> Iterator[tuple[int, Sizes]]:
 
 
 def _where_they_differ(one: Sizes, other: Sizes) -> Sizes | None:
-    """Return the sizes that torch reports if two shapes don't broadcast; None if they do."""
-    pairs = zip(reversed(one), reversed(other), strict=False)
-    return next(((a, b) for a, b in pairs if a != b and 1 not in (a, b)), None)
+    """Return the sizes and the dimension that torch reports if two shapes don't broadcast."""
+    pairs = enumerate(zip(reversed(one), reversed(other), strict=False), 1)
+    dims = max(len(one), len(other))
+    return next(((a, b, dims - i) for i, (a, b) in pairs if a != b and 1 not in (a, b)), None)
 
 
 def _of_product(shapes: list[Sizes]) -> str:

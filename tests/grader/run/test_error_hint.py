@@ -36,6 +36,7 @@ LINES: list[tuple[str, dict[str, object]]] = [
     ("scores = q @ k", {"q": Q, "k": K}),
     ("scores = torch.bmm(q, k)", {"q": Q, "k": K}),
     ("y = w @ v", {"w": X, "v": Q}),
+    ("scores = q @ k.transpose(0, 1)", {"q": torch.ones(2, 5, 7), "k": torch.ones(2, 5, 7)}),
     ("y = x - x.amax(-1)", {"x": X}),
     ("y = e / e.sum(dim=-1)", {"e": X}),
     ("y = e / e.sum(-1)", {"e": torch.ones(2, 4, 4)}),
