@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from grader.errors import UsageError
-from grader.grade import class_run
 from grader.grade.previous import load_previous
 from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.folder import GradebookFolder, open_gradebook_folder
@@ -178,30 +177,6 @@ def test_a_file_that_cannot_be_read_is_said_before_anything_is_graded(
     with pytest.raises(UsageError, match=name):
         school.grade()
     assert school.names() == []
-
-
-def test_a_run_that_was_killed_while_it_wrote_them_goes_on(
-    school: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    correct(school, "*,01,,2,Half for all\nada,01,,3,why\n")
-    save = class_run.save_result
-    left = iter(range(3))  # two graded results, and one adjusted result
-
-    def killed(*args: Any) -> Any:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return save(*args)
-
-    monkeypatch.setattr(class_run, "save_result", killed)
-    with pytest.raises(KeyboardInterrupt):
-        school.grade()
-    assert not (school.out / "gradebook.csv").exists()
-    monkeypatch.setattr(class_run, "save_result", save)
-    school.grade()
-    assert school.names() == []
-    assert school.gradebook() == {"ada": "3", "bob": "2"}
-    stored = load_previous(school.out / "results").results
-    assert {name: r.points for name, r in stored.items()} == {"ada": 3, "bob": 2}
 
 
 def test_a_file_of_the_book_among_the_reports_is_said_not_to_be_read(school: Any) -> None:

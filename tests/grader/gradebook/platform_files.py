@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import random
 from dataclasses import dataclass
 
 
@@ -106,19 +105,3 @@ def moodle_worksheet(
         who = [f"Participant {student.id}", student.full_name, f"u{student.id}@example.edu"]
         rows.append([*who, status, mark, most, change, when, "-", '<p>Well, "done"</p>\n'])
     return as_csv(rows, separator=separator, ending="\r\n").encode()
-
-
-def requoted(data: bytes, rng: random.Random) -> bytes:
-    """Return the same table with quotation marks around some of the cells that need none."""
-    reader = csv.reader(io.StringIO(data.decode(), newline=""))
-    lines = []
-    for row in reader:
-        cells = [cell.replace('"', '""') for cell in row]
-        needed = ['"' in cell or "," in cell or "\n" in cell for cell in row]
-        lines.append(
-            ",".join(
-                f'"{cell}"' if must or rng.random() < 0.3 else cell
-                for cell, must in zip(cells, needed, strict=True)
-            )
-        )
-    return "\r\n".join(lines).encode()
