@@ -30,9 +30,6 @@ LEAVE_OUT = "leave out"
 
 _COLUMNS = ("submission", "problem", "test", "mark", "reason")
 
-_LONGEST = 40
-"""So many characters of a cell that is no number are shown."""
-
 
 @dataclass(frozen=True)
 class BookLine:
@@ -302,10 +299,9 @@ def read_points(name: str, text: str, also: str = "") -> float:
     """
     points = parse_points(text)
     if points is None:
-        short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         more = f", or {also!r}" if also else ""
         raise ValueError(
-            f"{name!r} is {quoted(short)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
+            f"{name!r} is {quoted(text)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
             f"{more}"
         )
     return points

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -295,11 +295,16 @@ class Filling:
         return " ".join([why, f"There: {there}. Here: {here}.", *self._of_other_numbers(results)])
 
     def _of_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
-        """Return advice if a student without a mark has the name of one missing in the file."""
-        known = {squeezed(result.full_name): result.identity for result in missing}
+        """Return advice if one student without a mark has the name of one missing in the file."""
         people = self.lacking if self.sheet.platform.has_new_numbers else []
+        number = Counter(squeezed(person.name) for person in self.sheet.people)
+        identities: defaultdict[str, list[str]] = defaultdict(list)
+        for result in self.marks.results.values():
+            identities[squeezed(result.full_name)].append(result.identity)
+        absent = {result.identity for result in missing}
         return [
-            _OTHER_NUMBERS.format(person=person, identity=identity)
+            _OTHER_NUMBERS.format(person=person, identity=own[0])
             for person in people
-            if person.name and (identity := known.get(squeezed(person.name)))
+            if number[name := squeezed(person.name)] == 1
+            if name and len(own := identities[name]) == 1 and own[0] in absent
         ][:1]

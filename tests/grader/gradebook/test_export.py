@@ -316,16 +316,20 @@ def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
     assert any(text.startswith("Not filled in for Bob Ross (94): in the") for text in told)
 
 
-@pytest.mark.parametrize("full_name", ["Ada Lovelace", "Grace"])
+@pytest.mark.parametrize("full_name", ["Ada Lovelace", "Grace", "Kim Lee"])
 def test_a_worksheet_of_other_numbers_comes_with_the_line_that_joins_them(
     full_name: str, tmp_path: Path, saved: Save
 ) -> None:
-    file = moodle_file(tmp_path, [Student(93, "Ada", "Lovelace")])
-    reports = saved(result("ada", identity="moodle:7", full_name=full_name))
+    """Of two students with one name no line is printed."""
+    kims = [Student(94, "Kim", "Lee"), Student(95, "Kim", "Lee")]
+    file = moodle_file(tmp_path, [Student(93, "Ada", "Lovelace"), *kims])
+    others = [result(f"kim{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (8, 9)]
+    reports = saved(result("ada", identity="moodle:7", full_name=full_name), *others)
     told = refused("moodle", file, reports, "--problem", "03")
-    assert "There: Ada Lovelace (93). Here: " in told
+    assert "There: Ada Lovelace (93), Kim Lee (94)" in told
     line = "add a line for the number to names.csv, such as moodle:93,moodle:7."
     assert told.endswith(line) is (full_name == "Ada Lovelace")
+    assert ("add a line" in told) is (full_name == "Ada Lovelace")
 
 
 def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved: Save) -> None:
