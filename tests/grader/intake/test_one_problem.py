@@ -18,7 +18,6 @@ from tests.grader.intake.uploads import (
     zip_file,
 )
 
-TESTS = b"def test_it(problem):\n    assert problem.double(1) == 2\n"
 LAYOUTS = {
     "folders": {"ada/problem.py": RIGHT, "bea/hw/problem.py": RIGHT},
     "below problems": {"ada/problems/problem.py": RIGHT, "bea/problem.py": RIGHT},
@@ -72,39 +71,9 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
     )
 
 
-def test_a_folder_called_as_the_file_is_a_folder(take_one: Take) -> None:
-    files = {"problem.py/problem.py": RIGHT, "ada/problem.py/problem.py": RIGHT}
-    others = {"problem.py/notes.txt": b"", "ada/notes.txt": b""}
-    intake = take_one({**files, **others})
-    assert {s.name: source(s) for s in intake.submissions} == {"ada": RIGHT, "problem.py": RIGHT}
-
-
 def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
     (found,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
     assert (found.name, source(found)) == ("download", RIGHT)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"problem.py": RIGHT, "test_mine.py": TESTS},
-        {"hw.zip": zip_file({"hw/problem.py": RIGHT, "hw/test_mine (1).py": TESTS})},
-        {f"hw/problems/{FILE}": RIGHT, "hw/test_mine.py": TESTS},
-        {"hw/doubling.py": RIGHT, "test_mine.py": TESTS},
-        {FILE: RIGHT, f"{ID}/test_mine.py": TESTS, f"{OTHER}/test_mine.py": b""},
-    ],
-    ids=lambda files: next(iter(files)),
-)
-def test_tests_beside_a_file_change_nothing(take_one: Take, files: Files) -> None:
-    uploads = {f"{name}/{path}": files[path] for name in ("ada", "bea") for path in files}
-    for found in take_one(uploads).submissions:
-        assert source(found) == RIGHT
-        assert not any("test_mine" in note for note in found.notes)
-
-
-def test_tests_alone_are_no_file(take_one: Take) -> None:
-    ada, _ = take_one({"ada/test_mine.py": TESTS, "bea/problem.py": RIGHT}).submissions
-    assert source(ada) is None
 
 
 def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
@@ -124,56 +93,6 @@ def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
         "Not read: 'doubling.py'.",
     ]
     assert found["cho"].unused == ("doubling.py",)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"02-tripling.py": RIGHT},
-        {"problem_02.py": RIGHT},
-        {"tripling.zip": zip_file({"problem.py": RIGHT})},
-        {"02.zip": zip_file({"hw/problem.py": RIGHT})},
-        {f"{OTHER}/problem.py": RIGHT},
-        {f"problems/{OTHER}/problem.py": RIGHT},
-        {"hw/tripling/problem.py": RIGHT},
-        {"2-tripling/problem.py": RIGHT},
-        {"02/problem.py": RIGHT},
-        {"hw.zip": zip_file({f"{OTHER}/problem.py": RIGHT})},
-    ],
-    ids=lambda files: next(iter(files)),
-)
-def test_what_is_anothers_is_never_taken(take_one: Take, files: Files) -> None:
-    (ada, bea) = take_one(
-        {f"ada/{name}": content for name, content in files.items()} | {"bea/problem.py": RIGHT}
-    ).submissions
-    assert source(ada) is None
-    assert f"for {OTHER}, which is not graded now" in ada.files[ID].reason
-    assert source(bea) == RIGHT
-
-
-def test_what_lies_beside_a_bare_file_is_told(take_one: Take) -> None:
-    """As in a problem's folder: problem.py counts, and what else could be meant is named."""
-    beside = ["problem-1.py", "final/problem.py", f"{OTHER}/problem.py", "notes.txt"]
-    files = {f"ada/{name}": WRONG for name in beside} | {"ada/problem.py": RIGHT}
-    (ada, bea) = take_one(files | {"bea/notes.txt": b""}).submissions
-    assert source(ada) == RIGHT
-    assert ada.notes == ["Not read: 'final/problem.py', 'problem-1.py'."]
-    assert bea.files[ID].reason == f"There is no problem.py and no folder {ID} in the submission."
-    assert not bea.files[ID].bad
-
-
-def test_the_problems_folder_counts_before_a_bare_file(take_one: Take) -> None:
-    files = {f"ada/{ID}/problem.py": RIGHT, "ada/problem.py": WRONG}
-    (ada, bea) = take_one(files | {"bea/problem.py": RIGHT}).submissions
-    assert source(ada) == RIGHT
-    assert ada.notes == ["Not read: 'problem.py'."]
-
-
-def test_a_bare_file_in_a_folder_nearly_called_so(take_one: Take) -> None:
-    files = {"ada/1-doubling/problem.py": RIGHT, "bea/problem.py": RIGHT}
-    ada, _ = take_one(files).submissions
-    assert source(ada) == RIGHT
-    assert ada.notes == ["The work is in the folder '1-doubling'."]
 
 
 def loose(name: str) -> str:

@@ -1,9 +1,10 @@
-"""Where in an upload the work is: one order, and what could be meant twice is not chosen."""
+"""Choose the file of a problem in a submission: one order of places, and no guess between two."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.grader.intake.uploads import (
     PACKERS,
     RIGHT,
     WRONG,
+    Files,
     Read,
     Take,
     source,
@@ -26,28 +28,180 @@ from tests.grader.intake.uploads import (
     zip_file,
 )
 
+STUB = b"the stub"
+"""Stands for the stub of the course."""
 
-@pytest.mark.parametrize("below", ["hw", "hw/problems"])
-@pytest.mark.parametrize("beside", ["notes.txt", "docs/notes.txt"])
-def test_work_one_level_down_is_found_and_said(take: Take, below: str, beside: str) -> None:
-    files = {f"ada/{below}/{FILE}": RIGHT, f"ada/{beside}": b"", f"bea/{FILE}": RIGHT}
-    ada, _ = take(files).submissions
-    assert (source(ada), ada.notes) == (RIGHT, ["The work is in the folder 'hw'."])
+TESTS = b"def test_it(problem):\n    assert problem.double(1) == 2\n"
 
 
-@pytest.mark.parametrize("place", ["x/y", "x/y/problems", "x/x/x/x"])
-def test_folders_that_each_hold_just_one_folder_are_followed(
-    take: Take, take_one: Take, place: str
+class Case(NamedTuple):
+    """The files of a submission, the source that counts, and the notes or the reason."""
+
+    files: Files
+    source: bytes | None
+    texts: tuple[str, ...] = ()
+
+
+def unclear(*names: str) -> str:
+    listed = ", ".join(map(repr, names))
+    return f"{ID} could be {listed}; which one counts can't be known, so keep one."
+
+
+def at(place: str) -> tuple[str]:
+    return (f"The work is in the folder '{place}'.",)
+
+
+def left(*names: str) -> tuple[str]:
+    return (f"Not read: {', '.join(map(repr, names))}.",)
+
+
+def for_other(name: str) -> tuple[str]:
+    missing = f"There is no problem.py and no folder {ID} in the submission."
+    return (f"{missing} {name!r} is for {OTHER}, which is not graded now.",)
+
+
+ANY = [
+    # Folders around the work
+    Case({f"hw/{FILE}": RIGHT, "notes.txt": b""}, RIGHT, at("hw")),
+    Case({f"hw/problems/{FILE}": RIGHT, "docs/notes.txt": b""}, RIGHT, at("hw")),
+    Case({f"x/y/{FILE}": RIGHT}, RIGHT, at("x/y")),
+    Case({f"x/y/problems/{FILE}": RIGHT}, RIGHT, at("x/y")),
+    Case({f"x/x/x/x/{FILE}": RIGHT}, RIGHT, at("x/x/x/x")),
+    # Several files
+    Case(
+        {f"first/{FILE}": RIGHT, f"second/problems/{FILE}": WRONG},
+        None,
+        (unclear(f"first/{FILE}", f"second/problems/{FILE}"),),
+    ),
+    Case(
+        {FILE: RIGHT, f"problems/{FILE}": WRONG, f"backup/{FILE}": WRONG},
+        RIGHT,
+        left(f"backup/{FILE}", f"problems/{FILE}"),
+    ),
+    Case(
+        {FILE: RIGHT, "01-doubling/helper.py": b"x", "old/doubling.py": WRONG, "scratch.py": b"y"}
+        | {f"{ID}/test_x.py": TESTS, f"{ID}/explore.py": b"z"},
+        RIGHT,
+        left(f"{ID}/helper.py", "old/doubling.py", "scratch.py"),
+    ),
+    Case(
+        {f"{ID}/problem (1).py": RIGHT, f"{ID}/problem-1.py": RIGHT},
+        RIGHT,
+        (f"'{ID}/problem-1.py' was read as {ID}.",),
+    ),
+    Case(
+        {"hw.zip": zip_file({FILE: WRONG}), "01.py": RIGHT}, RIGHT, (f"'01.py' was read as {ID}.",)
+    ),
+    Case(
+        {"hw.zip": zip_file({FILE: RIGHT}), "hw2.zip": zip_file({FILE: WRONG})},
+        None,
+        (unclear(f"hw.zip/{FILE}", f"hw2.zip/{FILE}"),),
+    ),
+    Case(
+        {"hw.zip": zip_file(COURSE | {"problem_01.py": WRONG})},
+        RIGHT,
+        left("hw.zip/problem_01.py"),
+    ),
+    # Stubs
+    Case({FILE: STUB}, STUB),
+    Case({FILE: STUB, "01.py": RIGHT}, RIGHT),
+    Case({FILE: b" \n", "doubling.py": RIGHT}, RIGHT),
+    Case({f"att/{FILE}": STUB, "01.py": RIGHT}, RIGHT),
+    Case({f"att/problems/{FILE}": STUB, "att/problems/doubling.py": RIGHT}, RIGHT),
+    Case({FILE: WRONG, "doubling.py": RIGHT}, WRONG, left("doubling.py")),
+    Case({FILE: STUB, f"{ID}/my.py": RIGHT}, RIGHT, (f"'{ID}/my.py' was read as {ID}.",)),
+    # Files of the course and its tools
+    Case({FILE: RIGHT, "test_mine.py": TESTS, f"{ID}/test_mine (1).py": TESTS}, RIGHT),
+    Case({f"{ID}/test_mine.py": TESTS}, None, (f"There is no problem.py in {ID}.",)),
+    Case({f"problems/{FILE}": STUB, "problems/shared/a.py": WRONG, "grader/b.py": WRONG}, STUB),
+]
+
+WITHOUT_THE_OPTION = [
+    Case({FILE: STUB, f"{OTHER}/problem.py": STUB, "w.py": RIGHT}, STUB, left("w.py")),
+    Case(
+        {f"{OTHER}/problem.py": WRONG, "mine/01.py": RIGHT, "old/notes.py": b"", "x.py": b""},
+        RIGHT,
+        (f"'mine/01.py' was read as {ID}.", *left("old/notes.py", "x.py")),
+    ),
+    Case(
+        {"x/y/1-doubling/z/problem.py": RIGHT},
+        None,
+        ("There is a folder '1-doubling'; did you mean 01-doubling?",),
+    ),
+    Case({f"{ID}/Problem.py": RIGHT}, RIGHT, (f"'{ID}/Problem.py' was read as {ID}.",)),
+]
+
+WITH_THE_OPTION = [
+    Case({"x/y/problem.py": RIGHT}, RIGHT, at("x/y")),
+    Case({"docs/a.txt": b"", "src/problem.py": RIGHT}, RIGHT, at("src")),
+    Case({"1-doubling/problem.py": RIGHT}, RIGHT, at("1-doubling")),
+    Case({"problem.py/problem.py": RIGHT, "notes.txt": b""}, RIGHT, at("problem.py")),
+    Case({FILE: RIGHT, "problem.py": WRONG}, RIGHT, left("problem.py")),
+    Case({FILE: RIGHT, f"{OTHER}/problem.py": WRONG}, RIGHT),
+    Case(
+        {"problem.py": RIGHT, "problem-1.py": WRONG, "final/problem.py": WRONG, "notes.txt": b""}
+        | {f"{OTHER}/problem.py": WRONG},
+        RIGHT,
+        left("final/problem.py", "problem-1.py"),
+    ),
+    Case(
+        {"problem (1).py": RIGHT, "problem-1.py": RIGHT},
+        RIGHT,
+        (f"'problem-1.py' was read as {ID}.",),
+    ),
+    Case({FILE: STUB, "hw1.py": RIGHT}, RIGHT, (f"'hw1.py' was read as {ID}.",)),
+    Case({f"problems/{FILE}": STUB, "problems/mine.py": RIGHT, "grader/b.py": WRONG}, RIGHT),
+    Case({"problem (1).py": RIGHT, "hw1.py": WRONG}, RIGHT, left("hw1.py")),
+    Case({"problem.py": b""}, b""),
+    Case({"test_mine.py": TESTS}, None),
+    Case({"2026-11-02.py": RIGHT}, RIGHT),
+    Case({"hw 02-11-2026.py": RIGHT}, RIGHT),
+    *(
+        Case({one: RIGHT, two: WRONG}, None, (unclear(one, two),))
+        for one, two in [
+            ("hw1.py", "hw2.py"),
+            ("problem (1).py", "problem-1.py"),
+            (f"{ID}/problem (1).py", f"{ID}/problem copy.py"),
+            ("first/problem.py", "second/problem.py"),
+            ("first/01.py", "second/problem.py"),
+            ("problem.py", "problems/problem.py"),
+        ]
+    ),
+    *(
+        Case({name: RIGHT}, None, for_other(name))
+        for name in [
+            *("02.py", "tripling.py", "problem_02 (1).py", "lab-02.py", "tripling_final.py"),
+            *("2-tripling.py", f"{OTHER}/problem.py", f"problems/{OTHER}/problem.py"),
+            *("tripling/problem.py", "2-tripling/problem.py", "02/problem.py"),
+        ]
+    ),
+    Case({"02.zip": zip_file({"problem.py": RIGHT})}, None, for_other("02.zip/problem.py")),
+    Case({"a.zip": zip_file({"02/problem.py": RIGHT})}, None, for_other("a.zip/02/problem.py")),
+]
+
+CASES = [
+    *((case, problem) for case in ANY for problem in ("", "01")),
+    *((case, "") for case in WITHOUT_THE_OPTION),
+    *((case, "01") for case in WITH_THE_OPTION),
+]
+
+
+IDS = [f"{', '.join(case.files)}{' given' if problem else ''}" for case, problem in CASES]
+
+
+@pytest.mark.parametrize(("case", "problem"), CASES, ids=IDS)
+def test_which_file_counts(
+    take: Take, two_problems: Course, stub: bytes, case: Case, problem: str
 ) -> None:
-    """As when Windows unpacks an archive into a folder of its name."""
-    files = {f"ada/{place}/{FILE}": RIGHT, f"bea/{FILE}": RIGHT}
-    for taken in (take, take_one):
-        ada, bea = taken(files).submissions
-        assert (source(ada), source(bea)) == (RIGHT, RIGHT)
-        folder = place.removesuffix("/problems")
-        assert ada.notes == [f"The work is in the folder '{folder}'."]
-    bare = take_one({f"{name}/{place}/problem.py": RIGHT for name in ("ada", "bea")}, name="bare")
-    assert [source(s) for s in bare.submissions] == [RIGHT, RIGHT]
+    files = {f"ada/{name}": stub if file == STUB else file for name, file in case.files.items()}
+    files[f"bea/{FILE}"] = RIGHT
+    ada, bea = take(files, problem=problem, course=two_problems).submissions
+    assert source(ada) == (stub if case.source == STUB else case.source)
+    assert source(bea) == RIGHT
+    for text in case.texts:
+        assert text in [*ada.notes, ada.files[ID].reason]
+    if not case.texts:
+        assert not any("Not read" in note for note in ada.notes)
 
 
 def test_folders_passed_through_are_said_as_one_may_be_the_students(
@@ -59,69 +213,9 @@ def test_folders_passed_through_are_said_as_one_may_be_the_students(
     assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
 
 
-@pytest.mark.parametrize("file", ["1-doubling/x.txt", "x/y/1-doubling/z/problem.py"])
-def test_a_folder_with_nearly_the_name_of_a_problem_is_asked_about(take: Take, file: str) -> None:
-    ada, _ = take({f"ada/{file}": RIGHT, f"bea/{FILE}": RIGHT}).submissions
-    assert source(ada) is None
-    assert ada.notes[0] == "There is a folder '1-doubling'; did you mean 01-doubling?"
-
-
-def test_of_folders_with_single_files_the_only_one_counts(take_one: Take) -> None:
-    files = {"ada/new/problem.py": RIGHT, "ada/old/doubling.py": WRONG, "ada/x.txt": b""}
-    ada, bea = take_one(files | {"bea/docs/a.txt": b"", "bea/src/problem.py": RIGHT}).submissions
-    assert "could be 'new/problem.py', 'old/doubling.py'" in ada.files[ID].reason
-    assert (source(bea), bea.notes) == (RIGHT, ["The work is in the folder 'src'."])
-
-
-def test_which_of_two_folders_counts_is_not_guessed(
-    class_folder: Path, small_course: Course
-) -> None:
-    for below in ("first", "second/problems"):
-        submission(class_folder, "ada", below=below)
-        (class_folder / "ada" / below / FILE).write_text(f"x = {below!r}\n")
-    submission(class_folder, "grace")
-    ada, grace = find_submissions(class_folder, small_course)
-    assert ada.files["01-doubling"].bad
-    places = f"'first/{FILE}', 'second/problems/{FILE}'"
-    assert f"could be {places}; which one counts" in ada.files["01-doubling"].reason
-    assert grace.files["01-doubling"].source
-
-
-def test_the_work_at_the_top_counts(class_folder: Path, small_course: Course) -> None:
-    folder = submission(class_folder, "ada")
-    for below in ("problems", "backup"):
-        submission(class_folder, "ada", below=below)
-        (folder / below / "01-doubling" / "problem.py").write_text("x = 2\n")
-    (found,) = find_submissions(folder, small_course)
-    assert found.files["01-doubling"].source == b"x = 1\n"
-    assert found.notes == [f"Not read: 'backup/{FILE}', 'problems/{FILE}'."]
-
-
 @pytest.fixture
 def stub(two_problems: Course) -> bytes:
     return (two_problems.root / "problems" / FILE).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [
-        (FILE, "problem.py"),
-        (f"problems/{FILE}", "Doubling.py"),
-        (f"att/{FILE}", "01.py"),
-        (f"att/problems/{FILE}", "att/problem.py"),
-        (f"att/problems/{FILE}", "att/problems/doubling.py"),
-    ],
-)
-def test_a_file_that_tells_the_problem_goes_before_an_untouched_stub(
-    take_one: Take, stub: bytes, folder: str, name: str
-) -> None:
-    """Many submit the whole course folder, and next to it their file."""
-    ada, bea = take_one(
-        {f"ada/{folder}": stub.replace(b"\n", b"\r\n"), f"ada/{name}": RIGHT}
-        | {f"bea/{folder}": WRONG, f"bea/{name}": RIGHT}
-    ).submissions
-    assert (source(ada), source(bea)) == (RIGHT, WRONG)
-    assert bea.notes[-1] in (f"Not read: {name!r}.", f"Not read: {name.removeprefix('att/')!r}.")
 
 
 @pytest.mark.parametrize(
@@ -152,24 +246,6 @@ def test_the_notebook_that_is_handed_out_is_nobodys_work(
     (untouched,) = take(files, course=two_problems).submissions
     (found,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions
     assert (untouched.notes, source(found)) == ([], RIGHT)
-
-
-def test_beside_stubs_a_file_that_tells_no_problem_is_named(
-    take: Take, two_problems: Course, stub: bytes
-) -> None:
-    files = {f"{id}/problem.py": stub for id in (ID, OTHER)} | {"work.py": RIGHT}
-    (found,) = take(files, course=two_problems).submissions
-    assert (source(found), found.notes) == (stub, ["Not read: 'work.py'."])
-
-
-@pytest.mark.parametrize("name", ["old/Doubling.py", "mine/01.py"])
-def test_work_in_folders_beside_problems_folders_is_read(
-    take: Take, two_problems: Course, name: str
-) -> None:
-    files = {f"{OTHER}/problem.py": WRONG, name: RIGHT, "old/notes.py": b"", "x.py": b""}
-    (found,) = take(files, course=two_problems).submissions
-    assert source(found) == RIGHT
-    assert found.notes == [f"'{name}' was read as {ID}.", "Not read: 'old/notes.py', 'x.py'."]
 
 
 def test_each_problem_may_be_in_a_place_of_its_own(
