@@ -126,16 +126,20 @@ def _in_dtype(dtype):
 def _with_leading(*lead):
     def check(call, *_):
         case = call(lead=lead)
-        shapes = ", ".join(f"{name} {tuple(each.shape)}" for name, each in case.tensors.items())
-        case.check(f" with {shapes}")
+        case.check(f" with {_shapes(case)}")
 
     return check
+
+
+def _shapes(case):
+    return ", ".join(f"{name} {tuple(each.shape)}" for name, each in case.tensors.items())
 
 
 def _sizes_of_one(call, rng, sizes, other):
     ones = {name: (1,) if name == "lead" else 1 for name in sizes}
     for name, one in ones.items():
-        call(**{name: one}).check(f" with {name} = {one}")
+        case = call(**{name: one})
+        case.check(f" with {_shapes(case)}" if name == "lead" else f" with {name} = {one}")
     call(**ones).check(" with all sizes 1")
 
 
