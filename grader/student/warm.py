@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -18,15 +18,10 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from grader.course import Problem
 from grader.errors import CourseError
 from grader.result import ProblemResult, TestResult
-
-if TYPE_CHECKING:  # they load torch, which only the processes for tests need
-    from grader.run.session import Session
-    from grader.run.suite import Suite
 
 _PRELOADED = ["grader.run.suite", "torch.fx.experimental.symbolic_shapes"]
 """The modules that the server loads: those that run tests, and those that torch's autograd loads
@@ -76,19 +71,13 @@ class Runs:
         self._running: BaseProcess | None = None
         self.number = 0
 
-    def start(self, problem: Problem, first: Sequence[str] = ()) -> None:
-        """Test a problem; `number` becomes the number of the run.
-
-        Args:
-            problem: the problem to test.
-            first: ids of tests to run and report first. Then all tests run in the usual order,
-                including these, so that the verdict does not depend on this argument.
-        """
+    def start(self, problem: Problem) -> None:
+        """Test a problem; `number` becomes the number of the run."""
         _end(self._running)
         alive = self._standby is not None and self._standby[0].is_alive()
         process, connection = self._standby if self._standby and alive else self._new()
         with suppress(OSError):  # it ended while it waited; the listener will notice
-            connection.send((problem.id, tuple(first)))
+            connection.send(problem.id)
         self._running, self._standby = process, None
         self.number += 1
         arguments = (self.number, problem.id, process, connection)
@@ -115,7 +104,6 @@ class Runs:
     def _listen(self, run: int, id: str, process: BaseProcess, connection: Connection) -> None:
         """Report the results of one run until it has finished or its process has ended."""
         result, printed = ProblemResult(id), dict[str, str]()
-        tests: dict[str, TestResult] = {}
         while True:
             try:
                 if not connection.poll(self._silence):
@@ -134,9 +122,7 @@ class Runs:
                 break
             test, text = message
             printed[test.id] = text
-            tests.pop(test.id, None)  # a test that ran first is reported again in the usual order
-            tests[test.id] = test
-            result = ProblemResult(id, tests=list(tests.values()))
+            result = ProblemResult(id, tests=[*result.tests, test])
             self._tell(FoundSoFar(run, result, dict(printed)))
         self._tell(FoundSoFar(run, result, printed, finished=True, trouble=trouble))
 
@@ -173,7 +159,7 @@ def _end(process: BaseProcess | None) -> None:
 
 
 def _serve(root: Path, connection: Connection) -> None:
-    """Receive a problem's id and the tests to run first; send each result and then all."""
+    """Receive a problem's id; send the result of each test and then all."""
     import signal
 
     import torch
@@ -188,41 +174,20 @@ def _serve(root: Path, connection: Connection) -> None:
     for stream in (1, 2):  # keep output of student code off the screen
         os.dup2(nowhere, stream)
     try:
-        id, first = connection.recv()
+        id = connection.recv()
     except (EOFError, OSError):
         return
     problem = Problem(root / "problems" / id)
 
-    files = LocalFiles()
+    def send(id: str, test: TestResult) -> None:
+        connection.send((test, session.printed[id].get(test.id, "")))
 
-    def session(*, diagnose: bool) -> Session:
-        def send(id: str, test: TestResult) -> None:
-            connection.send((test, made.printed[id].get(test.id, "")))
-
-        made = Session(files, on_result=send, diagnose=diagnose)
-        return made
-
+    session = Session(LocalFiles(), on_result=send, diagnose=True)
     try:
-        suite = Suite([problem], root)
-        known = {test.id for test in suite.tests}
-        if ahead := [test for test in first if test in known]:
-            _run_ahead(suite, session(diagnose=False), ahead)
-            files.forget(problem)
-        whole = session(diagnose=True)
-        suite.run(whole)
+        Suite([problem], root).run(session)
     except CourseError as error:
         connection.send(str(error))
     except KeyboardInterrupt:
         connection.send("problem.py raises KeyboardInterrupt.")
     else:
-        connection.send(whole.results.get(problem.id, ProblemResult(problem.id)))
-
-
-def _run_ahead(suite: Suite, session: Session, ahead: Sequence[str]) -> None:
-    """Run tests in this order, until a test has a wrong answer."""
-    places = {test: place for place, test in enumerate(ahead)}
-
-    def is_wrong() -> bool:
-        return any(test.is_wrong for result in session.results.values() for test in result.tests)
-
-    suite.run(session, tests=ahead, order=lambda test: (places[test.id],), enough=is_wrong)
+        connection.send(session.results.get(problem.id, ProblemResult(problem.id)))

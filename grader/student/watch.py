@@ -23,7 +23,6 @@ from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
 from grader.errors import CourseError
 from grader.result import ProblemResult, shown
 from grader.student import hints
-from grader.student.ahead import changed_names, first_tests, text_of
 from grader.student.progress import invitation, progress_table
 from grader.student.report import (
     WIDTH,
@@ -96,8 +95,6 @@ class Watch:
         self._hints: Counter[str] = Counter()
         self._memory = SeenMistakes(course.root)
         self._readings: dict[str, Reading] = {}
-        self._sources: dict[str, str] = {}
-        self._source = ""
         self._asked_why = ""
 
     def run(self) -> None:
@@ -169,17 +166,11 @@ class Watch:
         self._running = self._waiting.pop(0) if self._waiting else ""
         if self._running:
             self._partial = ProblemResult(self._running)
-            self._runs.start(self._problems[self._running], self._first(self._running))
+            self._runs.start(self._problems[self._running])
         else:
             self._runs.prepare()
         if self._on_screen or not self._running:
             self._show()
-
-    def _first(self, id: str) -> list[str]:
-        """Return the tests to run first: those of changed functions, and those that failed last."""
-        self._source = text_of(self._problems[id].stub)
-        changed = changed_names(self._sources.get(id, ""), self._source)
-        return first_tests(self._result(id), changed)
 
     def _take(self, found: FoundSoFar) -> None:
         """Keep the results of the run; show its first wrong answer at once."""
@@ -188,7 +179,6 @@ class Watch:
         if found.finished:
             self._results[id], self._troubles[id] = found.result, found.trouble
             self._readings[id] = self._new_reading(found.result)
-            self._sources[id] = self._source
             if not found.trouble:
                 self._memory.keep(self._problems[id], found.result)
             self._start_next()

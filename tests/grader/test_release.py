@@ -170,7 +170,7 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
 
 
 def test_it_does_not_get_more_files() -> None:
-    assert len(contents(own_course())) <= 211
+    assert len(contents(own_course())) <= 210
 
 
 def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
