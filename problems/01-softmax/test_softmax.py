@@ -187,7 +187,7 @@ def test_softmax_is_your_own(problem, rng):
 # --- hidden tests ---
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(
     "shape",
     [
@@ -279,7 +279,7 @@ def test_hidden_softmax_of_other_tensors(problem, solution, rng):
     example.check_like(solution.softmax, problem.softmax, rng, cases)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(
     "shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4), (70, 1, 2)], ids=str
 )
@@ -373,34 +373,3 @@ def test_hidden_precision(problem, solution, rng):
     case = ("dot_product_similarity(q, k)", inputs)
     both = solution.dot_product_similarity, problem.dot_product_similarity
     example.check_like(*both, rng, [case], rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.points(0.25)
-def test_hidden_second_call(problem, solution, rng):
-    """A second call with other numbers, dim or dtype changes nothing about the first"""
-    x, y, q, k = rng.normal(3, 3), rng.normal(3, 3), rng.normal(3, 4), rng.normal(5, 4)
-    weights, scores = solution.softmax(x), solution.dot_product_similarity(q, k)
-    later = [(y, 1, -1), (y, 1, 0), (y.double(), 1, -1), (y.clone(), -1, -1), (x, -2, -1)]
-    calls = [(tensor, factor * tensor, dim) for tensor, factor, dim in later]
-    first_weights = problem.softmax(x)
-    first_scores = problem.dot_product_similarity(q.clone(), k.clone())
-    for z, numbers, dim in calls:
-        expected = solution.softmax(numbers, dim)
-        z.copy_(numbers)  # also where an earlier call changed its argument
-        checks.check(problem.softmax(z, dim), expected, f"a later call of softmax, with dim {dim}")
-    expected = solution.dot_product_similarity(q + 1, k * 2)
-    actual = problem.dot_product_similarity(q + 1, k * 2)
-    checks.check(actual, expected, "the second call of dot_product_similarity")
-    checks.check(first_weights, weights, "softmax(x), looked at after other calls")
-    checks.check(first_scores, scores, "dot_product_similarity(q, k), looked at after another call")
-
-
-@pytest.mark.points(0.25)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_hidden_arguments_are_left_alone(problem, rng, dtype):
-    """Neither function changes its arguments or the random state, for every shape and dim"""
-    for lead in [(), (2,), (2, 1)]:
-        calls = [partial(softmax_call, dim=dim) for dim in range(-2 - len(lead), 2 + len(lead))]
-        for call in (similarity_call, *calls):
-            make = partial(call, problem, rng, lead=lead, dtype=dtype)
-            robust.check_part("nothing changed", rng, make)

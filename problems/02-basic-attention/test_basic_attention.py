@@ -205,7 +205,7 @@ def both(solution, problem, weights):
     return right, make_attention(problem, weights)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(2.5)
 @pytest.mark.parametrize(
     ("batch", "seq", "n_embd", "bias"),
     [
@@ -282,19 +282,6 @@ def test_hidden_dtype(problem, solution, rng, shape, dtype):
     example.check_like(*both(solution, problem, weights), rng, [case], **near)
 
 
-@pytest.mark.points(0.75)
-def test_hidden_learning(problem, solution, rng):
-    """attention follows its weights while they learn"""
-    weights, x = small_weights(rng, 5), rng.normal(3, 4, 5).requires_grad_()
-    right, module = both(solution, problem, weights)
-    for step in range(3):
-        case = (f"attention(x) after {step} changes of its weights", {"x": x})
-        example.check_like(right, module, rng, [case], atol=1e-3)
-        weights = {name: t + 0.2 * rng.normal(*t.shape) for name, t in weights.items()}
-        checks.set_weights(module, weights)
-        right = modules.set_weights(right, weights)
-
-
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
     """attention takes a sequence of 1100 tokens, and looks at all of them"""
@@ -303,7 +290,7 @@ def test_hidden_long_sequence(problem, solution, rng):
     three_layers.check_long_sequence(right, module, x, "attention(x) with x (1, 1100, 2)")
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 def test_hidden_calls_are_apart(problem, solution, rng):
     """Calls and modules have no effect on each other, in training and in evaluation"""
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]
@@ -319,11 +306,3 @@ def test_hidden_calls_are_apart(problem, solution, rng):
             call += ", in evaluation without gradients"
             with torch.no_grad():
                 checks.check(module.eval()(x.clone()), expected, call)
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize(("batch", "seq", "n_embd"), [(2, 3, 7), (1, 4, 2), (3, 1, 2)])
-def test_hidden_x_and_weights_are_left_alone(problem, rng, batch, seq, n_embd):
-    """attention changes neither x nor its layers' weights, at other sizes"""
-    make = partial(attention_call, problem, rng, batch, seq, n_embd)
-    robust.check_part("nothing changed", rng, make)

@@ -448,7 +448,7 @@ def test_hidden_causal_mask(problem, solution, seq_len):
                 check_causal_mask(problem, solution, seq_len)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 def test_hidden_masked_softmax(problem, solution, rng):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
     calls = [
@@ -459,24 +459,6 @@ def test_hidden_masked_softmax(problem, solution, rng):
         arguments["scores"].requires_grad_()
     near = wide(torch.float32)
     example.check_like(solution.masked_softmax, problem.masked_softmax, rng, calls, **near)
-
-
-@pytest.mark.points(0.25)
-@BOTH_DTYPES
-def test_hidden_huge_scores(problem, solution, rng, dtype):
-    """masked_softmax is right, with finite gradients, for scores of any size"""
-    huge = []
-    for exponent in (2, 6, 10, 14, 31, 36, 100, 300):
-        size = 10.0**exponent
-        if size > HUGE[dtype]:
-            continue
-        for allowed, masked in [(1, size), (-size, 1), (-size, size), (-size, -1), (size, -size)]:
-            mask = random_mask(rng, 3, 5)
-            sizes = torch.tensor([masked, allowed], dtype=torch.float64)[mask.long()]
-            scores = (sizes * (1 + rng.normal(2, 3, 5).abs())).to(dtype)
-            call = f"masked_softmax of allowed scores near {allowed:g}, masked ones near {masked:g}"
-            huge.append((call, {"scores": scores.requires_grad_(), "mask": mask}))
-    example.check_like(solution.masked_softmax, problem.masked_softmax, rng, huge, **wide(dtype))
 
 
 SIZES = [

@@ -170,10 +170,6 @@ def test_one_token(problem, rng):
     )
     expected, sizes = oracles.output(x, weights, 2), {"head_dim": 3, "n_embd": 6, "n_head": 2}
     checks.check(make_attention(problem, weights, 2)(x.clone()), expected, call, sizes=sizes)
-    weights |= {name: w for name, w in gpt2_weights(rng, 6).items() if "c_proj" in name}
-    expected = oracles.output(x, weights, 2)
-    call = f"{named(6, 2)}(x) with the same token, and a c_proj that mixes its value"
-    checks.check(make_attention(problem, weights, 2)(x.clone()), expected, call)
 
 
 @pytest.mark.points(0.5)
@@ -519,7 +515,7 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     example.check_same_gradients(actual, expected, {"x": heads}, upstream, call)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(3.25)
 @pytest.mark.parametrize(
     ("shape", "n_head", "bias", "causal"),
     [
@@ -544,23 +540,6 @@ def test_hidden_attention(problem, solution, rng, shape, n_head, bias, causal):
     x = rng.normal(*shape)
     case = (call, {"x": (example.turned(x) if causal else x).requires_grad_()})
     example.check_like(reference, student, rng, [case], **SUMMED)
-
-
-@pytest.mark.points(0.25)
-def test_hidden_numbers_of_any_size(problem, solution, rng):
-    """MultiHeadAttention is right for tokens, queries, keys and values near a million"""
-    for what, sizes in {
-        "tokens": (1e-6, 1e-6, 1, 1e6),
-        "queries": (1e6, 1e-6, 1, 1),
-        "keys": (1e-6, 1e6, 1, 1),
-    }.items():
-        # In float64: of numbers near a million float32 leaves too few digits.
-        weights, (q, k, v, tokens) = gpt2_weights(rng, 6, dtype=torch.float64), sizes
-        weights["c_attn.weight"] *= torch.tensor([q, k, v]).repeat_interleave(6)[:, None]
-        x = (rng.normal(2, 4, 6, dtype=torch.float64) * tokens).requires_grad_()
-        student, reference = both(problem, solution, weights, 3, causal=True)
-        case = (f"{named(6, 3, causal=True)}(x) with {what} near a million", {"x": x})
-        example.check_like(reference, student, rng, [case], atol=1e-2)
 
 
 @pytest.mark.points(0.5)

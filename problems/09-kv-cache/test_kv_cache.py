@@ -9,31 +9,11 @@ import torch
 
 from grader.code.cost import counting
 from grader.code.tensors import parameters
-from grader.run.checks import (
-    check,
-    check_form,
-    check_gradients,
-    check_layer,
-    check_same,
-    check_that,
-    gradients,
-    parts,
-    prepared,
-    require,
-    set_weights,
-)
+from grader.run import checks
 from shared import robust
+from shared import worked_example as example
 from shared.oracles import kv_cache as oracles
 from shared.small_gpt import attention_weights, gpt_weights
-from shared.worked_example import (
-    check_refused,
-    check_slopes,
-    holding,
-    left_alone,
-    nothing_left_behind,
-    turned,
-    unpacked,
-)
 
 NEAR = {"rtol": 1e-3, "atol": 1e-4}
 """Tolerance for a whole model: in float32 rounding errors add up over the layers."""
@@ -54,7 +34,7 @@ CLEAR = 1e-4
 def make_attention(problem, weights, n_head, dtype=torch.float32):
     """The student's CachedAttention of this dtype, holding these weights."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
-    return holding(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
+    return example.holding(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
 
 
 SMALL = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head": 2}
@@ -64,7 +44,7 @@ SMALL = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head
 def make_gpt(problem, config, weights, dtype=torch.float32):
     """The student's CachedGPT of these sizes and this dtype, holding these weights."""
     module = problem.CachedGPT(problem.GPTConfig(**config)).to(dtype)
-    set_weights(module, weights)
+    checks.set_weights(module, weights)
     return module
 
 
@@ -96,7 +76,7 @@ def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
 
 def two(found, call, of="the output and the present"):
     """The two things that a call returned."""
-    return unpacked(found, 2, of, call)
+    return example.unpacked(found, 2, of, call)
 
 
 def pair(present, call):
@@ -107,7 +87,7 @@ def pair(present, call):
 def layers(present, n_layer, call):
     """The keys and values of each layer that a call returned."""
     what = "the keys and values of each layer"
-    pairs = unpacked(present, n_layer, what, f"the present of {call}")
+    pairs = example.unpacked(present, n_layer, what, f"the present of {call}")
     return [pair(each, f"layer {number} of {call}") for number, each in enumerate(pairs)]
 
 
@@ -153,21 +133,23 @@ def go_on(module, new, past, call):
     found = two(module(new, given), call)
     message = "Your code changed a list or a tensor of its past. Make a new one, since others may "
     message += "still go on from the old one."
-    require(alike(given, before), f"{call}\n{message}")
+    checks.require(alike(given, before), f"{call}\n{message}")
     return found
 
 
 def check_both(found, expected, call, **near):
     """Compare the output and the present that a CachedAttention returned."""
-    (output, present), (right, held) = two(found, call), parts(expected, 2)
-    check(output, right, call, **near)
+    (output, present), (right, held) = two(found, call), checks.parts(expected, 2)
+    checks.check(output, right, call, **near)
     check_pair(present, held, call, **near)
 
 
-def check_pair(present, expected, call, compare=check, **near):
+def check_pair(present, expected, call, compare=checks.check, **near):
     """Compare keys and values; by `check_same` if the expected ones are a student's, too."""
     names = ("keys", "values")
-    for name, found, wanted in zip(names, pair(present, call), parts(expected, 2), strict=True):
+    for name, found, wanted in zip(
+        names, pair(present, call), checks.parts(expected, 2), strict=True
+    ):
         compare(found, wanted, f"the {name} in the present of {call}", **near)
 
 
@@ -181,7 +163,7 @@ def ways_to_cut(length):
     return ways
 
 
-def check_every_cut(run, output, held, length, call, compare=check, **near):
+def check_every_cut(run, output, held, length, call, compare=checks.check, **near):
     """Check what every way to cut a sequence gives, piece by piece.
 
     Args:
@@ -202,7 +184,7 @@ def check_every_cut(run, output, held, length, call, compare=check, **near):
             if pieces[:count] in reached:
                 continue
             found, present = run(first, last, reached[pieces[: count - 1]], told)
-            check(found, output[:, first:last], told, **near)
+            checks.check(found, output[:, first:last], told, **near)
             reached[pieces[:count]] = by_itself(present)
         for kept, right in zip(reached[pieces], held, strict=True):
             check_pair(kept, right, told, compare, **near)
@@ -219,17 +201,21 @@ def test_cache_in_bytes(problem):
     names = ("n_layer", "n_embd", "seq_len", "batch_size", "bytes_per_number")
     for arguments in sizes:
         expected, call = oracles.BYTES[arguments], f"kv_cache_bytes{arguments}"
-        check_that(problem.kv_cache_bytes(*arguments), oracles.is_number_of_bytes, call, expected)
+        checks.check_that(
+            problem.kv_cache_bytes(*arguments), oracles.is_number_of_bytes, call, expected
+        )
         named = dict(reversed(list(zip(names, arguments, strict=False))))
         call = f"kv_cache_bytes({', '.join(f'{name}={n}' for name, n in named.items())})"
-        check_that(problem.kv_cache_bytes(**named), oracles.is_number_of_bytes, call, expected)
+        checks.check_that(
+            problem.kv_cache_bytes(**named), oracles.is_number_of_bytes, call, expected
+        )
 
 
 @pytest.mark.points(0.1)
 def test_bytes_are_an_int(problem):
     """kv_cache_bytes returns an int"""
     found = problem.kv_cache_bytes(2, 3, 5, 7, 11)
-    check_that(found, oracles.is_int, "kv_cache_bytes(2, 3, 5, 7, 11)")
+    checks.check_that(found, oracles.is_int, "kv_cache_bytes(2, 3, 5, 7, 11)")
 
 
 # CachedAttention
@@ -240,42 +226,45 @@ def test_bytes_are_an_int(problem):
 def test_layers(problem, bias):
     """CachedAttention has the layers c_attn and c_proj, and no other parameters"""
     module = problem.CachedAttention(12, 3, bias=bias)
-    check_layer(module, "c_attn", 12, 36, bias=bias)
-    check_layer(module, "c_proj", 12, 12, bias=bias)
+    checks.check_layer(module, "c_attn", 12, 36, bias=bias)
+    checks.check_layer(module, "c_proj", 12, 12, bias=bias)
     names = [f"{name}.{kind}" for name in ("c_attn", "c_proj") for kind in ("weight", "bias")]
     expected = [name for name in names if bias or name.endswith("weight")]
     found = sorted(parameters(module))
-    require(found == sorted(expected), f"The parameters are {found}; expected {sorted(expected)}.")
+    checks.require(
+        found == sorted(expected), f"The parameters are {found}; expected {sorted(expected)}."
+    )
 
 
 @pytest.mark.points(0.25)
 def test_defaults_and_names(problem, rng):
     """CachedAttention() has GPT-2's sizes; arguments go by name or by position"""
     module = problem.CachedAttention()
-    check_layer(module, "c_attn", 768, 3 * 768)
-    check_layer(module, "c_proj", 768, 768)
+    checks.check_layer(module, "c_attn", 768, 3 * 768)
+    checks.check_layer(module, "c_proj", 768, 768)
     _, present = two(module(x=rng.normal(1, 2, 768)), "CachedAttention()(x=x)")
     keys, _ = pair(present, "CachedAttention()(x=x)")
-    check_form(keys, torch.empty(1, 12, 2, 64), "the keys in the present of CachedAttention()(x)")
+    checks.check_form(
+        keys, torch.empty(1, 12, 2, 64), "the keys in the present of CachedAttention()(x)"
+    )
     module = problem.CachedAttention(bias=False, n_head=3, n_embd=6)
-    check_layer(module, "c_attn", 6, 18, bias=False)
+    checks.check_layer(module, "c_attn", 6, 18, bias=False)
     x = rng.normal(2, 3, 6)
     output, _ = two(module(x=x), "CachedAttention(6, 3, bias=False)(x=x)")
-    check_form(output, x, "CachedAttention(6, 3, bias=False)(x=x)")
-
-
-SIZES = [(2, 4, 6, 2), (1, 3, 6, 3), (3, 1, 4, 1), (1, 5, 4, 4), (2, 2, 10, 2)]
-"""Batch, number of new tokens, embedding width, number of heads."""
+    checks.check_form(output, x, "CachedAttention(6, 3, bias=False)(x=x)")
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), SIZES)
+@pytest.mark.parametrize(
+    ("batch", "n_new", "n_embd", "n_head"),
+    [(2, 4, 6, 2), (1, 3, 6, 3), (3, 1, 4, 1), (1, 5, 4, 4), (2, 2, 10, 2)],
+)
 def test_without_a_past(problem, rng, batch, n_new, n_embd, n_head):
     """Without a past, CachedAttention is causal multi-head attention"""
     weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
     call = f"CachedAttention({n_embd}, {n_head})(x) with x of shape {tuple(x.shape)}"
     output, _ = two(make_attention(problem, weights, n_head)(x.clone()), call)
-    check(output, oracles.attention(x, None, weights, n_head)[0], call)
+    checks.check(output, oracles.attention(x, None, weights, n_head)[0], call)
 
 
 @pytest.mark.points(0.5)
@@ -291,11 +280,11 @@ def test_one_token_in_numbers(problem):
     past = torch.tensor([[[[1.0], [0]]]]), torch.tensor([[[[10.0], [20]]]])
     call = "CachedAttention(1, 1)(x, past) with the numbers of the README"
     output, present = attend(module, torch.ones(1, 1, 1), past, call)
-    check(output, oracles.OUTPUT_IN_NUMBERS, call, atol=1e-4)
+    checks.check(output, oracles.OUTPUT_IN_NUMBERS, call, atol=1e-4)
     check_pair(present, oracles.PRESENT_IN_NUMBERS, call)
     call = "CachedAttention(1, 1)(x, past) with two tokens, both those of the README"
     output, _ = attend(module, torch.ones(1, 2, 1), past, call)
-    check(output, oracles.OUTPUTS_IN_NUMBERS, call, atol=1e-4)
+    checks.check(output, oracles.OUTPUTS_IN_NUMBERS, call, atol=1e-4)
 
 
 @pytest.mark.points(0.5)
@@ -308,7 +297,7 @@ def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
     module = make_attention(problem, weights, n_head)
     _, present = attend(module, x, past, call)
-    _, expected = parts(oracles.attention(x, past, weights, n_head), 2)
+    _, expected = checks.parts(oracles.attention(x, past, weights, n_head), 2)
     check_pair(present, expected, call)
     _, present = two(module(past=past, x=x), f"{call}, as attention(past=past, x=x)")
     check_pair(present, expected, f"{call}, as attention(past=past, x=x)")
@@ -323,7 +312,7 @@ def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
     check_after_past(problem, rng, n_past, 1, batch, n_embd, n_head)
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head"),
     [(2, 3, 2, 6, 2), (4, 2, 1, 6, 3), (1, 5, 3, 4, 1), (3, 3, 2, 4, 4)],
@@ -342,7 +331,7 @@ def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=Tr
     check_both(found, oracles.attention(x, past, weights, n_head), call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     ("dtype", "near"), [(torch.float32, {}), (torch.float64, EXACT)], ids=["float32", "float64"]
 )
@@ -350,7 +339,7 @@ def test_every_way_to_cut(problem, rng, dtype, near):
     """All 64 ways to cut 7 tokens into chunks give the same as one pass, in float64 to 1e-12"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6, dtype=dtype)
     module, call = make_attention(problem, weights, 2, dtype), "CachedAttention(6, 2) on 7 tokens"
-    expected, held = parts(oracles.attention(x, None, weights, 2), 2)
+    expected, held = checks.parts(oracles.attention(x, None, weights, 2), 2)
 
     def run(first, last, past, told):
         output, present = attend(module, x[:, first:last], past and past[0], told)
@@ -371,10 +360,10 @@ def test_two_caches_never_touch(problem, rng):
         _, present = go_on(module, end.clone(), past, call)
         held.append((present, copied(pair(present, call))))
         told = f"{call}, when it is looked at after the next call"
-        check_pair(past, before, told, check_same)
+        check_pair(past, before, told, checks.check_same)
     for present, after in held:
         told = f"{call}, when it is looked at after one more call"
-        check_pair(present, after, told, check_same)
+        check_pair(present, after, told, checks.check_same)
     for end, (present, _) in zip(ends, held, strict=True):
         expected = oracles.attention(torch.cat([x, end], dim=1), None, weights, 2)[1]
         check_pair(present, expected, f"{call}, one of two that go on from the same past")
@@ -401,8 +390,8 @@ def test_gradients(problem, rng, n_new):
     def by_hand(tensors):
         x, *past = list(tensors.values())[:3]
         held = {name: tensors[name] for name in weights}
-        output, present = parts(oracles.attention(x, past, held, 2), 2)
-        return output, *parts(present, 2)
+        output, present = checks.parts(oracles.attention(x, past, held, 2), 2)
+        return output, *checks.parts(present, 2)
 
     expected, doubles = by_hand(given), {name: each.double() for name, each in given.items()}
     shapes = [(2, n_new, 4), (2, 2, 2 + n_new, 2), (2, 2, 2 + n_new, 2)]
@@ -412,14 +401,14 @@ def test_gradients(problem, rng, n_new):
         x, *past = (leaf.clone() for leaf in leaves.values())
         output, present = two(module(x, tuple(past)), call)
         found, told = (output, *pair(present, call))[place], f"{what} of {call}"
-        check(found, expected[place], told)  # where it is wrong, so are its gradients
+        checks.check(found, expected[place], told)  # where it is wrong, so are its gradients
         inputs = {name: (leaves | parameters(module))[name] for name in names}
-        slopes = gradients(found, inputs, upstream[place], told)
+        slopes = checks.gradients(found, inputs, upstream[place], told)
 
         def value(moved, place=place):
             return (by_hand(doubles | moved)[place] * upstream[place]).sum()
 
-        check_slopes(slopes, value, {name: given[name] for name in names}, told, rng)
+        example.check_slopes(slopes, value, {name: given[name] for name in names}, told, rng)
 
 
 # CachedGPT
@@ -433,11 +422,11 @@ def test_logits_without_a_past(problem, rng, bias):
     weights, idx = weights_for(rng, config), tokens(rng, 2, 5)
     module, call = make_gpt(problem, config, weights), "CachedGPT(config)(idx)"
     logits, present = two(module(idx.clone()), call, "the logits and the present")
-    check(logits, oracles.logits(idx, weights, 2), call, **NEAR)
+    checks.check(logits, oracles.logits(idx, weights, 2), call, **NEAR)
     for number, (keys, values) in enumerate(layers(present, 3, call)):
         for name, found in [("keys", keys), ("values", values)]:
             told = f"the {name} of layer {number} in the present of {call}"
-            check_form(found, torch.empty(2, 2, 5, 4), told)
+            checks.check_form(found, torch.empty(2, 2, 5, 4), told)
 
 
 @pytest.mark.points(1.25)
@@ -454,7 +443,7 @@ def test_positions_go_on(problem, rng):
         call = f"CachedGPT(config)(idx, past) with {first} past and {n_new} new tokens"
         logits, past = read(module, idx[:, first : first + n_new], past, call)
         told = f"{call}, and blocks that add nothing"
-        check(logits, expected[:, first : first + n_new], told)
+        checks.check(logits, expected[:, first : first + n_new], told)
         first += n_new
         past = layers(past, 2, call)
 
@@ -475,11 +464,11 @@ def test_logits_after_a_past(problem, rng):
             held.append(copied(present))
         past, after = held
         logits, present = two(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
-        check(logits, expected[:, n_past : n_past + n_new], call, **NEAR)
+        checks.check(logits, expected[:, n_past : n_past + n_new], call, **NEAR)
         pairs = zip(layers(present, 3, call), layers(after, 3, call), strict=True)
         for number, (found, wanted) in enumerate(pairs):
             told = f"layer {number} of {call}, compared with one pass"
-            check_pair(found, wanted, told, check_same, **NEAR)
+            check_pair(found, wanted, told, checks.check_same, **NEAR)
 
 
 @pytest.mark.points(0.25)
@@ -489,14 +478,16 @@ def test_gradients_of_a_model(problem, rng):
     module, upstream = make_gpt(problem, SMALL, weights), rng.normal(2, 2, 11)
     call = "CachedGPT(config)(idx)"
     logits, _ = read(module, idx, None, call)
-    wanted = gradients(logits[:, 3:], parameters(module), upstream, f"the last two of {call}")
+    wanted = checks.gradients(
+        logits[:, 3:], parameters(module), upstream, f"the last two of {call}"
+    )
     _, past = two(module(idx[:, :3]), call, "the logits and the present")
     call = "CachedGPT(config)(idx, past) with 3 past and 2 new tokens"
     logits, _ = two(module(idx[:, 3:], past), call, "the logits and the present")
-    found = gradients(logits, parameters(module), upstream, call)
+    found = checks.gradients(logits, parameters(module), upstream, call)
     for name in weights:
         told = f"the gradient of {call} with respect to {name}"
-        check_same(found[name], wanted[name], told, **SLOPES)
+        checks.check_same(found[name], wanted[name], told, **SLOPES)
 
 
 @pytest.mark.points(2)
@@ -512,7 +503,7 @@ def test_every_way_to_cut_a_text(problem, rng):
         return logits, layers(present, 2, told)
 
     held = by_itself(layers(present, 2, call))
-    check_every_cut(run, expected, held, 7, call, check_same, **NEAR)
+    check_every_cut(run, expected, held, 7, call, checks.check_same, **NEAR)
 
 
 @pytest.mark.points(0.5)
@@ -533,10 +524,10 @@ def test_two_texts_at_once(problem, rng):
             now = texts[number][:, place : place + 1]
             logits, held[number] = go_on(module, now, held[number], call)
             told = f"{call} for text {number + 1} of 3 that are made in turns"
-            check(logits, expected[number][:, place : place + 1], told, **NEAR)
+            checks.check(logits, expected[number][:, place : place + 1], told, **NEAR)
     for number, (found, wanted) in enumerate(zip(layers(first, 2, call), before, strict=True)):
         told = f"layer {number} of a past that texts went on from, after {call}"
-        check_pair(found, wanted, told, check_same)
+        check_pair(found, wanted, told, checks.check_same)
 
 
 @pytest.mark.points(0.5)
@@ -552,9 +543,9 @@ def test_too_many_tokens_are_refused(problem, rng):
         if n_past:
             _, past = read(module, idx[:, :n_past], None, call + "no new tokens")
         logits, _ = read(module, idx[:, n_past:6], past, f"{call}{6 - n_past} new tokens")
-        check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens", **NEAR)
+        checks.check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens", **NEAR)
         call += f"{7 - n_past} new tokens"
-        check_refused(call, lambda p=past, n=n_past: module(idx[:, n:], p), "they are 7")
+        example.check_refused(call, lambda p=past, n=n_past: module(idx[:, n:], p), "they are 7")
 
 
 def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=torch.float32):
@@ -626,37 +617,28 @@ def test_model_in_use(problem, rng, part):
 
 
 @pytest.mark.points(0.25)
-def test_large_scores(problem, rng):
+@pytest.mark.parametrize("case", ["rows near 2000, -2000 and 0", "growing", "all near -20,000"])
+def test_large_scores(problem, rng, case):
     """Scores of thousands give no inf and no NaN, and hidden ones stay hidden, however large"""
-    # Entry 0 of each key is 1, so entry 0 of a query moves all scores of its row alike. All is in
-    # float64, as float32 keeps few digits of what comes behind the thousands.
+    # In float64, as float32 keeps few digits of what comes behind the thousands.
     weights = {name: each.double() for name, each in attention_weights(rng, 6).items()}
-    x, double = rng.normal(2, 5, 6).double(), torch.float64
-    x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
-    weights["c_attn.weight"][:, 5] = 0
-    weights["c_attn.weight"][[0, 3], 5] = torch.tensor([1.0, -1], dtype=double)
-    weights["c_attn.weight"][[6, 9]] = 0
-    weights["c_attn.bias"][[6, 9]] = 1
-    keys, values = random_past(rng, 2, 2, 3, 3, double)
-    keys[..., 0] = 1
-
-    def check_scores(what):
-        call, past = f"CachedAttention(6, 2)(x, past) with {what}", (keys, values)
-        found = attend(make_attention(problem, weights, 2, double), x, past, call)
-        check_both(found, oracles.attention(x, past, weights, 2), call)
-
-    check_scores("rows of scores near 2000, near -2000 and near 0")
-    # Now entry 0 of each query is 1, and that of the keys grows from token to token.
-    rows = {"queries": [0, 3], "keys": [6, 9]}
-    weights["c_attn.weight"][rows["queries"]] = 0
-    weights["c_attn.bias"][rows["queries"]] = 1
-    weights["c_attn.weight"][rows["keys"], 5] = 1
-    x[:, :, 5] = 30_000 * torch.arange(5)
-    check_scores("scores that grow by 17,000 from token to token")
-    # Now that of all keys is alike, and far below 0.
-    weights["c_attn.weight"][rows["keys"], 5] = 0
-    weights["c_attn.bias"][rows["keys"]] = keys[..., 0] = -35_000
-    check_scores("scores that are all near -20,000")
+    keys, values = random_past(rng, 2, 2, 3, 3, torch.float64)
+    x, weight, bias = rng.normal(2, 5, 6).double(), weights["c_attn.weight"], weights["c_attn.bias"]
+    # Entry 0 of each query and key makes the scores, out of entry 5 of x.
+    queries_rows, keys_rows = [0, 3], [6, 9]
+    weight[[*queries_rows, *keys_rows]] = 0
+    bias[queries_rows] = bias[keys_rows] = keys[..., 0] = 1
+    if case == "growing":
+        weight[keys_rows, 5] = 1
+        x[:, :, 5] = 30_000 * torch.arange(5)
+    elif case == "all near -20,000":
+        bias[keys_rows] = keys[..., 0] = -35_000
+    else:
+        weight[queries_rows, 5] = 1
+        x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
+    call, past = f"CachedAttention(6, 2)(x, past) with large scores, {case}", (keys, values)
+    found = attend(make_attention(problem, weights, 2, torch.float64), x, past, call)
+    check_both(found, oracles.attention(x, past, weights, 2), call)
 
 
 @pytest.mark.points(0.25)
@@ -665,10 +647,14 @@ def test_generate_changes_nothing(problem, rng):
     module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights_for(rng, SMALL)).train()
     idx, call = tokens(rng, 2, 3), "CachedGPT(config).generate(idx, 2)"
     for enabled in (True, False):
-        with torch.set_grad_enabled(enabled), left_alone(call, idx=idx), nothing_left_behind(call):
+        with (
+            torch.set_grad_enabled(enabled),
+            example.left_alone(call, idx=idx),
+            example.nothing_left_behind(call),
+        ):
             found = module.generate(idx, 2)
-        check_form(found, torch.empty(2, 5, dtype=torch.int64), call)
-        check_same(found[:, :3], idx, f"the prompts in the result of {call}")
+        checks.check_form(found, torch.empty(2, 5, dtype=torch.int64), call)
+        checks.check_same(found[:, :3], idx, f"the prompts in the result of {call}")
 
 
 # CachedGPT.generate
@@ -693,19 +679,21 @@ def clear_prompts(rng, config, batch, length, n_new):
 )
 def test_generate(problem, rng, batch, length, n_new):
     """generate gives the most probable tokens, as without a cache, and reads each token once"""
-    weights, prompts = prepared(lambda own: clear_prompts(own, SMALL, batch, length, n_new), rng)
+    weights, prompts = checks.prepared(
+        lambda own: clear_prompts(own, SMALL, batch, length, n_new), rng
+    )
     texts = oracles.generated(prompts, n_new, weights, SMALL)[0]
     module, call = make_gpt(problem, SMALL, weights), f"CachedGPT(config).generate(idx, {n_new})"
     told, given = f"{call} with {batch} prompts of {length} tokens", prompts.clone()
     with counting() as cost:
         found = module.generate(given, n_new)
-    check(found, texts, told)
+    checks.check(found, texts, told)
     check_total(cost.operations, SMALL, length, n_new, "generate", batch)
     check_read_once(module, found, cost.operations, told)
     half = n_new // 2
     found = module.generate(max_new_tokens=n_new - half, idx=found[:, : length + half])
-    check(found, texts, f"{told}, the first {half} of them in another call")
-    check(module.generate(prompts.clone(), n_new), texts, f"{told}, once more")
+    checks.check(found, texts, f"{told}, the first {half} of them in another call")
+    checks.check(module.generate(prompts.clone(), n_new), texts, f"{told}, once more")
 
 
 @pytest.mark.points(0.25)
@@ -717,7 +705,7 @@ def test_generate_nothing(problem, rng):
         prompts = tokens(rng, 2, length)
         expected = oracles.generated(prompts, 0, weights, SMALL)[0]
         call = f"CachedGPT(config).generate(idx, 0) with prompts of {length} tokens"
-        check(module.generate(prompts.clone(), 0), expected, call)
+        checks.check(module.generate(prompts.clone(), 0), expected, call)
 
 
 @pytest.mark.points(0.5)
@@ -729,16 +717,16 @@ def test_generate_refuses_what_is_too_long(problem, rng):
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"2 prompts of {length} tokens"
         found = module.generate(prompts.clone(), n_new)
-        check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
+        checks.check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
     for length, n_new in [(1, n_positions), (10, n_positions - 9), (1, 30), (n_positions + 1, 0)]:
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"a prompt of {length} tokens"
         prompts = tokens(rng, 1, length)
         with counting() as cost:
             reason = f"they are {length + n_new} in all"
-            check_refused(call, lambda p=prompts, n=n_new: module.generate(p, n), reason)
+            example.check_refused(call, lambda p=prompts, n=n_new: module.generate(p, n), reason)
         few = length * operations_by_hand(SMALL, 3 * length)  # the cost of the prompt, or more
-        require(
+        checks.require(
             cost.operations <= few,
             f"{call}\nIt raised ValueError only after {cost.operations:,} floating point "
             "operations, when tokens had been generated. The lengths are known before that.",
@@ -798,7 +786,7 @@ def cost_of_one_more(problem, rng, config, n_past, how):
     cost = cost_of(lambda: kept.append(module(idx[:, n_past:], kept[0][1])))
     call = f"CachedGPT(config)(idx, past) with {n_past} past tokens and a new one"
     told = f"{call}, compared with one pass"
-    check_same(kept[1][0], module(idx)[0][:, n_past:], told, **NEAR)
+    checks.check_same(kept[1][0], module(idx)[0][:, n_past:], told, **NEAR)
     return cost
 
 
@@ -806,11 +794,13 @@ def check_most_probable(module, text, prompt):
     """Require that each token after the prompt is the most probable one: no other is cheap."""
     length = prompt.shape[1]
     call = f"CachedGPT(config).generate(idx, {1 + MORE}) with a prompt of {length} tokens"
-    text = check_form(text, torch.empty(1, length + 1 + MORE, dtype=torch.int64), call).clone()
+    text = checks.check_form(
+        text, torch.empty(1, length + 1 + MORE, dtype=torch.int64), call
+    ).clone()
     logits, new = module(text[:, :-1])[0][:, length - 1 :], text[:, length:, None]
     short = logits.amax(-1) - logits.gather(-1, new)[..., 0]
     message = f"{call}\nIn one pass over the text other tokens are more probable than the new ones."
-    require(bool((short < CLEAR).all()), message)
+    checks.require(bool((short < CLEAR).all()), message)
 
 
 def check_total(operations, config, n_past, n_new, how, batch=1):
@@ -820,7 +810,7 @@ def check_total(operations, config, n_past, n_new, how, batch=1):
         "generate": f"CachedGPT(config).generate(idx, {n_new}) with a prompt of {n_past} tokens",
     }[how]
     least = batch * (n_past + n_new) * operations_by_hand(config, n_past + n_new)
-    require(
+    checks.require(
         operations <= 3 * least,
         f"{call}\nIt took {operations:,} floating point operations in all, where {least:,} are "
         "enough to read each token once.",
@@ -830,7 +820,7 @@ def check_total(operations, config, n_past, n_new, how, batch=1):
 def check_read_once(module, texts, operations, call):
     """Require that a text took hardly more operations than one pass of the same model over it."""
     whole, _ = cost_of(lambda: module(texts.clone()))
-    require(
+    checks.require(
         operations <= 1.25 * whole,
         f"{call}\nIt took {operations:,} floating point operations, where one pass of your model "
         f"over the whole text takes {whole:,}. Are tokens read twice?",
@@ -862,23 +852,23 @@ def check_cost(problem, rng, config, how):
     least = operations_by_hand(config, 17)
     advice = "The past holds the results for the tokens before it; only the new one has to go "
     advice += "through the layers."
-    require(
+    checks.require(
         few > 0,
         f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "
         "needed. What it returns has to be computed in that call, by PyTorch's products.",
     )
-    require(
+    checks.require(
         few <= 3 * least,
         f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "
         f"enough. {advice}",
     )
-    require(
+    checks.require(
         many < 3 * few,
         f"{call}\nAfter 16 tokens it took {few:,} floating point operations, after 128 tokens "
         f"{many:,}: {many / few:.1f} times as many; less than 3 times is expected. {advice}",
     )
     held, written = 129 * numbers_of_a_token(config), costs[128][1]
-    require(
+    checks.require(
         written <= 12 * held,
         f"{call}, after 128 tokens\nIts results on the way have {written:,} numbers in all, where "
         f"the whole cache holds {held:,}. {advice}",
@@ -892,7 +882,7 @@ def test_attention_is_your_own(problem, rng):
     module = make_attention(problem, attention_weights(rng, 4), 2)
     _, past = two(module(rng.normal(1, 3, 4)), "CachedAttention(4, 2)(x)")
     x, call = rng.normal(1, 1, 4), "CachedAttention(4, 2)(x, past)"
-    check_form(two(module(x, past), call)[0], x, call)
+    checks.check_form(two(module(x, past), call)[0], x, call)
 
 
 # --- hidden tests ---
@@ -931,10 +921,12 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
         sizes = (1 + torch.randint(60, (5,), generator=rng.generator)).tolist()
         sizes[draw % 5] *= 1000
         expected, call = solution.kv_cache_bytes(*sizes), f"kv_cache_bytes{tuple(sizes)}"
-        check_that(problem.kv_cache_bytes(*sizes), oracles.is_number_of_bytes, call, expected)
+        checks.check_that(
+            problem.kv_cache_bytes(*sizes), oracles.is_number_of_bytes, call, expected
+        )
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head", "bias"),
     [
@@ -961,23 +953,23 @@ def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, 
     check_alike(*both(problem, solution, weights, n_head), x, past, rng, call)
 
 
-def check_alike(student, reference, x, past, rng, call, **near):
+def check_alike(student, reference, x, past, rng, call):
     """Compare output, present and all gradients of both attentions, and both without gradients."""
     actual, learning = attended(student, x, past, call)
-    output, present = parts(reference(x, past), 2)
-    expected = output, *parts(present, 2)
-    check_triple(actual, expected, call, **near)
+    output, present = checks.parts(reference(x, past), 2)
+    expected = output, *checks.parts(present, 2)
+    check_triple(actual, expected, call)
     upstream = [rng.normal(*each.shape, dtype=x.dtype) for each in actual]
     wanted = hidden_oracles.slopes(reference, x, past, upstream)
     total = sum((each * up).sum() for each, up in zip(actual, upstream, strict=True))
     told = f"output and present of {call}"
-    found = gradients(total, learning, torch.ones((), dtype=x.dtype), told)
-    check_gradients(found, wanted, told, **(near or SLOPES))
+    found = checks.gradients(total, learning, torch.ones((), dtype=x.dtype), told)
+    checks.check_gradients(found, wanted, told, **SLOPES)
     with torch.no_grad():
-        given = past and tuple(map(turned, past))
-        y, present = two(student(turned(x), given), call)
+        given = past and tuple(map(example.turned, past))
+        y, present = two(student(example.turned(x), given), call)
     told = f"{call}, which were transposed, under torch.no_grad()"
-    check_triple((y, *pair(present, told)), expected, told, **near)
+    check_triple((y, *pair(present, told)), expected, told)
 
 
 def attended(module, x, past, call):
@@ -992,67 +984,13 @@ def attended(module, x, past, call):
     return (output, *pair(present, call)), leaves | learning
 
 
-def check_triple(actual, expected, call, **near):
+def check_triple(actual, expected, call):
     """Compare outputs, keys and values."""
-    check(actual[0], expected[0], call, **near)
-    check_pair(actual[1:], expected[1:], call, **near)
+    checks.check(actual[0], expected[0], call)
+    check_pair(actual[1:], expected[1:], call)
 
 
-@pytest.mark.points(0.25)
-@robust.parts("sizes of one", "transposed memory", "nothing changed", "second call")
-def test_hidden_attention_in_use(problem, solution, rng, part):
-    """CachedAttention keeps the rules of every problem for other sizes, too"""
-
-    def right(weights):
-        return modules.made(weights, solution.CachedAttention, 6, 2)
-
-    call = partial(call_of_attention, problem, right, rng, n_past=2, n_new=4, batch=3)
-    sizes = "n_past n_new batch"
-    robust.check_part(part, rng, call, sizes=sizes, other={"n_past": 0, "batch": 40})
-
-
-@pytest.mark.points(0.25)
-def test_hidden_large_values(problem, solution, rng):
-    """CachedAttention is right for large values in the past, and where no weight learns"""
-    weights, x = attention_weights(rng, 6), rng.normal(2, 3, 6)
-    keys, values = random_past(rng, 2, 3, 4, 2)
-    student, reference = both(problem, solution, weights, 3)
-    past, call = (keys, 1e6 * values), "CachedAttention(6, 3)(x, past) with values near a million"
-    output, present = attend(student, x, past, call)
-    expected, held = parts(reference(x, past), 2)
-    check(output, expected, call, rtol=1e-3, atol=10)
-    check_pair(present, held, call)
-    for module in (student, reference):
-        module.requires_grad_(False)
-    call = "CachedAttention(6, 3)(x, past), whose weights don't learn"
-    check_alike(student, reference, x, (keys, values), rng, call)
-
-
-@pytest.mark.points(1)
-@pytest.mark.parametrize(
-    ("length", "batch", "n_embd", "n_head"), [(12, 2, 15, 3), (9, 1, 8, 4), (23, 3, 6, 2)]
-)
-def test_hidden_chunks(problem, solution, rng, length, batch, n_embd, n_head):
-    """Chunks of other sizes give what one pass gives, and gradients pass through all of them"""
-    weights, x = attention_weights(rng, n_embd), rng.normal(batch, length, n_embd)
-    student, reference = both(problem, solution, weights, n_head)
-    upstream = rng.normal(batch, length, n_embd)
-    expected, wanted = reference(x)[0], hidden_oracles.slopes(reference, x, None, [upstream])
-    for _ in range(2):
-        pieces = random_cut(rng, length)
-        sizes = [last - first for first, last in pieces]
-        call = f"CachedAttention({n_embd}, {n_head}), {length} tokens in chunks of {sizes}"
-        leaf, outputs, past = x.clone().requires_grad_(), [], None
-        for first, last in pieces:
-            output, past = two(student(leaf[:, first:last].clone(), past), call)
-            check(output, expected[:, first:last], call)
-            outputs.append(output)
-        output = torch.cat(outputs, dim=1)
-        found = gradients(output, {"x": leaf} | parameters(student), upstream, call)
-        check_gradients(found, wanted, call, **SLOPES)
-
-
-@pytest.mark.points(2.25)
+@pytest.mark.points(3.5)
 @pytest.mark.parametrize(
     ("n_layer", "n_embd", "n_head", "bias", "length"),
     [(2, 12, 3, False, 13), (3, 10, 2, True, 13), (2, 8, 2, True, 130), (1, 12, 1, True, 300)],
@@ -1064,108 +1002,35 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
     student, reference = both_models(problem, solution, config, weights_for(rng, config))
     idx = tokens(rng, 3, length, config)
     upstream = rng.normal(3, length, 17)
-    expected, held, wanted = parts(hidden_oracles.read(reference, idx, upstream), 3)
+    expected, held, wanted = checks.parts(hidden_oracles.read(reference, idx, upstream), 3)
     for pieces in ([(0, length)], random_cut(rng, length)):
         sizes = [last - first for first, last in pieces]
         call = f"CachedGPT with {n_layer} layers, {length} tokens in chunks of {sizes}"
         outputs, past = [], None
         for first, last in pieces:
             logits, past = two(student(idx[:, first:last], past), call)
-            check(logits, expected[:, first:last], call, **NEAR)
+            checks.check(logits, expected[:, first:last], call, **NEAR)
             outputs.append(logits)
-        pairs = zip(layers(past, n_layer, call), parts(held, n_layer), strict=True)
+        pairs = zip(layers(past, n_layer, call), checks.parts(held, n_layer), strict=True)
         for number, (found, kept) in enumerate(pairs):
             check_pair(found, kept, f"layer {number} of {call}", **NEAR)
-        found = gradients(torch.cat(outputs, dim=1), parameters(student), upstream, call)
-        check_gradients(found, wanted, call, **SLOPES)
-
-
-@pytest.mark.points(0.25)
-def test_hidden_digits(problem, solution, rng):
-    """float64 keeps all its digits in outputs, presents and gradients"""
-    double = torch.float64
-    for n_past, n_new in [(0, 4), (3, 1), (2, 3)]:
-        weights, x = attention_weights(rng, 9), rng.normal(2, n_new, 9, dtype=double)
-        past = random_past(rng, 2, 3, n_past, 3, double) if n_past else None
-        call = f"CachedAttention(9, 3)(x, past) with {n_past} past and {n_new} new tokens"
-        pair_of_modules = both(problem, solution, weights, 3, double)
-        check_alike(*pair_of_modules, x, past, rng, f"{call} in float64", all_digits=True)
+        found = checks.gradients(torch.cat(outputs, dim=1), parameters(student), upstream, call)
+        checks.check_gradients(found, wanted, call, **SLOPES)
 
 
 @pytest.mark.points(0.5)
-@robust.parts("float64", "sizes of one", "transposed memory", "nothing changed", "second call")
-def test_hidden_model_in_use(problem, solution, rng, part):
-    """CachedGPT keeps the rules of every problem for other sizes, too"""
-
-    def right(weights):
-        model = modules.made(weights, solution.CachedGPT, solution.GPTConfig(**SMALL))
-        return lambda idx: parts(model(idx), 2)[0]
-
-    call = partial(call_of_model, problem, right, rng, n_past=4, n_new=3)
-    robust.check_part(part, rng, call, sizes="n_past n_new batch", other={"batch": 20})
-
-
-@pytest.mark.points(0.5)
-def test_hidden_calls_do_not_touch(problem, solution, rng):
-    """Texts of different batches and lengths, made in turns, don't touch each other"""
-    config = SMALL | {"n_positions": 20}
-    weights = weights_for(rng, config)
-    student, reference = both_models(problem, solution, config, weights)
-    texts = [tokens(rng, batch, 12) for batch in (2, 1, 3, 2)]
-    expected, pasts = [reference(idx)[0] for idx in texts], [None] * len(texts)
-    for turn in range(4):
-        for number, idx in enumerate(texts):
-            step = slice(3 * turn, 3 * turn + 3)
-            call = f"CachedGPT(config)(idx, past) for text {number + 1} of 4, in turn {turn + 1}"
-            if pasts[number] is None:
-                logits, pasts[number] = two(student(idx[:, step]), call)
-            else:
-                logits, pasts[number] = go_on(student, idx[:, step], pasts[number], call)
-            check(logits, expected[number][:, step], call, **NEAR)
-            student.generate(idx[:, :2], 3)
-
-
-@pytest.mark.points(0.25)
 def test_hidden_names(problem, solution, rng):
     """Weights under GPT-2's names can be loaded into CachedGPT; lm_head has those of wte"""
     weights = weights_for(rng, SMALL)
     student, reference = both_models(problem, solution, SMALL, weights)
     found, expected = sorted(student.state_dict()), sorted(weights)
-    require(set(expected) <= set(found), f"state_dict has {found}; expected {expected}.")
+    checks.require(set(expected) <= set(found), f"state_dict has {found}; expected {expected}.")
     student.load_state_dict(weights_for(rng, SMALL), strict=False)
     student.load_state_dict(weights, strict=False)
     idx = tokens(rng, 2, 5)
     call = "CachedGPT(config)(idx) with weights loaded by load_state_dict"
     expected = reference(idx)[0]
-    check(student(idx.clone())[0], expected, call, **NEAR)
-
-
-@pytest.mark.points(0.5)
-@pytest.mark.parametrize("n_positions", [1, 9])
-def test_hidden_too_long(problem, rng, n_positions):
-    """What doesn't fit into n_positions raises ValueError, and what just fits doesn't"""
-    config = SMALL | {"n_positions": n_positions}
-    module = make_gpt(problem, config, weights_for(rng, config))
-    idx = tokens(rng, 2, 2 * n_positions + 1)
-    for n_past in {0, n_positions // 2, n_positions}:
-        past = module(idx[:, :n_past])[1] if n_past else None
-        fits = n_positions - n_past
-        call = f"CachedGPT(config)(idx, past) with n_positions = {n_positions}, {n_past} past and "
-        if fits:
-            logits, _ = two(module(idx[:, :fits], again(past)), f"{call}{fits} new tokens")
-            check_form(logits, torch.empty(2, fits, 11), f"{call}{fits} new tokens")
-        for n_new, enabled in itertools.product((fits + 1, n_positions + 1), (True, False)):
-            run = partial(module.train(enabled), idx[:, :n_new], again(past))
-            with torch.set_grad_enabled(enabled):
-                check_refused(f"{call}{n_new} new tokens", run, f"they are {n_past + n_new}")
-    for length, n_new in [(1, n_positions), (n_positions, 1), (1, n_positions + 5)]:
-        call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
-        call += f"a prompt of {length} tokens"
-        run = partial(module.generate, idx[:, :length], n_new)
-        check_refused(call, run, f"they are {length + n_new} in all")
-    found = module.generate(idx[:, :1], n_positions - 1)
-    call = f"CachedGPT(config).generate(idx, {n_positions - 1}) with n_positions = {n_positions}"
-    check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
+    checks.check(student(idx.clone())[0], expected, call, **NEAR)
 
 
 @pytest.mark.points(0.5)
@@ -1184,7 +1049,7 @@ def test_hidden_generate_of_certain_tokens(problem, rng):
         call = f"CachedGPT(config).generate(idx, 3), where {token} is always the most probable"
         prompt = torch.tensor([[5, 1]])
         expected = hidden_oracles.followed(prompt, token, 3)
-        check(module.generate(prompt, 3), expected, call)
+        checks.check(module.generate(prompt, 3), expected, call)
 
 
 @pytest.mark.points(1.75)
@@ -1200,20 +1065,12 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     texts = reference.generate(prompts.clone(), n_new)
     call = f"CachedGPT(config).generate(idx, {n_new}) with {len(prompts)} prompts of {length} "
     call += "tokens"
-    with nothing_left_behind(call), counting() as cost:
+    with example.nothing_left_behind(call), counting() as cost:
         found = student.generate(prompts.clone(), n_new)
-    check(found, texts, call)
+    checks.check(found, texts, call)
     check_total(cost.operations, config, length, n_new, "generate", len(prompts))
     check_read_once(student, found, cost.operations, call)
-    check(student.generate(prompts.clone(), n_new), texts, f"{call}, a second time")
-    weights = weights_for(rng, config)
-    reference = modules.set_weights(reference, weights)
-    prompts = prepared_prompts(reference, rng, config, batch, length, n_new)
-    texts = reference.generate(prompts.clone(), n_new)
-    student.generate(prompts.clone(), n_new)  # its result is not used below
-    student.load_state_dict(weights, strict=False)
-    found = student.generate(prompts.clone(), n_new)
-    check(found, texts, f"{call}, after other weights were loaded")
+    checks.check(student.generate(prompts.clone(), n_new), texts, f"{call}, a second time")
 
 
 def prepared_prompts(reference, rng, config, batch, length, n_new):
@@ -1228,7 +1085,7 @@ def prepared_prompts(reference, rng, config, batch, length, n_new):
             if clear.any():
                 return prompts[clear]
 
-    return prepared(make, rng)
+    return checks.prepared(make, rng)
 
 
 @pytest.mark.points(1.25)

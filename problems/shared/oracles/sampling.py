@@ -173,9 +173,26 @@ def is_by_chance(count, number, probability):
     return number * exponent < 28
 
 
+def are_tokens(drawn, call, shape):
+    """Require token numbers, one for each row of logits of this shape."""
+    *lead, vocab_size = shape
+    check_form(drawn, torch.zeros(lead, dtype=torch.int64), call)
+    low, high = int(drawn.min()), int(drawn.max())
+    outside = low if low < 0 else high
+    message = f"{call}\nIt drew a token {outside}; there are 0 to {vocab_size - 1}."
+    require(low >= 0 and high < vocab_size, message)
+
+
+def have_frequencies(drawn, call, shape, probabilities):
+    """Require the frequencies of each row's own probabilities; `shape` is that of its draws."""
+    are_tokens(drawn, call, (len(probabilities), *shape, len(probabilities[0])))
+    for row, each in zip(drawn, probabilities, strict=True):
+        has_frequencies(row, call, shape, each)
+
+
 def has_frequencies(drawn, call, shape, probabilities):
     """Require that each token was drawn about as often as its probability says, for equal rows."""
-    drawn = check_form(drawn, torch.zeros(shape, dtype=torch.int64), call)
+    are_tokens(drawn, call, (*shape, len(probabilities)))
     number, vocab_size = drawn.numel(), len(probabilities)
     counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
     require(
@@ -205,9 +222,10 @@ def has_own_draws(drawn, call, shape, probabilities):
         )
 
 
-def are_seeded(drawn, call, same, different):
+def are_seeded(drawn, call, shape, same, different):
     """Require the first draw again after the same seed, and another draw after some other seed."""
     again, tokens = drawn
+    are_tokens(again, call, shape)
     require(torch.equal(again, tokens[0]), f"{call}\n{same}")
     require((tokens != tokens[0]).any(), f"{call}\n{different}")
 
@@ -218,7 +236,7 @@ def comes_from_all(drawn, call, logits):
     The mean of so many log-probabilities is off by six standard deviations less than once in a
     hundred million times.
     """
-    drawn = check_form(drawn, torch.zeros(logits.shape[:-1], dtype=torch.int64), call)
+    are_tokens(drawn, call, logits.shape)
     rank = (logits > logits.gather(-1, drawn[:, None])).sum(-1).max() + 1
     call = f"{call} with logits of shape {tuple(logits.shape)}"
     require(
