@@ -132,13 +132,10 @@ def test_module_weights(problem, rng):
 
 
 @pytest.mark.points(1.5)
-@pytest.mark.parametrize(
-    ("shape", "bias"),
-    [((2, 5, 6), True), ((3, 4, 7), True), ((4, 3, 5), True), ((2, 3, 5), False)],
-    ids=str,
-)
-def test_module(problem, rng, shape, bias):
+@pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (4, 3, 5)], ids=str)
+def test_module(problem, rng, shape):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""
+    bias = shape != (4, 3, 5)
     weights, x = example.random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
     x[0, 1] = 0  # a token like any other
     module = make_attention(problem, weights)

@@ -309,18 +309,20 @@ def test_extreme_scores(problem, rng, case, causal):
     check_attention(problem, weights, x, 2, f", {case}", near, causal=causal)
 
 
-def attention_call(problem, rng, *, batch=2, seq_len=3, n_head=2, head_dim=2, dtype=torch.float32):
-    """A call of a causal MultiHeadAttention in evaluation."""
+def attention_call(
+    problem, rng, *, batch=2, seq_len=3, n_head=2, head_dim=2, causal=True, dtype=torch.float32
+):
+    """A call of a MultiHeadAttention in evaluation."""
     n_embd = n_head * head_dim
     weights = gpt2_weights(rng, n_embd, dtype=dtype)
-    x = rng.normal(batch, seq_len, n_embd, dtype=dtype)
+    x, options = rng.normal(batch, seq_len, n_embd, dtype=dtype), {"dropout": 0.3, "causal": causal}
     return robust.Call(
-        f"{named(n_embd, n_head, dropout=0.3, causal=True)}.eval()(x)",
-        make_attention(problem, weights, n_head, dropout=0.3, causal=True),
+        f"{named(n_embd, n_head, **options)}.eval()(x)",
+        make_attention(problem, weights, n_head, **options),
         {"x": x},
-        lambda x: oracles.output(x, weights, n_head, True),
+        lambda x: oracles.output(x, weights, n_head, causal),
         weights=weights,
-        slopes=partial(oracles.slopes, x, weights, n_head, True),
+        slopes=partial(oracles.slopes, x, weights, n_head, causal),
     )
 
 
@@ -582,7 +584,8 @@ def test_hidden_precision(problem, solution, rng, causal):
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, part):
     """MultiHeadAttention changes nothing and remembers nothing, in other sizes too"""
-    make = partial(attention_call, problem, rng, seq_len=5, n_head=3, head_dim=4)
+    sizes = {"seq_len": 5, "n_head": 3, "head_dim": 4}
+    make = partial(attention_call, problem, rng, causal=False, **sizes)
     robust.check_part(part, rng, make, other={"seq_len": 8})
 
 
