@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from grader.csv_table import csv_line
@@ -62,10 +62,10 @@ class SamePeople:
         unclear: the lines of `names.csv` that can't be applied, and why.
     """
 
-    row_of: Mapping[str, str] = field(default_factory=dict)
-    replaced: Mapping[str, Collection[str]] = field(default_factory=dict)
-    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    unclear: Sequence[str] = ()
+    row_of: Mapping[str, str]
+    replaced: Mapping[str, Collection[str]]
+    also: Mapping[str, Sequence[str]]
+    unclear: Sequence[str]
 
     def rows(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
         """Return results, with those of one person combined."""
