@@ -131,7 +131,7 @@ def test_module_weights(problem, rng):
     check_module(make_attention(problem, weights), x, weights, call, sizes=sizes)
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (4, 3, 5)], ids=str)
 def test_module(problem, rng, shape):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""
@@ -367,7 +367,7 @@ def test_hidden_large_scores(problem, solution, rng):
         checks.require(finite, f"{call}\nThe gradient by {name} has NaN or inf in it.")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize(
     ("shape", "bias"),
     [

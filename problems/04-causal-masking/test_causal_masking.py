@@ -255,7 +255,7 @@ def test_attention_in_numbers(problem):
     checks.check(actual, oracles.OUTPUT[None], "CausalAttention on the worked example")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize(
     ("shape", "n_positions", "bias"),
     [
@@ -277,7 +277,7 @@ def test_attention(problem, rng, shape, n_positions, bias):
     checks.check(layer(x.clone()), expected, call, sizes={"n_embd": shape[-1]})
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("what", ["outputs", "gradients"])
 @pytest.mark.parametrize("size", [1, 1e15], ids=str)
 def test_no_look_ahead(problem, rng, size, what):
@@ -476,7 +476,7 @@ SIZES = [
 SIZE_NAMES = ("shape", "n_positions", "bias")
 
 
-@pytest.mark.points(3.75)
+@pytest.mark.points(4)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES, ids=str)
 def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     """CausalAttention is right for other sizes, in training and in evaluation"""
@@ -486,7 +486,7 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     checks.check(module.train(bias)(x.clone()), right(x), call, sizes={"n_embd": shape[-1]})
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES[::2], ids=str)
 def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, bias):
     """Gradients of CausalAttention are right for other sizes"""

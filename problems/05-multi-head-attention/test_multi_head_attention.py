@@ -219,7 +219,7 @@ def test_attention_by_hand(problem, rng, shape, n_head, bias):
     check_attention(problem, weights, rng.normal(*shape), n_head, bias=bias)
 
 
-@pytest.mark.points(2.25)
+@pytest.mark.points(1.75)
 @FORWARD_SIZES
 def test_causal_attention_by_hand(problem, rng, shape, n_head, bias):
     """With causal=True a token sees itself and all earlier ones"""
@@ -301,7 +301,7 @@ def extreme(rng, case, n_embd, n_head):
     return weights, x, {"rtol": 1e-2, "atol": 1e-2}  # such scores lie 0.0002 apart in float32
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @EXTREMES
 def test_extreme_scores(problem, rng, case, causal):
     """Scores and values may have any size, and those of the future have the weight 0"""
@@ -378,7 +378,7 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
     checks.check_that(output, judges.drops_weights_and_entries, call, scores, dropout, causal)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_dropout_in_training(problem, rng, causal):
     """In training, single weights and output entries are dropped, and the rest is scaled up"""
@@ -517,7 +517,7 @@ def test_hidden_heads(problem, solution, rng, batch, seq_len, n_embd, n_head):
     example.check_same_gradients(actual, expected, {"x": heads}, upstream, call)
 
 
-@pytest.mark.points(3.25)
+@pytest.mark.points(3.75)
 @pytest.mark.parametrize(
     ("shape", "n_head", "bias", "causal"),
     [
@@ -560,7 +560,7 @@ def test_hidden_gpt2_names(problem, solution, rng, n_embd, n_head, bias):
     checks.check(module.eval()(x.clone()), reference(x), call)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @EXTREMES
 def test_hidden_extreme_scores(problem, rng, case, causal):
     """Scores and values may have any size in layers of other sizes, too"""
@@ -589,7 +589,7 @@ def test_hidden_in_use(problem, rng, part):
     robust.check_part(part, rng, make, other={"seq_len": 8})
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(2)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("n_head", "seq_len", "dropout"), [(2, 3, 0.4), (4, 2, 0.2), (1, 1, 0.3)])
 def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):

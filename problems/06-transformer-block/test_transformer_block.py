@@ -382,7 +382,7 @@ def test_half_a_block(problem, rng, silent):
     checks.check(module(x.clone()), oracles.block(x, weights, 2), call, **ROUGHLY, start=x)
 
 
-@pytest.mark.points(4.25)
+@pytest.mark.points(4)
 @pytest.mark.parametrize(
     ("batch", "seq_len", "n_embd", "n_head", "bias"),
     [
@@ -665,7 +665,7 @@ def test_hidden_mlp(problem, solution, rng, shape, bias):
     check_alike(*pair, rng.normal(*shape) * 2, rng, call, argument=example.turned)
 
 
-@pytest.mark.points(4.25)
+@pytest.mark.points(4.5)
 @pytest.mark.parametrize(
     ("sizes", "bias"),
     [

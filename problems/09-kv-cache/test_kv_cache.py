@@ -312,7 +312,7 @@ def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
     check_after_past(problem, rng, n_past, 1, batch, n_embd, n_head)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head"),
     [(2, 3, 2, 6, 2), (4, 2, 1, 6, 3), (1, 5, 3, 4, 1), (3, 3, 2, 4, 4)],
@@ -429,7 +429,7 @@ def test_logits_without_a_past(problem, rng, bias):
             checks.check_form(found, torch.empty(2, 2, 5, 4), told)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_positions_go_on(problem, rng):
     """The first new token stands at the position after the last one of the past"""
     weights = weights_for(rng, SMALL)
@@ -448,7 +448,7 @@ def test_positions_go_on(problem, rng):
         past = layers(past, 2, call)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.5)
 def test_logits_after_a_past(problem, rng):
     """After a past, the logits are those that one pass over all tokens gives"""
     config = SMALL | {"n_layer": 3}
@@ -926,7 +926,7 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
         )
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(3.25)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "batch", "n_embd", "n_head", "bias"),
     [
@@ -990,7 +990,7 @@ def check_triple(actual, expected, call):
     check_pair(actual[1:], expected[1:], call)
 
 
-@pytest.mark.points(3.5)
+@pytest.mark.points(4.25)
 @pytest.mark.parametrize(
     ("n_layer", "n_embd", "n_head", "bias", "length"),
     [(2, 12, 3, False, 13), (3, 10, 2, True, 13), (2, 8, 2, True, 130), (1, 12, 1, True, 300)],

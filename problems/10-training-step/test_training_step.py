@@ -80,7 +80,7 @@ SHAPES = [(4,), (3, 5), (4, 4), (2, 3, 5), (2, 1, 2, 6)]
 """The last number is how many scores a row has; what stands before it may be anything."""
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_softmax_backward_of_any_shape(problem, rng, shape):
     """softmax_backward follows the definition, row by row"""
@@ -148,7 +148,7 @@ SIZES = {
 """n, m, d_k and d_v, and what stands before them."""
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1.75)
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_attention_backward_of_any_shape(problem, rng, sizes):
     """attention_backward has autograd's numbers, whatever the shape"""
@@ -398,7 +398,7 @@ def drawn(rng, steps, sizes=None, **shapes):
     return weights, gradients
 
 
-@pytest.mark.points(1.5)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_five_steps_of_adamw(problem, rng, size):
     """Five steps of AdamW are those of the definition, for gradients of size 1 and of 1e-8"""
@@ -506,7 +506,7 @@ def test_train_step_in_numbers(problem, rng, max_norm):
     check_named(small.weights_in(model), expected, f"{call}, with plain gradient descent")
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_gradients_begin_anew(problem, rng):
     """train_step begins with new gradients, whatever was there, in each of several steps"""
     weights, call = (
@@ -676,7 +676,7 @@ from shared.oracles import hidden_training as hidden_oracles  # noqa: E402
 MORE_SHAPES = [(9,), (2, 8), (5, 1, 6), (3, 2, 2, 4), (4, 1), (70, 3)]
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize("shape", MORE_SHAPES, ids=str)
 def test_hidden_softmax_backward(problem, solution, rng, shape):
     """softmax_backward is right for other shapes, and where all weight is on one score"""
@@ -701,7 +701,7 @@ MORE_SIZES = [
 ]
 
 
-@pytest.mark.points(2.5)
+@pytest.mark.points(2.75)
 @pytest.mark.parametrize("sizes", MORE_SIZES, ids=str)
 def test_hidden_attention_backward(problem, solution, rng, sizes):
     """attention_backward is right for other shapes: one key, one query, more leading dimensions"""
@@ -787,7 +787,7 @@ OTHER_OPTIONS = [
 ]
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(2)
 @pytest.mark.parametrize("options", OTHER_OPTIONS, ids=told)
 def test_hidden_adamw(problem, rng, options):
     """AdamW is right with other options, and for gradients whose size changes"""
@@ -832,7 +832,7 @@ def test_hidden_steps_with_adamw(problem, rng):
         check_named(small.weights_in(model), now, call, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1.5)
 def test_hidden_train_step(problem, rng):
     """train_step is right for other models and batches, with norms above the limit and below"""
     for number, dtype in enumerate((torch.float32, DOUBLE, torch.float32)):

@@ -5,6 +5,7 @@ That every stub scores 0 and every right file all points is what `grader author 
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -26,6 +27,17 @@ def test_the_problems_and_their_points(course_suite: Suite) -> None:
         points[test.problem.id] += test.points
     assert points == pytest.approx({p.id: p.entry.points for p in own_course().problems()})
     assert sum(problem.entry.points for problem in own_course().of_part("one")) == 100
+
+
+@pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
+def test_visible_tests_have_the_points_in_the_readme(course_suite: Suite, problem: Problem) -> None:
+    """The front page promises 60 % for them."""
+    tests = [test for test in course_suite.tests if test.problem.id == problem.id]
+    visible = sum(test.points for test in tests if not test.hidden)
+    readme = (problem.folder / "README.md").read_text(encoding="utf-8")
+    (promised,) = re.findall(r"\((\d+) for the tests that you see", readme)
+    assert visible == pytest.approx(float(promised))
+    assert visible == pytest.approx(0.6 * problem.entry.points)
 
 
 @pytest.mark.slow
