@@ -100,14 +100,16 @@ def test_an_archive_is_looked_into_alike_in_a_folder_and_in_a_zip_file_of_a_clas
     assert_bad(found["imani"], "archive inside an archive, which is not opened")
 
 
-@pytest.mark.parametrize("place", ["", "hw/", "hw/problems/"])
+@pytest.mark.parametrize("place", ["", "problems/", "hw/", "hw/problems/"])
 def test_an_archive_by_itself_is_one_submission(
     tmp_path: Path, small_course: Course, place: str
 ) -> None:
     path = tmp_path / "ada.zip"
     path.write_bytes(zipped((f"{place}{FILE}", RIGHT)))
-    (found,) = find_submissions(path, small_course)
-    assert (found.name, found.files["01-doubling"].source) == ("ada", RIGHT)
+    intake = take_in(path, small_course)
+    (found,) = intake.submissions
+    assert (found.name, source(found)) == ("ada", RIGHT)
+    assert bool(intake.unmatched) == ("hw" in place)
 
 
 @pytest.mark.parametrize("inside", [f"Ada Lovelace/{FILE}", "Ada Lovelace.zip"])
@@ -128,15 +130,6 @@ def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
     given = write(tmp_path / "unpacked", {inside: content})
     found = take_in(given, small_course)
     assert ([s.full_name for s in found.submissions], found.unmatched) == (["Ada Lovelace"], [])
-
-
-@pytest.mark.parametrize("place", ["", "problems/"])
-def test_an_archive_of_problems_has_no_remark(
-    tmp_path: Path, small_course: Course, place: str
-) -> None:
-    path = tmp_path / "ada.zip"
-    path.write_bytes(zip_file({f"{place}{FILE}": RIGHT}))
-    assert take_in(path, small_course).unmatched == []
 
 
 def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import find_submissions
+from grader.intake.limits import MAX_SOURCE_BYTES
+from grader.intake.submissions import find_submissions, read_source
 from tests.grader.intake.uploads import (
     FILE,
     ID,
@@ -21,6 +22,7 @@ from tests.grader.intake.uploads import (
     open_to_all,
     source,
     submission,
+    write,
     zipped,
 )
 
@@ -101,6 +103,11 @@ def test_anything_but_a_file_is_refused_and_named(
     assert (source(ada), ada.files[ID].bad) == (None, not is_empty)
     reason = "There is no problem.py" if is_empty else "problem.py in 01-doubling"
     assert ada.files[ID].reason.startswith(f"{reason} {WHY.get(name, '')}")
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, {"problem.py": b"#" * MAX_SOURCE_BYTES}) / "problem.py"
+    assert len(read_source(path).source or b"") == MAX_SOURCE_BYTES
 
 
 def test_a_hard_link_is_a_file(hand_in, small_course):

@@ -116,6 +116,22 @@ ANY = [
     Case({f"problems/{FILE}": STUB, "problems/shared/a.py": WRONG, "grader/b.py": WRONG}, STUB),
 ]
 
+A_NOTEBOOK = "A notebook is not graded: what its code cells hold has to be in problem.py."
+NO_FILE = f"There is no problem.py in {ID}."
+
+ANY += [
+    *(
+        Case({f"{ID}/{name}": RIGHT}, None, (NO_FILE, f"Not read: '{ID}/{name}'. {A_NOTEBOOK}"))
+        for name in ("problem.ipynb", "My Notebook.ipynb")
+    ),
+    *(
+        Case({f"{ID}/{name}": RIGHT}, None, (NO_FILE, *left(f"{ID}/{name}")))
+        for name in ("problem.py.txt", "problem.docx")
+    ),
+    Case({f"{ID}/{NOTEBOOK}": RIGHT}, None),
+    Case({"doubling.ipynb": b""}, None, (f"Not read: 'doubling.ipynb'. {A_NOTEBOOK}",)),
+]
+
 WITHOUT_THE_OPTION = [
     Case({FILE: STUB, f"{OTHER}/problem.py": STUB, "w.py": RIGHT}, STUB, left("w.py")),
     Case(
@@ -171,7 +187,12 @@ WITH_THE_OPTION = [
         Case({name: RIGHT}, None, for_other(name))
         for name in [
             *("02.py", "tripling.py", "problem_02 (1).py", "lab-02.py", "tripling_final.py"),
-            *("2-tripling.py", f"{OTHER}/problem.py", f"problems/{OTHER}/problem.py"),
+            *(
+                "trippling.py",
+                "2-tripling.py",
+                f"{OTHER}/problem.py",
+                f"problems/{OTHER}/problem.py",
+            ),
             *("tripling/problem.py", "2-tripling/problem.py", "02/problem.py"),
         ]
     ),
