@@ -356,6 +356,17 @@ def test_the_gradebook_has_readable_names_and_exact_identities(named: Any) -> No
     assert not any(re.search(r"(?<!/)\b\w+~[0-9a-f]{16}(?!\.html)", text) for text in texts)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
+def test_names_that_differ_in_case_have_their_own_marks(school: Any) -> None:
+    school.hand_in("Kim Lee", school.right)
+    school.hand_in("kim lee", school.wrong)
+    school.grade()
+    marks = {row["identity"]: row["total"] for row in school.rows().values()}
+    assert (marks["Kim Lee"], marks["kim lee"]) == ("4", "0")
+    files = [path.name.lower() for path in (school.out / "results").iterdir()]
+    assert len(files) == len(set(files)) == len(marks)
+
+
 @pytest.mark.parametrize("column", ["submission", "identity"])
 def test_the_book_takes_what_the_gradebook_says(named: Any, column: str) -> None:
     head, called = "submission,problem,mark,reason\n", [*named.rows(column)]
