@@ -23,6 +23,7 @@ from grader.intake import limits
 from grader.intake.handed_in import StudentFile
 from grader.intake.limits import MAX_DEPTH, MAX_SOURCE_BYTES
 from grader.intake.opening import opened
+from grader.intake.platforms import LISTS
 from grader.intake.problem_names import (
     ALL_PROBLEMS,
     Problems,
@@ -30,7 +31,6 @@ from grader.intake.problem_names import (
     is_nearly_bare,
     is_python,
 )
-from grader.intake.student_lists import LISTS
 from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry, archive_suffix, is_minor
 from grader.text import quoted, some
 

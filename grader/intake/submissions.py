@@ -22,9 +22,8 @@ from grader.intake.handed_in import Intake, Layout, StudentFile, Submission, Unr
 from grader.intake.identity import make_unique, result_name
 from grader.intake.locate import locate, read_file, wanted
 from grader.intake.opening import entry_at, opened, opened_at
-from grader.intake.platforms import plain_submission, recognise, unmatched_file
+from grader.intake.platforms import iso_time, plain_submission, recognise, unmatched_file
 from grader.intake.problem_names import ALL_PROBLEMS, Problems, is_bare, is_python
-from grader.intake.student_lists import iso_time
 from grader.intake.tree import (
     ARCHIVE_SUFFIXES,
     IS_TWICE,
