@@ -27,7 +27,7 @@ if sys.platform != "win32":
     import resource
 
 _MEMORY = 1 << 30
-"""Bytes for recording the reference and judging messages; the largest messages take a tenth."""
+"""Bytes for recording the reference and judging messages; the largest take less than a third."""
 
 
 def serve(
