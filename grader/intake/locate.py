@@ -31,7 +31,7 @@ from grader.intake.problem_names import (
     is_nearly_bare,
     is_python,
 )
-from grader.intake.tree import BadArchive, Kind, Refused, TreeEntry, archive_suffix, is_minor
+from grader.intake.tree import Kind, Refused, TreeEntry, archive_suffix, is_minor
 from grader.text import quoted, some
 
 _MISSPELT = "?"
@@ -212,7 +212,7 @@ class _SubmittedFiles:
                 self.add(opened(archive, wanted), _Around(path, (), problem, _PACKED))
             except Refused as refused:
                 del self.candidates[before:]
-                self.refused.setdefault("", BadArchive(str(refused)).sentence(quoted(path)))
+                self.refused.setdefault("", refused.sentence(quoted(path)))
         if self.archives:
             self.open_archives()
 

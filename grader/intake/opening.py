@@ -93,7 +93,7 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
         wanted: selects the members of an archive to read. Of the others only names are known.
 
     Raises:
-        BadArchive: the file is not a readable archive, or is too large.
+        Refused: the file is not a readable archive, or is too large.
     """
     if entry.kind is Kind.FOLDER or not archive_suffix(entry.name):
         return entry
@@ -102,10 +102,7 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
         raise BadArchive(
             "is an archive inside an archive, which is not opened; unpack the outer one"
         )
-    try:
-        content = entry.read(limits.MAX_NESTED_BYTES)
-    except Refused as refused:
-        raise BadArchive(str(refused)) from None
+    content = entry.read(limits.MAX_NESTED_BYTES)
     return OpenArchive(io.BytesIO(content), wanted, entry.nested - 1).read(entry.name)
 
 

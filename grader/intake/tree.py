@@ -23,11 +23,7 @@ class Refused(Exception):  # noqa: N818  (it is an answer, not always an error)
 
 
 class BadArchive(Refused):
-    """An archive, or something in it, is not read."""
-
-    def sentence(self, subject: str) -> str:
-        """Return the whole sentence about `subject`, which begins with `bad archive`."""
-        return f"bad archive: {super().sentence(subject)}"
+    """An archive is not read."""
 
 
 class Kind(Enum):
@@ -105,7 +101,7 @@ class TreeEntry:
 
     def refused(self, reason: str = "") -> Refused:
         """Return an exception with the entry's fault, or with this reason if it has none."""
-        return (BadArchive if self.is_packed else Refused)(self.fault or reason)
+        return Refused(self.fault or reason)
 
 
 def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:

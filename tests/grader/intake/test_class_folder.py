@@ -68,7 +68,7 @@ def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) ->
     assert any(told.startswith("'ada' is there twice: graded") for told in intake.unmatched)
     for name in ("hugo", "imani"):
         assert found[name].files["01-doubling"].bad
-        assert found[name].files["01-doubling"].reason.startswith(f"bad archive: '{name}.")
+        assert found[name].files["01-doubling"].reason.startswith(f"'{name}.")
 
 
 @pytest.mark.parametrize("ending", PACKERS)
