@@ -262,8 +262,8 @@ def _other_order(got: Array, want: Array) -> str | None:
 
 def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
     """Detect weights that should sum to 1 but do not."""
-    if not numpy.isfinite(got).all():
-        return None  # `_not_finite` reports this; a sum adds nothing
+    if not numpy.isfinite(got).all() or (want < 0).any():
+        return None  # `_not_finite` reports the former; the latter are no weights
     if want.ndim:
         got, want = _without_zero_columns(got, want)
     names = {-1: "row", -2: "column"}

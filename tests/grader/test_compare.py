@@ -81,6 +81,7 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "symmetric scores": ((SQUARE @ SQUARE.T).softmax(-1), SQUARE.softmax(-1), {}),
     "powers of 2": (POWERS_OF_2 / POWERS_OF_2.sum(-1, keepdim=True), ROWS, {}),
     "sum of a few digits": (THREE.exp() / THREE.exp().cumsum(0), A_FEW_DIGITS, {"atol": 1e-4}),
+    "no weights": (torch.tensor([[3.0, 1.0]]), torch.tensor([[-1.0, 2.0]]), {}),
     "wrong dimension": (SQUARE.softmax(0), SQUARE.softmax(1), {}),
     "sizes in another order": (torch.ones(2, 4, 3), BOX, {}),
     "a dimension less": (torch.ones(3, 4), BOX, {}),
