@@ -12,7 +12,7 @@ wrong or that it would change. In this order:
    right answer, and has a share of at least `_SMALLEST_SHARE`.
 4. Code without wrong numbers must stop at the same questions with the same exceptions.
 5. Mistakes that change only answers at the edges explain what is left there. All their answers must
-   agree, and they must explain most of it.
+   agree, and they must explain most of it. Of several, the one that changes the fewest wins.
 
 NaN, exceptions and forbidden calls are no numbers, so alone they select no mistake in steps 1 to 3.
 """
