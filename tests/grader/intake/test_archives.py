@@ -68,14 +68,6 @@ def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
 
 
 @BOTH
-def test_the_same_member_twice(read: Read, ending: str, pack: Pack) -> None:
-    assert_bad(
-        read(pack((FILE, RIGHT), (f"./{FILE}", b"")), ending),
-        "problem.py in 01-doubling is in the archive more than once",
-    )
-
-
-@BOTH
 def test_a_file_and_a_folder_of_one_name(read: Read, ending: str, pack: Pack) -> None:
     packed = pack(("01-doubling", b""), (FILE, RIGHT))
     assert_bad(read(packed, ending), "01-doubling is in the archive more than once")
