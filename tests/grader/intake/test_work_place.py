@@ -188,7 +188,7 @@ WITH_THE_OPTION = [
         for name in [
             *("02.py", "tripling.py", "problem_02 (1).py", "lab-02.py", "tripling_final.py"),
             *(
-                "trippling.py",
+                "triping.py",
                 "2-tripling.py",
                 f"{OTHER}/problem.py",
                 f"problems/{OTHER}/problem.py",
