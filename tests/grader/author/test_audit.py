@@ -65,7 +65,7 @@ def test_a_course_that_is_right(audited: Course) -> None:
 
 
 def replaced(where: str, old: str, new: str) -> Callable[[Path], None]:
-    """Return what replaces a text in a file of the course."""
+    """Return a function that replaces a text in a file of the course."""
 
     def spoil(root: Path) -> None:
         path = root / where

@@ -1,4 +1,4 @@
-"""fingerprints.json changes with what it describes, and with nothing else."""
+"""fingerprints.json changes only with its inputs."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def finite(value, call):
 
 @pytest.fixture
 def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], list[str]]:
-    """Return a function that gives the findings about a test with this body."""
+    """Return a function that returns the findings about a test with this body."""
     course = new_course(tmp_path / "course")
     (problem,) = course.problems()
     oracles = course.root / "problems/shared/oracles/__init__.py"
@@ -66,7 +66,7 @@ def test_points_for_claims(found: Callable[[str], list[str]], body: str, share: 
 
 
 def test_a_good_test(found: Callable[[str], list[str]]) -> None:
-    """One that is failed by a wrong file."""
+    """A test without findings, which a wrong file fails."""
     assert found('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
 
 

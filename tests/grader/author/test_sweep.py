@@ -1,4 +1,4 @@
-"""What torch offers beside forbidden functions is found when it answers as they do."""
+"""The sweep finds functions of torch with the results of forbidden ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_known(name: str) -> bool:
 
 @pytest.mark.slow
 def test_forbidden_functions_answer_nowhere(sandbox: Sandbox) -> None:
-    """Of all that torch offers `author audit` asks it; all of these do where none is forbidden."""
+    """`author audit` calls all of torch; here it calls functions that work if none is forbidden."""
     sets = [SOFTMAX, ATTENTION, NORMS]
     assert left_open(sandbox, sets, is_known) == dict.fromkeys(sets, [])
 
@@ -73,7 +73,7 @@ def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> Non
 
 @pytest.mark.slow
 def test_what_crashes_is_passed_over(sandbox: Sandbox) -> None:
-    """An abort, and a name that there isn't."""
+    """An abort, and a name that does not exist."""
     found = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
     assert [*found] == ["torch:softmax"]
 
@@ -130,7 +130,7 @@ def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbo
 def test_a_record_that_can_not_be_read_is_no_record(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
-    """For example after a merge; torch is swept, and the record can be written again."""
+    """For example after a merge. Torch is swept again, and the record can be rewritten."""
     path = small_course.root / "solutions/swept.json"
     path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""The audit's table says how many points of a function a weighed mistake leaves."""
+"""The audit's table shows how many points of a function a mistake with a weight leaves."""
 
 from __future__ import annotations
 

@@ -79,13 +79,13 @@ class School:
 
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """A class of two. Marks are made up from the sources, which takes no time."""
+    """A class of two. Marks are derived from the sources without running them."""
     return school_of(small_course, tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def term(school: School) -> School:
-    """A course of two problems, without students yet."""
+    """A course of two problems without students."""
     add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     return school

@@ -26,7 +26,7 @@ from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestR
 
 
 def run_week(download: Path, out: Path, problem: str, only: Sequence[str] = ()) -> list[str]:
-    """Grade what came for a problem; return the lines that the instructor reads."""
+    """Grade the submissions of a problem; return the lines that the instructor reads."""
     course = own_course()
     (chosen,) = course.select([problem])
     intake = take_in(download, course, chosen)
@@ -69,7 +69,7 @@ def tests_of(file: StudentFile) -> list[TestResult]:
 
 
 def die_at(renaming: int) -> None:
-    """Kill this process when it is about to write its nth file."""
+    """Kill this process just before it writes its nth file."""
     rename, left = os.replace, renaming
 
     def replace(*args: Any, **options: Any) -> None:

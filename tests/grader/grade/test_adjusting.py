@@ -1,4 +1,4 @@
-"""Corrections and the late policy in a run: applied each time, and nothing is graded for them."""
+"""Corrections and the late policy are applied in each run, without grading anything again."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
 
 
 def test_a_correction_of_a_test_loads_nothing_that_tests_need(school: Any) -> None:
-    """The process that reads the class does without torch."""
+    """The process that reads the class does not load torch."""
     correct(school, "bob,01,test_doubles,1,why\n")
     source = school.course.problems()[0].test_file
     source.write_text("import nothing_that_is_there\n" + source.read_text())

@@ -1,4 +1,4 @@
-"""A cluster gives the results that one machine gives, and loses none when a worker is lost."""
+"""A cluster gives the same results as one machine, also if a worker is lost."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_without_dask_one_line_says_how_to_install_it(
 
 @pytest.fixture
 def no_client_left() -> Iterator[None]:
-    """Throw away a client of dask's that could not be made.
+    """Delete a client of dask that could not be created.
 
-    Left to the collector, that may happen while the thread of the next one starts, and each would
+    The garbage collector could delete it while the thread of the next one starts. Then each would
     wait for the other.
     """
     yield
@@ -157,7 +157,7 @@ def scheduler() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared_course(tmp_path_factory: pytest.TempPathFactory, new_course: Any) -> Course:
-    """A course that workers have opened once: to open one takes longer than to grade a class."""
+    """A course that workers open once, as that takes longer than grading a class."""
     return new_course(tmp_path_factory.mktemp("shared") / "course")
 
 
@@ -246,7 +246,7 @@ def test_a_submission_that_needs_much_time_is_graded_last(
 def test_no_two_workers_grade_on_one_core(
     small_course: Course, submissions: list[Submission], scheduler: Any
 ) -> None:
-    """Neither has opened this course before, so that one alone doesn't grade all of the class."""
+    """Neither has opened this course before, so that both grade some of the class."""
     results: list[SubmissionResult] = []
     many = [replace(each, name=f"{each.name}{n}") for n in range(12) for each in submissions]
     address = scheduler.scheduler_address
@@ -258,7 +258,7 @@ def test_no_two_workers_grade_on_one_core(
 
 
 def cores_stayed_on(worker: Any) -> set[int]:
-    """Return the cores that threads of a worker, but not all of its process, stay on."""
+    """Return the cores that single threads of a worker stay on."""
     threads = Path(f"/proc/{worker.process.process.pid}/task").iterdir()
     allowed = [os.sched_getaffinity(int(thread.name)) for thread in threads]
     return {core for cores in allowed if len(cores) == 1 for core in cores}

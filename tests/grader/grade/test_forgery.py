@@ -1,4 +1,4 @@
-"""Wrong files that forge what their worker says earn hardly more than the same wrong files."""
+"""Wrong files that forge their worker's records earn hardly more than without the forgery."""
 
 from __future__ import annotations
 

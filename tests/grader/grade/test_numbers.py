@@ -1,4 +1,4 @@
-"""A number that can't be meant stops the command before it begins, with its place and a remedy."""
+"""An impossible number stops the command at once, with its place and a remedy."""
 
 from __future__ import annotations
 

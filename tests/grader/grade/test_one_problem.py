@@ -34,7 +34,7 @@ def grade_second(term: Any, **options: object) -> ClassRun:
 
 
 def rows(term: Any) -> dict[str, tuple[str, ...]]:
-    """Return of each row both problems, the total and the maximum."""
+    """Return both problems, the total and the maximum of each row."""
     columns = ("01-doubling", OTHER, "total", "max")
     return {name: tuple(row[column] for column in columns) for name, row in term.rows().items()}
 

@@ -1,4 +1,4 @@
-"""A term on three platforms, played week by week: every mark ends at the person who earned it."""
+"""In a term on three platforms, played week by week, everyone gets the right marks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Term:
 
 
 def gradescope(people: dict[str, tuple[str, str]], time: str) -> dict[str, str]:
-    """Return Gradescope's export of one file for each key, of people with names and addresses."""
+    """Return Gradescope's export with one file for each key, of people with names and addresses."""
     lines, files = [], {}
     for number, (source, (name, email)) in enumerate(people.items()):
         lines.append(f"submission_{number}:\n  :submitters:\n  - :name: {name}\n")

@@ -108,7 +108,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
 def test_a_submission_that_needs_much_time_is_graded_last(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With little time at first, and with all of it when the others are done."""
+    """It gets a short time limit at first, and the full one after the others."""
     asked: list[tuple[str, bool]] = []
     connection = FakeConnection(None)
 

@@ -30,7 +30,7 @@ GONE = object()
 
 
 def change(*place: str | int, to: object) -> Callable[[Path], None]:
-    """Return what changes one value of a result's file, or takes it out."""
+    """Return a function that changes or removes one value in a result's file."""
 
     def damage(path: Path) -> None:
         data = part = json.loads(path.read_text())
@@ -45,7 +45,7 @@ def change(*place: str | int, to: object) -> Callable[[Path], None]:
 
 
 def write(text: str | bytes) -> Callable[[Path], None]:
-    """Return what writes something else into a result's file."""
+    """Return a function that overwrites a result's file."""
     data = text.encode() if isinstance(text, str) else text
     return lambda path: (path.write_bytes(data), None)[1]
 
@@ -185,7 +185,7 @@ def test_a_damaged_result_is_graded_again(school: Any, name: str) -> None:
 def test_a_file_that_may_not_be_read_is_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As root sees it too, who may read everything."""
+    """Also if the grader runs as root, who may read everything."""
 
     def refused(path: Path, **options: str) -> str:
         raise PermissionError(errno.EACCES, "Permission denied")

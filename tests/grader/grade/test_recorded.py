@@ -431,7 +431,7 @@ def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:
 def test_each_reference_passes_in_workers(
     origin: TemplateProcess, course: Course, number: str
 ) -> None:
-    """Nothing is missing there that a test needs, and nothing that is removed."""
+    """A worker lacks nothing that a test or the reference needs."""
     (problem,) = course.select([number])
     with lent_sandbox(origin, call_seconds=60) as sandbox:
         grade = SourceGrader(course, sandbox, problem)

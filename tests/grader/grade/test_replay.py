@@ -1,4 +1,4 @@
-"""One graded test is run again, and the instructor sees all of it."""
+"""`replay` runs one graded test again and shows everything about it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: 
 def test_one_problems_file_is_found_by_its_test(
     tmp_path: Path, small_course: Course, seeds: list[int]
 ) -> None:
-    """The problem may have been handed in by itself, and the others graded with another seed."""
+    """The problem may have been submitted alone, and the others graded with another seed."""
     ada = write(tmp_path / "class/ada", {"problem.py": SOURCE})
     problem = ProblemResult("01-doubling", hashlib.sha256(SOURCE.encode()).hexdigest())
     problem.provenance = {"seed": 7, "isolation": "process"}
@@ -140,7 +140,7 @@ def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
 def test_a_submission_may_be_named_as_reports_name_it(
     graded: Path, small_course: Course, seeds: list[int]
 ) -> None:
-    """Canvas's download has no real names, and the roster knew them when it was graded."""
+    """Canvas's download has no real names, but the roster had them when it was graded."""
     path = graded / "out/results/ada.json"
     path.write_text(path.read_text().replace('"full_name": ""', '"full_name": "Ada Lovelace"'))
     found = replay(

@@ -57,7 +57,7 @@ if __name__ == "__main__":
 
 
 def copy_in_short(course: Course, root: Path) -> None:
-    """Copy a course, but for the problems that are left away."""
+    """Copy a course without some problems."""
     away = [f"{number}-*" for number in LEFT_AWAY]
     for name in ("problems", "solutions"):
         ignored = shutil.ignore_patterns("__pycache__", *away)

@@ -1,4 +1,4 @@
-"""A start loads torch once, however many processes it has; the command itself does without.
+"""A run loads torch once for all its processes; the command itself does not load it.
 
 Loading torch is most of the cost of a start, so the test counts the loads.
 """
@@ -64,7 +64,9 @@ NOTE = """
 
 @pytest.fixture
 def run(tmp_path: Path, small_course: Course) -> Any:
-    """Return what runs a command on one submission, and gives the processes at its first test."""
+    """Return a function that runs a command on one submission and returns the processes at its
+    first test.
+    """
     file = small_course.problems()[0].test_file
     text = file.read_text()
     title = '    """double returns twice its argument"""\n'
@@ -94,7 +96,7 @@ def run(tmp_path: Path, small_course: Course) -> Any:
 
 
 def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[int]:
-    """Return the processes that have torch, and not from whom they were forked."""
+    """Return the processes that loaded torch themselves."""
     has = {process: torch for process, (_, torch) in tree.items()}
     return [process for process, (above, torch) in tree.items() if torch and not has.get(above)]
 

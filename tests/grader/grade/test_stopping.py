@@ -1,4 +1,4 @@
-"""A run that is stopped, or has no room left, leaves nothing half done and no process behind."""
+"""A stopped run, or one with a full disk, leaves no incomplete file and no process."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ OF_TWO = [SIX, SEVEN, "part_two_total", "part_two_max"]
 
 
 def texts(school: Any) -> dict[str, str]:
-    """Return all reports but the results themselves, by their names."""
+    """Return all reports except the results, by name."""
     files = [path for path in school.out.rglob("*") if path.is_file()]
     kinds = {".html", ".md", ".json", ".xml", ".csv"}
     return {

@@ -1,4 +1,4 @@
-"""When a file came: its bytes came with the first hand-in that had them, not with the newest."""
+"""The time of a file is that of the first submission with the same bytes, not of the newest."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_file_with_other_bytes_came_when_these_did(term: Any, tmp_path: Path) 
 
 
 def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path) -> None:
-    """The order in which downloads are graded does not change the mark, as after lost reports."""
+    """The order in which downloads are graded does not change the mark."""
     week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     assert problems(term.grade(week2))["01"].points < 4
@@ -89,7 +89,9 @@ def test_the_graders_own_fault_makes_no_file_late(term: Any, tmp_path: Path) -> 
 
 
 def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path) -> None:
-    """Canvas only says that something came late; it is taken off where the platform does so."""
+    """Canvas only reports that a submission was late; the flag disappears if the platform removes
+    it.
+    """
     names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
     folders = {}
     for when, name in names.items():

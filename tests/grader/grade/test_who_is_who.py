@@ -21,7 +21,7 @@ from tests.grader.intake.uploads import write
 
 
 def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
-    """In the second week only one of the two hands in; her file is not the first's of then."""
+    """In the second week only one of the two submits; her file keeps her own mark."""
     first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
@@ -60,7 +60,7 @@ def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) ->
 
 
 def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path) -> None:
-    """As if two hashes were equal, or a user renamed a file."""
+    """For example because a user renamed a file."""
     week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
     term.grade(week, only="01")
     (path,) = (term.out / "results").iterdir()
@@ -122,14 +122,14 @@ def test_what_the_book_says_of_either_name_counts(term: Any, tmp_path: Path) -> 
 
 
 def moodle(folder: Path, term: Any, names: str) -> Path:
-    """Write Moodle's download of an assignment: of each name and number a right file."""
+    """Write Moodle's download of an assignment with a correct file for each name and number."""
     each = [name.replace("=", "_") for name in names.split()]
     files = {f"{name}_assignsubmission_file_/problem.py": term.right for name in each}
     return write(folder, files)
 
 
 def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_path: Path) -> None:
-    """Week by week all numbers are others, and in the third week Cy has handed in nothing."""
+    """All numbers change every week, and in the third week Cy submits nothing."""
     add_problem(term.course.root, "03-doubling")
     weeks = ["Ada=1 Bea=2 Cy=3", "Ada=11 Cy=13 Dan=14", "Ada=21 Bea=22 Dan=24"]
     for n, names in enumerate(weeks, 1):
@@ -258,7 +258,7 @@ def test_two_of_one_name_who_both_hand_in_are_not_joined(term: Any, tmp_path: Pa
 
 
 def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path: Path) -> None:
-    """Moodle writes a group before a name, as in Blue-Ada; but Anne-Marie is no Marie."""
+    """Moodle writes a group before a name, as in Blue-Ada; but Anne-Marie is not Marie."""
     week1, week2 = ["Anne-Marie Curie_7", "Blue-Bob_8"], ["Marie Curie_93", "Blue-Bob_94"]
     for n, week in enumerate((week1, week2), 1):
         names = {f"{name}_assignsubmission_file_/problem.py": term.right for name in week}

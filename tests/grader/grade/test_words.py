@@ -1,4 +1,4 @@
-"""Words are not part of marks: after a new sentence or name no result is graded again."""
+"""Sentences and names are no part of marks: if they change, no result is graded again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def named(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
 
 
 def kept(school: Any, problem: ProblemResult) -> None:
-    """Let what bob's result says of mistakes be that of a problem."""
+    """Replace the mistakes in bob's result by those of a problem."""
     result = load_previous(school.out / "results").results["bob"]
     (own,) = result.problems
     own.diagnoses, own.mistakes = problem.diagnoses, problem.mistakes
@@ -50,7 +50,7 @@ def of_bob(school: Any) -> ProblemResult:
 
 
 def some_mistake(known: Fingerprints) -> KnownMistake:
-    """Return a mistake that is named by itself, and that has no name where it isn't known."""
+    """Return a mistake that is named alone if it is known, and not at all otherwise."""
     return next(
         mistake
         for mistake in known.mistakes

@@ -1,4 +1,4 @@
-"""Files as platforms write them, built after their public sources, for a class in many scripts."""
+"""Files in the formats of platforms, for a class with names in many scripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Student:
-    """Who is in the class.
+    """A student of the class.
 
     Attributes:
         id: the platform's number.

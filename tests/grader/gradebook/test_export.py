@@ -1,4 +1,4 @@
-"""Marks go back into a platform's own file: the right ones at the right ids, and nothing else."""
+"""Exports fill the right marks into a platform's file, and change nothing else."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def handed_in(student: Student, points: float, platform: str = "canvas") -> Subm
 
 
 def exported(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
-    """Run the command and return the lines that it says."""
+    """Run the command and return the lines that it prints."""
     command = ["export", platform, str(file), "--reports", str(reports), *options]
     if not any(option.startswith(("--problem", "--total")) for option in options):
         command += ["--problem", "03"]
@@ -60,7 +60,7 @@ def exported(platform: str, file: Path, reports: Path, *options: str) -> list[st
 
 
 def refused(platform: str, file: Path, reports: Path, *options: str) -> str:
-    """Run the command, which writes nothing, and return why."""
+    """Run the command, which writes nothing, and return its message."""
     before = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}
     command = ["export", platform, str(file), "--reports", str(reports), *options]
     run = CliRunner().invoke(app, command)
@@ -93,7 +93,7 @@ def marks_in(data: bytes, by: str, name: str, separator: str = ",") -> dict[str,
 
 
 def filled_in(file: Path) -> dict[str, str]:
-    """Return the marks that were filled in, by the number that Canvas or Moodle gives a student."""
+    """Return the marks that were filled in, by the student's number on Canvas or Moodle."""
     columns = {"grades.csv": ("ID", "Week 3 (123456)"), "Grades.csv": ("Identifier", "Grade")}
     return marks_in(file.with_stem(f"{file.stem}-filled").read_bytes(), *columns[file.name])
 
@@ -279,7 +279,7 @@ def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, sav
 def test_a_name_is_known_without_the_signs_that_no_file_name_has(
     tmp_path: Path, saved: Save
 ) -> None:
-    """Moodle leaves them out of the folders in its download."""
+    """Moodle omits them in the folder names of its download."""
     file = moodle_file(tmp_path, [Student(93, "Bo", "O'Neil"), Student(94, "Bo", "Neil")])
     exported("csv", file, saved(result("bo", full_name="Bo ONeil")), *OF_NAMES)
     assert filled_in(file) == {"Participant 93": "20", "Participant 94": ""}
@@ -547,7 +547,7 @@ def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("known", ["", "0000077"])
 def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save, known: str) -> None:
-    """A spreadsheet makes 1234 of 0001234."""
+    """A spreadsheet changes 0001234 to 1234."""
     book = tmp_path / "book"
     book.mkdir()
     (book / "roster.csv").write_text(

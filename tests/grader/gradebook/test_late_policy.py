@@ -1,4 +1,4 @@
-"""The late policy: off unless its file is there; exact, and said in words."""
+"""The late policy is off without its file; deductions are exact and explained in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The roster: each student is matched to the right row."""
+"""The roster is matched with the right submissions."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
 
 
 def test_a_file_of_the_book_by_a_name_that_is_nearly_right_is_told(tmp_path: Path) -> None:
-    """Unused deadlines change no mark and would be overlooked."""
+    """Otherwise unused deadlines would be overlooked."""
     book = GradebookFolder(tmp_path)
     for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
         (tmp_path / name).touch()

@@ -13,7 +13,7 @@ from tests.grader.gradebook.built import adjusted, problem, result
 
 
 def shown_file(first_line: str) -> str:
-    """Return the block of the page that begins so."""
+    """Return the block of the page that begins with this text."""
     text = (own_course().root / "docs/weekly.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^```text\n({re.escape(first_line)}.*?)^```", text, re.M | re.S)
     return str(found)

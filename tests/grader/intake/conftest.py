@@ -72,7 +72,7 @@ def take_one(take: Take, two_problems: Course) -> Take:
 
 @pytest.fixture
 def read(tmp_path: Path, small_course: Course) -> Read:
-    """Read an archive that `ada` handed in beside `grace`, who must never notice."""
+    """Read an archive of `ada` next to one of `grace`, which it must not affect."""
 
     def read_it(content: bytes, ending: str = ".zip") -> Submission:
         folder = tmp_path / "class"

@@ -50,7 +50,7 @@ def test_a_linked_folder_in_a_tar(read: Read) -> None:
 def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
     tmp_path: Path, small_course: Course, around: str
 ) -> None:
-    """It hid one of two students and gave the row the other one's file."""
+    """Otherwise the link could replace another student's file."""
     own, others = (f"{around}{name}/{FILE}" for name in ("ada", "bob"))
     for members in ([f"{around}ada", own, others], [own, others, f"{around}ada"]):
         with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:

@@ -43,7 +43,7 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course, aroun
 def test_what_lies_beside_students_makes_no_submission_of_their_class(
     take_one: Take, place: str, stray: str
 ) -> None:
-    """Not in the folder that was given, and not in the only folder in it."""
+    """Neither in the given folder nor in the only folder in it."""
     names = {"ada", "bea"}
     found = take_one({f"{place}{path}": RIGHT for path in (stray, *(f"{n}/{FILE}" for n in names))})
     assert {*by_name(found)} - {ID} == names
@@ -116,7 +116,7 @@ def test_an_archive_by_itself_is_one_submission(
 def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
-    """It may be a class of one student or a student's archive."""
+    """It may be a class of one student, or a student's archive."""
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))

@@ -111,7 +111,7 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
 
 
 def test_a_hard_link_is_a_file(hand_in, small_course):
-    """It looks like a file, and the student can read the content anyway."""
+    """It looks like a file, and its content is readable for the student anyway."""
     folder = hand_in(None)
     (folder / "other").write_bytes(RIGHT)
     os.link(folder / "other", folder / "problem.py")

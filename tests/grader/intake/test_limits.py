@@ -1,4 +1,4 @@
-"""Too much of anything: bombs, endless lists, huge files. Each is given up in its own row."""
+"""Bombs, endless lists and huge files are reported in the row of their submission."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_too_many_members(
 
 @pytest.mark.parametrize("name", ["data.bin", FILE])
 def test_a_bomb(read: Read, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terabyte would do the same: it is given up after the first bytes that are too many."""
+    """Reading stops at the limit, even for a terabyte."""
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
     packed = gzip.compress(tarred((name, bytes(5_000_000)), (FILE, RIGHT)), 9)
     assert_bad(read(packed, ".tar.gz"), "unpacks to more than 3,000,000 bytes")
@@ -72,7 +72,7 @@ def test_a_bomb_of_many_members(
 
 
 def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course) -> None:
-    """In a tar that is not packed it is skipped."""
+    """In an uncompressed tar it is skipped."""
     info = tarfile.TarInfo("data.bin")
     info.size = 5 * 2**30
     with (tmp_path / "ada.tar").open("wb") as file:
@@ -103,7 +103,7 @@ def test_an_archive_that_takes_too_long(
 def test_the_time_for_names_counts(
     read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No member of it is read; to look at its names alone takes a second each."""
+    """No member is read, but checking each name takes a second."""
     clock = [0.0]
 
     def slowly(name: str) -> tuple[str, ...]:

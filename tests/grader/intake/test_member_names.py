@@ -44,7 +44,7 @@ def test_a_path_begins_in_the_archive(
 
 @pytest.mark.parametrize("place", ["", "hw\\", "hw\\problems\\", ".\\"])
 def test_a_zip_made_on_windows(read: Read, place: str) -> None:
-    """Some programs there write backslashes between folders, and after a folder's name."""
+    """Some programs write backslashes between folders, and after a folder's name."""
     found = read(
         zipped(
             (f"{place}01-doubling\\", b""),

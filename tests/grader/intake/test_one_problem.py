@@ -77,7 +77,7 @@ def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
 
 
 def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
-    """Whole courses may be given too; what else is in them is not looked at."""
+    """Submissions of whole courses are allowed; their other files are ignored."""
     whole = {f"{ID}/problem.py": WRONG, f"{OTHER}/problem.py": RIGHT}
     files = {f"ada/{name}": content for name, content in whole.items()}
     files |= {f"bea/repo/problems/{name}": content for name, content in whole.items()}

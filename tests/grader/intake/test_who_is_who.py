@@ -43,7 +43,7 @@ def test_people_keep_their_names_in_any_script(take: Take, name: str) -> None:
 
 
 def test_a_canvas_student_is_the_user_number(take: Take) -> None:
-    """Names of Chinese characters once became `__` and `__-2`, numbered in each download."""
+    """Names of Chinese characters must not become `__` and `__-2`, numbered in each download."""
     both = take(
         {"王芳_1004_90_problem_01.py": RIGHT, "李娜_1005_91_problem_01.py": WRONG}
     ).submissions
@@ -77,7 +77,7 @@ def test_a_name_cannot_be_taken(tmp_path: Path, small_course: Course) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
 def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> None:
-    """Unicode writes é in two ways that look alike; only one of the two can be the student's."""
+    """Unicode has two forms of é that look the same; only one of the two can be the student's."""
     forms = [unicodedata.normalize(form, "rené") for form in ("NFC", "NFD")]
     folder = write(tmp_path / "class", {f"{form}/{ID}/problem.py": RIGHT for form in forms})
     intake = take_in(folder, small_course)
@@ -103,7 +103,7 @@ def test_a_folder_cannot_be_called_a_platforms_student(take: Take) -> None:
 
 
 def test_no_file_is_anothers() -> None:
-    """A plain folder may be called what another's file is called."""
+    """A plain folder may have the name of another submission's result file."""
     taken = result_name("canvas:12", "ada")
     names = [taken, taken.upper(), "ada", "Ada", "nul", "a" * 101, "a" * 101 + "b", "é", "e"]
     found = [result_name(name, name) for name in names]
@@ -114,7 +114,7 @@ def test_no_file_is_anothers() -> None:
 
 @pytest.mark.parametrize("name", ["王芳", "نیک", "Zoë"])
 def test_a_zip_that_does_not_say_utf_8(tmp_path: Path, small_course: Course, name: str) -> None:
-    """As macOS packs it: the same student as in a folder."""
+    """As macOS packs it. It belongs to the same student as a folder."""
     packed = zip_file({f"{name}/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     path = tmp_path / "class.zip"
     # The flag is in each member's head, and again in the list of members.
@@ -146,14 +146,14 @@ def random_name(rng: random.Random) -> str:
 
 
 def random_names(rng: random.Random, count: int) -> list[str]:
-    """Return names that are different to a file system, and no dots alone."""
+    """Return names that a file system distinguishes, without names of dots only."""
     names = {random_name(rng) for _ in range(count)}
     return sorted(n for n in names if n.strip(".") and len(n.encode()) < 200)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
 def test_any_names_stay_apart_and_the_same(tmp_path: Path, small_course: Course) -> None:
-    """Over two runs with other students; only two spellings of one name depend on both."""
+    """In two runs with other students; only two spellings of one name depend on each other."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")  # noqa: T201
     rng = random.Random(seed)

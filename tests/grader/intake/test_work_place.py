@@ -228,7 +228,7 @@ def test_which_file_counts(
 def test_folders_passed_through_are_said_as_one_may_be_the_students(
     tmp_path: Path, small_course: Course
 ) -> None:
-    """A class of one, two folders deep, is called after the outer one."""
+    """A class of one student, two folders deep, has the name of the outer folder."""
     submission(tmp_path / "week", "export", below="ada")
     (found,) = find_submissions(tmp_path / "week", small_course)
     assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])

@@ -117,7 +117,7 @@ def open_to_all(folder: Path) -> None:
 
 
 def as_ordinary_user(action: Callable[[], Result]) -> Result:
-    """Do what root would always be allowed to do."""
+    """Run code as an ordinary user, as root has all rights."""
     if os.geteuid() != 0:
         return action()
     os.setegid(NOBODY)

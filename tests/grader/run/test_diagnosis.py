@@ -1,4 +1,4 @@
-"""The naming of mistakes: part by part, tolerant of spelling, never of meaning."""
+"""Mistakes are named part by part, by the meaning of answers, not their form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
 def given(
     f: Mapping[str, Answer] = {}, g: Mapping[str, Answer] = {}, **edges: Answer
 ) -> dict[str, Answers]:
-    """What a student's f and g answer where it isn't right."""
+    """A student's wrong answers of f and g."""
     right = {"a": value(1), "b": value(1)}
     at_edges = {"large": value(1), "small": value(1)}
     return {

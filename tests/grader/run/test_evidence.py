@@ -1,4 +1,6 @@
-"""What several experts say of one wrong answer is one list: certain first, and nothing twice."""
+"""The evidence about a wrong answer from all sources is one list without repetitions, the most
+certain first.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def test_what_gives_all_numbers_is_told_alone() -> None:
 def result_of(
     number: str, folder: Path, *edits: tuple[str, str], tests: tuple[str, ...] = ()
 ) -> ProblemResult:
-    """Return what the tests find of the right solution with these edits.
+    """Return the result of the tests for the solution with these edits.
 
     Args:
         number: the problem's.
@@ -217,7 +219,7 @@ def test_a_name_does_not_contradict_what_passes(
 
 @pytest.mark.slow
 def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(tmp_path: Path) -> None:
-    """In 05 dropout comes last: until then no question is about it."""
+    """In 05 dropout is the last step; before it, no question is about dropout."""
     without_dropout = [
         ("self.attn_dropout(attention_weights(q, k, self.causal))",
          "attention_weights(q, k, self.causal)"),

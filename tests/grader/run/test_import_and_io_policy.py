@@ -69,7 +69,7 @@ def test_a_file_beside_problem_py_is_not_imported(run: Run, small_course: Course
 
 
 def test_what_a_package_imports_is_its_own_affair(run: Run, tmp_path: Path) -> None:
-    """Such as a module that torch writes into a temporary folder when it loads its compiler."""
+    """For example, torch writes a module into a temporary folder when it loads its compiler."""
     (tmp_path / "written_by_a_package.py").write_text("two = 2")
     lines = f"import pkgutil, sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
     assert run(lines + "pkgutil.resolve_name('written_by_a_package:two')" + DOUBLE).passed

@@ -1,4 +1,6 @@
-"""Checks in their three places: what passes at home passes in grading, and no record is forged."""
+"""Checks in their three places: code that passes at home passes in grading, and records can't be
+forged.
+"""
 
 from __future__ import annotations
 

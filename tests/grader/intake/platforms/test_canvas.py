@@ -53,7 +53,7 @@ def test_canvas(take: Take) -> None:
 
 
 def test_canvas_without_names(take: Take) -> None:
-    """As Canvas's own code writes it, late ones have the word before `anon`."""
+    """In Canvas's code, late submissions have the word before `anon`."""
     intake = take(
         {
             "LATE_anon_aB3dE_103_problem_01.py": RIGHT,
@@ -90,7 +90,7 @@ def test_one_student_who_is_two_is_told(take: Take) -> None:
 
 
 def test_canvas_uploads_again(take: Take) -> None:
-    """The newest counts, by the attachment's number; what tells no problem is never chosen."""
+    """The newest attachment counts, by its number; a file of unknown problem is never chosen."""
     found = by_name(
         take(
             {

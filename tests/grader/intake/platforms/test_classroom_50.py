@@ -26,7 +26,7 @@ def scores(*lines: tuple[str, str, str, str]) -> bytes:
 
 
 def test_classroom_50(take: Take) -> None:
-    """Numbered groups are others in each assignment."""
+    """Numbered groups differ between assignments."""
     users = ("ada-l", "bea", "cho", "group-1")
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in users}
     lines = [
@@ -128,7 +128,7 @@ def test_when_it_was_submitted(take: Take, time: str, is_read: str) -> None:
 
 
 def test_what_classroom_50_packs_in_the_browser_is_a_folder_of_archives(take: Take) -> None:
-    """Nothing in it says that the names are GitHub's."""
+    """Nothing in it shows that the names are GitHub's."""
     own = zip_file({f"org-cs-attention-ada-0a1b2c3/{name}": data for name, data in COURSE.items()})
     intake = take(
         {"cs-attention-submissions/ada.zip": own, "cs-attention-submissions/Bea.zip": own}

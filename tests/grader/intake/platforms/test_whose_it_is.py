@@ -77,7 +77,7 @@ def test_one_folder_that_cannot_be_read_is_a_row(
 
 
 def test_what_a_student_packs_is_no_platform(take: Take) -> None:
-    """Otherwise a student could hand in for others."""
+    """Otherwise a student could submit for others."""
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
     files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
     assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
@@ -86,7 +86,7 @@ def test_what_a_student_packs_is_no_platform(take: Take) -> None:
 def test_one_students_archive_harms_nobody_else(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bombs, names that lead out and archives deeper down, all inside the class's zip file."""
+    """Zip bombs, member names with `../`, and nested archives, all inside the class's zip file."""
     monkeypatch.setattr(limits, "MAX_NESTED_BYTES", 100_000)
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 300_000)
     bad = {
