@@ -34,7 +34,7 @@ _VARIANT = CandidateKind.VARIANT
 _OTHERS = 3
 """With how many variants and mistakes both ways are compared, at most twice as many."""
 
-CLAIMS_GIVE = 0.3
+CLAIMS_GIVE = 0.2
 """The share of a problem's points that may rest on claims.
 
 Each check of a test counts alike: a test of four checks, one of them a claim, gives a quarter of

@@ -25,10 +25,7 @@ FUNCTION_KEEPS = 0.2
 """The share of a function's points that a mistake which misses its idea may keep."""
 
 SLIP_LOSES = 0.2
-"""The share of a problem's points that a slip may cost."""
-
-SLIP_LOSES_OF_FUNCTION = 0.5
-"""The share of a function's points that a slip may cost."""
+"""The share of the points of a problem, and of each function, that a slip may cost."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +84,12 @@ def misplaced(
 def _costly(result: ProblemResult, asked: Mapping[str, frozenset[str]]) -> str | None:
     """Return a sentence when a slip costs too much of the problem, or of one function."""
     functions = sorted({name for names in asked.values() for name in names})
-    parts = [("the problem", result.tests, SLIP_LOSES)]
-    parts += [(name, tests_of(name, result, asked), SLIP_LOSES_OF_FUNCTION) for name in functions]
-    for what, tests, share in parts:
+    parts = [("the problem", result.tests)]
+    parts += [(name, tests_of(name, result, asked)) for name in functions]
+    for what, tests in parts:
         most = sum(test.max for test in tests)
         lost = most - sum(test.points for test in tests)
-        if lost > share * most + 1e-9:
+        if lost > SLIP_LOSES * most + 1e-9:
             return f"loses {lost:.4g} of the {most:g} points of {what}, and is a slip"
     return None
 

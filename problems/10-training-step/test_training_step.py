@@ -804,7 +804,7 @@ def test_hidden_adamw(problem, rng, options):
     check_adamw(problem, weights, gradients, f"AdamW(parameters, {told(options)})", **options)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_hidden_parameters_without_gradients(problem, rng):
     """Parameters with a gradient in some steps only, or one of zeros, are right after each step"""
     shapes = dict.fromkeys("abcd", (3,))
