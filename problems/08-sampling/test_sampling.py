@@ -621,7 +621,7 @@ def test_hidden_top_p_of_many(problem, solution, rng):
     )
 
 
-@pytest.mark.points(0.375)
+@pytest.mark.points(0.25)
 @pytest.mark.parametrize("name", FILTERS)
 def test_hidden_digits(problem, solution, rng, name):
     """float64 keeps all its digits, and so do gradients, in other shapes too"""
@@ -630,7 +630,7 @@ def test_hidden_digits(problem, solution, rng, name):
         check_filter(problem, solution, name, logits, FILTERS[name][1], rng, all_digits=True)
 
 
-@pytest.mark.points(0.375)
+@pytest.mark.points(0.5)
 def test_hidden_other_logits(problem, solution, rng):
     """All is right for logits near 5000 and near -5000, with gradients and without"""
     for name, (_, amount) in FILTERS.items():
