@@ -187,7 +187,7 @@ def test_softmax_is_your_own(problem, rng):
 # --- hidden tests ---
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize(
     "shape",
     [
@@ -279,7 +279,7 @@ def test_hidden_softmax_of_other_tensors(problem, solution, rng):
     example.check_like(solution.softmax, problem.softmax, rng, cases)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.parametrize(
     "shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4), (70, 1, 2)], ids=str
 )
