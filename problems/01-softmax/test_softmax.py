@@ -17,7 +17,7 @@ INF = math.inf
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_similarity_in_numbers(problem):
     """dot_product_similarity gives the scores of the worked examples"""
     q = torch.tensor([[1.0, 2.0], [0.0, -1.0]])
@@ -49,7 +49,7 @@ def similarity_call(problem, rng, lead=(), n=4, m=5, d=6, dtype=torch.float32):
     )
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @robust.parts("float16", "bfloat16", *robust.COMMON, *robust.LEADING)
 def test_similarity_in_use(problem, rng, part):
     """dot_product_similarity keeps the rules that hold in every problem"""

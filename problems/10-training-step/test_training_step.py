@@ -787,7 +787,7 @@ OTHER_OPTIONS = [
 ]
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2.25)
 @pytest.mark.parametrize("options", OTHER_OPTIONS, ids=told)
 def test_hidden_adamw(problem, rng, options):
     """AdamW is right with other options, and for gradients whose size changes"""
