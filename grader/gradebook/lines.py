@@ -30,6 +30,9 @@ LEAVE_OUT = "leave out"
 
 _COLUMNS = ("submission", "problem", "test", "mark", "reason")
 
+_LONGEST = 40
+"""The longest cell that is shown in full."""
+
 
 @dataclass(frozen=True)
 class BookLine:
@@ -300,8 +303,9 @@ def read_points(name: str, text: str, also: str = "") -> float:
     points = parse_points(text)
     if points is None:
         more = f", or {also!r}" if also else ""
+        short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         raise ValueError(
-            f"{name!r} is {quoted(text)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
+            f"{name!r} is {quoted(short)}. Write a number from 0 to {MOST_POINTS:,}, such as 2.5"
             f"{more}"
         )
     return points
