@@ -62,11 +62,6 @@ class _Function:
         """The ordinary questions with a wrong answer."""
         return _ordinary(self.wrong)
 
-    @property
-    def parts(self) -> set[str]:
-        """The parts of the function or class."""
-        return {part for part, _ in self.right}
-
 
 @dataclass(frozen=True, eq=False)
 class Match:
@@ -254,7 +249,7 @@ def _explained(chosen: Collection[Match]) -> int:
 def _one_of_several(matches: Collection[Match], function: _Function) -> list[Explanation]:
     """Return the mistakes that explain all wrong numbers of a part, whatever else is wrong."""
     found: list[Explanation] = []
-    for part in dict.fromkeys(part for part, _ in function.right if len(function.parts) > 1):
+    for part in dict.fromkeys(part for part, _ in function.right):
         own = frozenset(q for q in function.ordinary if q[0] == part)
         if _are_many_numbers(function.given[question] for question in own):
             found += _best(
