@@ -56,7 +56,7 @@ def test_defaults(problem):
     example.check_layers(problem.SimpleAttention(), 768)
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_attention_weights(problem, rng):
     """The weights of attention are the softmax of the scores, for each query by itself"""
     weights, x = small_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
@@ -95,7 +95,7 @@ def test_worked_example(problem):
     checks.check(actual, oracles.worked_example(), call, sizes={"d_k": 8})
 
 
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_bias_can_be_left_out(problem, rng):
     """With bias=False no layer has a bias, and attention is still right"""
     module = problem.SimpleAttention(4, bias=False)

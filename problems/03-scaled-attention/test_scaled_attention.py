@@ -121,7 +121,7 @@ def test_layers(problem):
     example.check_random_start(make, example.LAYERS, "ScaledAttention(4)")
 
 
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_module_weights(problem, rng):
     """The weights of ScaledAttention are the softmax of its scaled scores"""
     weights, x = example.random_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
@@ -131,7 +131,7 @@ def test_module_weights(problem, rng):
     check_module(make_attention(problem, weights), x, weights, call, sizes=sizes)
 
 
-@pytest.mark.points(1.75)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (4, 3, 5)], ids=str)
 def test_module(problem, rng, shape):
     """ScaledAttention makes queries, keys and values from x, and gives their attention"""

@@ -448,7 +448,7 @@ def test_hidden_causal_mask(problem, solution, seq_len):
                 check_causal_mask(problem, solution, seq_len)
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_hidden_masked_softmax(problem, solution, rng):
     """masked_softmax is right for other sizes and masks, and so are its gradients"""
     calls = [
@@ -486,7 +486,7 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
     checks.check(module.train(bias)(x.clone()), right(x), call, sizes={"n_embd": shape[-1]})
 
 
-@pytest.mark.points(1.25)
+@pytest.mark.points(1.5)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES[::2], ids=str)
 def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, bias):
     """Gradients of CausalAttention are right for other sizes"""

@@ -135,7 +135,7 @@ def check_parts(module, call, n_embd, n_head, *, dropout=0.0, bias=True):
     checks.require(fits, f"The parameters are {sorted(found)}; expected {expected}.")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_layers(problem, dropout, bias):
@@ -243,7 +243,7 @@ def test_future_is_hidden(problem, rng):
             checks.check_same(after[:, :n_kept], before[:, :n_kept], seen)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
     # Token t is the t-th unit vector, so column t of c_attn's weight is its query, key and value.
