@@ -30,7 +30,7 @@ grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 # for logging, which no test needs, goes through all loggers of torch, six times a test.
 # That for time limits starts a thread for each test; tests/conftest.py ends one that hangs.
 PYTEST := pytest tests -p no:grader -p no:grader_terminal -p no:logging -p no:timeout --random-order \
-	--numprocesses auto --dist loadfile --max-worker-restart 0 -o tmp_path_retention_policy=failed
+	--numprocesses auto --dist loadfile --max-worker-restart 0
 
 # Should a test hang, the run shows where it is and ends. The order is another one each time; the last
 # line says how to have it again: make test ARGS=--random-order-seed=1
