@@ -26,16 +26,16 @@ help: ## list these targets
 grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 	$(RUN) grader grade examples/class --out reports $(ARGS)
 
-# The plugins for the tests of problems load torch, which what hands tests out can do without. That
-# for logging, which no test needs, goes through all loggers of torch, six times a test.
-# That for time limits starts a thread for each test; tests/conftest.py ends one that hangs.
+# Plugins that these tests do not need: those for the tests of problems load torch in the process that
+# distributes tests; logging looks at all loggers of torch six times a test; timeout starts a thread
+# for each test, and tests/conftest.py ends a test that hangs.
 PYTEST := pytest tests -p no:grader -p no:grader_terminal -p no:logging -p no:timeout --random-order \
 	--numprocesses auto --dist loadfile --max-worker-restart 0
 
-# Should a test hang, the run shows where it is and ends. The order is another one each time; the last
-# line says how to have it again: make test ARGS=--random-order-seed=1
+# If a test hangs, the run shows its place and ends. The order is random; the last line shows how to
+# repeat it: make test ARGS=--random-order-seed=1
 .PHONY: test
-test: $(OWN_UV) ## test the grader and the course, but for what takes long
+test: $(OWN_UV) ## test the grader and the course, without slow tests
 	$(RUN) $(PYTEST) -m "not slow" $(ARGS)
 
 .PHONY: test-slow
