@@ -141,6 +141,8 @@ def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]
 def _constraints(course: Course) -> str:
     """Return the versions of `uv.lock` in the form of pip's constraints.
 
+    They are valid for the CPU's build of torch, too, which the lock file does not list.
+
     Raises:
         CourseError: there is no such file.
     """

@@ -262,7 +262,7 @@ def plan(
 def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
     """Return a warning if several folders have other files than in the previous run.
 
-    Another section may have folders of the same names, and no platform tells its students apart.
+    Another section may have folders of the same names, which no platform distinguishes.
     """
     replaced = [
         quoted(each.submission.shown_name)

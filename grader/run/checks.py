@@ -43,7 +43,7 @@ Judge = Callable[[Any], None]
 _MOST_ENTRIES = 1 << 18
 """The most entries of a value that is compared with another value of the student's code.
 
-No right answer limits its size, and to describe how millions of entries differ takes 2 GB.
+No expected value limits its size, and describing the differences of millions of entries takes 2 GB.
 """
 
 
