@@ -67,11 +67,6 @@ def test_the_weights_come_back(
     assert all(torch.equal(found.state[name], expected[name]) for name in expected)
 
 
-def test_conv1d_matrices_are_inputs_by_outputs(tensors: dict[str, Tensor]) -> None:
-    assert tensors["h.0.attn.c_attn.weight"].shape == (6, 18)
-    assert tensors["h.0.mlp.c_proj.weight"].shape == (24, 6)
-
-
 def test_heads_are_those_of_config_json_else_64_wide(
     tmp_path: Path, tensors: dict[str, Tensor]
 ) -> None:

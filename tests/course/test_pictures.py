@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from grader.course import Course, own_course
-from shared import accelerator, pictures, trained, training_text
+from shared import pictures, trained, training_text
 from shared.oracles import torch_gpt
 
 ROOT = own_course().root
@@ -29,8 +29,6 @@ FIRST_AND_SLOW_OTHERS = [
 ]
 IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
 """What to type so that it doesn't train for a minute."""
-COSTLY = {"07-tiny-gpt": "my_loss", "10-training-step": "my_optimizers"}
-"""A picture that takes long, so that it is written where it can't be shown, too."""
 LARGEST = 60_000  # bytes
 COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
 """Resolution of pictures that are only written: drawing them well takes longest."""
@@ -95,12 +93,11 @@ def test_a_method_that_is_not_in_its_class_is_not_taken_for_one_that_is_not_writ
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem_id", PROBLEMS)
-@pytest.mark.parametrize("asked", ["--help", "-h"])
-def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id, asked):
+def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id):
     script = ROOT / "problems" / problem_id / "explore.py"
     code = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:];"
     code += "runpy.run_path(sys.argv[0], run_name='__main__')"
-    command = [sys.executable, "-c", code, str(script), asked]
+    command = [sys.executable, "-c", code, str(script), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
     said = ast.get_docstring(ast.parse(script.read_text("utf-8")))
     assert done.stdout.strip() == said
@@ -161,15 +158,6 @@ def test_training_continues(explore, solved):
     _, words = explore("07-tiny-gpt", file, "--seed", "4", "--resume")
     assert "The model is kept in model.pt." in words
     assert trained.read().loss <= first.loss
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
-def test_training_uses_a_gpu_if_there_is_one(explore, monkeypatch):
-    monkeypatch.setattr(accelerator, "find", lambda: torch.device("cpu:0"))
-    _, words = explore("07-tiny-gpt", STUB_OF_07)
-    assert "Training on the GPU (cpu)." in words
-    assert "The model is kept in model.pt." in words
 
 
 @pytest.mark.slow
@@ -275,39 +263,23 @@ def test_a_sentence_of_ones_own(explore, problem_id):
     assert how_it_is(words) == {"yours, as expected."}
 
 
-def test_a_shift_changes_no_weight(explore):
-    _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py")
-    weights = re.findall(r"softmax\(scores \+ \d+\): (.*)", words)
-    assert weights == ["0.1669 0.1119 0.1013 0.2039 0.1669 0.2490"] * 3
-
-
-def test_numbers_of_ones_own(explore):
+def test_a_shift_changes_no_weight_of_own_numbers(explore):
     _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
-    assert "softmax(scores + 0): 0.2689 0.7311" in words
+    weights = re.findall(r"softmax\(scores \+ \d+\): (.*)", words)
+    assert weights == ["0.2689 0.7311"] * 3
 
 
 @pytest.mark.parametrize("problem_id", PROBLEMS)
-@pytest.mark.parametrize("mistyped", ["--sav", "-save", "--save-it"])
-def test_a_mistyped_option_is_refused(explore, monkeypatch, capsys, problem_id, mistyped):
+def test_a_mistyped_option_is_refused(explore, monkeypatch, capsys, problem_id):
     monkeypatch.setattr(pictures, "save", lambda *_: pytest.fail("it draws"))
     with pytest.raises(SystemExit, match="2"):
-        explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", mistyped)
-    assert f"unrecognized arguments: {mistyped}" in capsys.readouterr().err
+        explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--sav")
+    assert "unrecognized arguments: --sav" in capsys.readouterr().err
 
 
 def test_a_number_below_zero_is_no_option(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["explore.py", "-1,2", "--save", "-.5", "-inf"])
     assert pictures.numbers([1]).tolist() == [-1, 2, -0.5, -torch.inf]
-
-
-@pytest.mark.slow
-def test_the_same_figure_gives_the_same_file(explore):
-    stub = ROOT / "problems" / "04-causal-masking" / "problem.py"
-    files = []
-    for _ in range(2):
-        folder, _ = explore("04-causal-masking", stub, "--save")
-        files.append((folder / "pictures" / "my_causal_mask.png").read_bytes())
-    assert files[0] == files[1]
 
 
 def test_pictures_of_earlier_runs_are_kept(tmp_path, monkeypatch, capsys):

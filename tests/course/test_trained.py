@@ -30,18 +30,19 @@ def model(loss: float = 2.0, *, is_yours: bool = False) -> Trained:
     return Trained(CONFIG, weights, "abc", loss, is_yours)
 
 
-def test_none_is_there_at_first(folder: Path) -> None:
+def test_what_is_kept_is_read_under_its_name_and_nothing_else_is_left(folder: Path) -> None:
     assert trained.read() is None
-
-
-def test_what_is_kept_is_read_and_nothing_else_is_left(folder: Path) -> None:
     kept = model(1.5)
     assert trained.keep(kept) == "The model is kept in model.pt."
-    found = trained.read()
+    assert trained.keep(model(2.0), "poems") == "The model is kept in model-poems.pt."
+    found, poems = trained.read(), trained.read("poems")
     assert found is not None
+    assert poems is not None
     assert (found.config, found.characters, found.loss) == (CONFIG, "abc", 1.5)
     assert all(torch.equal(found.state[name], kept.state[name]) for name in kept.state)
-    assert [path.name for path in folder.iterdir()] == ["model.pt"]
+    assert poems.loss == 2.0
+    assert {*trained.names()} == {"", "poems"}
+    assert {path.name for path in folder.iterdir()} == {"model.pt", "model-poems.pt"}
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ def test_what_is_kept_is_read_and_nothing_else_is_left(folder: Path) -> None:
         (model(1.0), model(2.0, is_yours=True), False),
         (model(2.0, is_yours=True), model(1.0), True),
         (model(2.0), model(2.0), False),
+        (model(1.0), replace(model(2.0), held_out=True), False),
+        (model(1.0), replace(model(2.0), characters="xyz"), False),
     ],
 )
 def test_the_better_one_stays(folder: Path, first: Trained, second: Trained, stays: bool) -> None:
@@ -73,7 +76,6 @@ def test_the_better_one_stays(folder: Path, first: Trained, second: Trained, sta
         lambda kept: asdict(kept) | {"characters": "ab"},
         lambda kept: asdict(replace(kept, config=CONFIG | {"n_embd": 6})),
         lambda kept: {"config": CONFIG},
-        lambda kept: [1, 2],
     ],
 )
 def test_a_spoilt_one_is_said_and_replaced(folder: Path, spoil) -> None:
@@ -91,39 +93,11 @@ def test_a_spoilt_one_is_said_and_replaced(folder: Path, spoil) -> None:
     assert trained.keep(model(9.0)) == "The model is kept in model.pt."
 
 
-def test_a_model_of_before_losses_were_kept_is_read(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    kept = asdict(model())
-    torch.save({key: kept[key] for key in ("config", "state", "characters")}, trained.file())
-    found = trained.read()
-    assert found is not None
-    assert not found.better_than(model(99.0))
-
-
 @pytest.mark.parametrize("folder_of_git", ["", "students"])
 def test_git_ignores_it_here_and_in_the_students_copy(folder_of_git: str) -> None:
     ignored = (own_course().root / folder_of_git / ".gitignore").read_text("utf-8").splitlines()
     assert "/problems/07-tiny-gpt/model.pt" in ignored
     assert "/problems/07-tiny-gpt/model-*.pt" in ignored
-
-
-def test_names_keep_models_apart(folder: Path) -> None:
-    trained.keep(model(1.0))
-    assert trained.keep(model(2.0), "poems") == "The model is kept in model-poems.pt."
-    assert {*trained.names()} == {"", "poems"}
-    losses = [kept.loss for name in ("", "poems") if (kept := trained.read(name))]
-    assert losses == [1.0, 2.0]
-
-
-def test_a_model_of_other_characters_takes_the_place(folder: Path) -> None:
-    trained.keep(model(1.0), "poems")
-    said = trained.keep(replace(model(2.0), characters="xyz"), "poems")
-    assert said == "The model is kept in model-poems.pt."
-
-
-def test_training_continues_with_the_kept_model(folder: Path) -> None:
-    trained.keep(model(1.5))
-    assert trained.to_resume("", CONFIG, "abc").loss == 1.5
 
 
 @pytest.mark.parametrize(
@@ -134,17 +108,13 @@ def test_training_continues_with_the_kept_model(folder: Path) -> None:
         ("", CONFIG | {"n_layer": 2}, "abc", "or has other sizes"),
     ],
 )
-def test_training_cannot_continue_with_another_model(
+def test_training_continues_with_the_kept_model_only(
     folder: Path, name: str, config: dict[str, object], characters: str, said: str
 ) -> None:
-    trained.keep(model())
+    trained.keep(model(1.5))
+    assert trained.to_resume("", CONFIG, "abc").loss == 1.5
     with pytest.raises(UsageError, match=said):
         trained.to_resume(name, config, characters)
-
-
-def test_a_loss_of_held_out_text_counts_more(folder: Path) -> None:
-    trained.keep(model(1.0))
-    assert "is kept" in trained.keep(replace(model(2.0), held_out=True))
 
 
 @pytest.mark.parametrize(
