@@ -1,7 +1,9 @@
-"""Searches the data about the start of its process for seeds and paths. It finds nothing useful."""
+"""Searches the start of its process, and its program, for seeds and paths. It finds nothing."""
 
 import os
 import sys
+
+import __main__
 
 
 def read(path):
@@ -14,5 +16,5 @@ def read(path):
 
 def double(x):
     known = [dict(os.environ), sys.argv, sys.orig_argv, os.getcwd()]
-    known += [read("/proc/self/environ"), read("/proc/self/cmdline")]
+    known += [read("/proc/self/environ"), read("/proc/self/cmdline"), vars(__main__)]
     raise LookupError(str(known))

@@ -1,6 +1,0 @@
-"""Never ends. A timeout."""
-
-
-def double(x):
-    while True:
-        pass
