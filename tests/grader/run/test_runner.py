@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,18 +27,16 @@ def statuses(result: ProblemResult) -> set[str]:
     return {test.status.value for test in result.tests}
 
 
-def test_right_code_gets_all_points(run: Run) -> None:
-    result = run("def double(x): return 2 * x")
-    assert (result.points, result.max, statuses(result)) == (4, 4, {"passed"})
-
-
-def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run) -> None:
-    run("import torch\ndef double(x): torch.set_grad_enabled(False); return 2 * x")
-    assert torch.is_grad_enabled()
-
-
-def test_gradients_that_a_file_switches_off_for_its_diagnosis_are_on_again(run: Run) -> None:
-    run("import torch\ntorch.set_grad_enabled(False)\ndef double(x): return 3 * x")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\ndef double(x): torch.set_grad_enabled(False); return 2 * x",
+        "import torch\ntorch.set_grad_enabled(False)\ndef double(x): return 3 * x",
+    ],
+    ids=["in a call", "at import, and diagnosed"],
+)
+def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run, source: str) -> None:
+    run(source)
     assert torch.is_grad_enabled()
 
 
@@ -64,52 +63,6 @@ def test_the_hidden_half_runs_only_when_asked(run: Run) -> None:
     assert {t.name for t in run("def double(x): return x", hidden=False).tests} == {"test_doubles"}
 
 
-SOURCES = [
-    ("def double(x): raise NotImplementedError", "not_implemented", "not written yet: double"),
-    ("def double(x): return 3 * x", "failed", "got      [3.0000]"),
-    ("def double(x): return x.nothing", "error", "problem.py:1, in double"),
-    ("def doubel(x): return x + x", "missing", "Did you mean to call `doubel` so?"),
-    ("x = 1", "missing", "has no `double`"),
-    ("def double(x) return x", "error", "line 1: def double(x) return x"),
-    ("import no_such_module", "error", "can't import no_such_module"),
-    ("1 / 0", "error", "problem.py:1: 1 / 0"),
-    ("import sys; sys.exit(0)", "error", "SystemExit"),
-    ("def double(x): raise SystemExit(0)", "error", "SystemExit"),
-    ("class Stop(BaseException): pass\ndef double(x): raise Stop", "error", "Stop"),
-    ("import sys\ndef double(x): sys.modules['pytest'].skip()", "error", "can't be skipped"),
-    ("import sys\ndef double(x): sys.modules['pytest'].xfail('no')", "error", "can't be skipped"),
-    ("import unittest\ndef double(x): raise unittest.SkipTest", "error", "can't be skipped"),
-    (
-        "import sys\ndef double(x): sys.modules['pytest'].exit('done')",
-        "error",
-        "can't be skipped or ended",
-    ),
-    ("def double(x): return double(x)", "error", "RecursionError"),
-    ("def double(x): return bytearray(10**15)", "memory", "out of memory"),
-    ("import torch\ndef double(x): return x.softmax(-1)", "forbidden", "calls PyTorch's softmax"),
-    ("def double(x): return None", "failed", "is a `return` missing?"),
-    (
-        "from torch import nn\nclass M(nn.Module):\n    def foward(self, x): return 2 * x\n"
-        "def double(x): return M()(x)",
-        "error",
-        'missing the required "forward" function\n'
-        "  problem.py:4, in double: def double(x): return M()(x)\n"
-        "  x is (1,) float32\nLook for it in the class: is it spelt so",
-    ),
-    (
-        "import torch\ndef double(x): return torch.nn.Module()(x=x)",
-        "error",
-        "Look for it in the class",
-    ),
-    (
-        "class M:\n    def f(x): return x\ndef double(x): return M().f(x)",
-        "error",
-        "is self its first",
-    ),
-    ("class M: pass\ndef f(self, x): x\ndef double(x): return M().f(x)", "error", "indented"),
-]
-
-
 KEPT = [
     "asked = []\ndef double(x): asked.append(x); return 2 * asked[0]",
     "def double(x, known={}): return known.setdefault('it', 2 * x)",
@@ -133,14 +86,6 @@ def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
 )
 def test_what_is_wrong_by_itself_is_not_told_to_be_kept(run: Run, source: str) -> None:
     assert run(source).diagnoses == []
-
-
-@pytest.mark.parametrize(("source", "status", "words"), SOURCES)
-def test_what_goes_wrong_is_named(run: Run, source: str, status: str, words: str) -> None:
-    result = run(source)
-    assert statuses(result) == {status}
-    assert result.points == 0
-    assert words in result.tests[0].message
 
 
 LOOKING = """
@@ -225,24 +170,14 @@ def test_a_missing_file_is_named(small_course: Course) -> None:
 
 
 @pytest.mark.slow
-def test_an_endless_loop_ends(run: Run) -> None:
-    result = run("def double(x):\n    while True: pass", timeout=0.3)
+@pytest.mark.parametrize(
+    "line", ["while True: pass", "while True:\n        try: x = x + 1\n        except Exception: 0"]
+)
+def test_an_endless_loop_ends(run: Run, line: str) -> None:
+    result = run(f"def double(x):\n    {line}", timeout=0.3)
     assert statuses(result) == {"timeout"}
-    assert "problem.py:2, in double" in result.tests[0].message
+    assert re.search("problem.py:[234], in double", result.tests[0].message)
     assert "Not run" in result.tests[2].message
-
-
-@pytest.mark.slow
-def test_what_only_an_exception_stops_is_ended_too(run: Run) -> None:
-    source = """
-        def double(x):
-            while True:
-                try:
-                    x = x + 1
-                except Exception:
-                    pass
-    """
-    assert statuses(run(source, timeout=0.3)) == {"timeout"}
 
 
 def test_a_solution_that_is_not_there_is_no_fault_of_the_students(
@@ -259,40 +194,26 @@ def test_ctrl_c_ends_the_run(run: Run) -> None:
         run("def double(x): raise KeyboardInterrupt")
 
 
-def test_draws_depend_on_the_seed_and_nothing_else(run: Run, small_course: Course) -> None:
-    source = (
-        "import sys\ndef double(x):\n    sys.modules['seen'].append(x.tolist())\n    return x + x"
-    )
-    seen: list[object] = []
-    sys.modules["seen"] = seen  # type: ignore[assignment]
-    runs = []
-    for seed, reverse in [(0, False), (0, True), (1, False)]:
-        seen.clear()
-        run(source, seed=seed, reverse=reverse)
-        runs.append([x for x in seen if len(x) == 3])
-    del sys.modules["seen"]
-    assert runs[0] == runs[1] != runs[2]
-
-
-def _drawn(run: Run) -> list[object]:
-    """Return the numbers that the small course's tests drew."""
-    seen: list[object] = []
-    sys.modules["seen"] = seen  # type: ignore[assignment]
-    run("import sys\ndef double(x):\n    sys.modules['seen'].append(x.tolist())\n    return x + x")
-    del sys.modules["seen"]
-    return seen
-
-
-def test_draws_depend_on_the_salt_and_not_on_the_text_of_the_tests(
-    run: Run, small_course: Course
-) -> None:
+def test_draws_depend_on_seed_and_salt_alone(run: Run, small_course: Course) -> None:
+    """Neither on the order of the tests nor on their text."""
     (problem,) = small_course.problems()
-    before = _drawn(run)
-    with problem.test_file.open("a", encoding="utf-8") as file:
-        file.write("\n\n# An edit.\n")
-    assert _drawn(run) == before
-    small_course.salt(problem).write_text("00" * 32)
-    assert _drawn(run) != before
+    seen: list[object] = []
+    source = "import sys\ndef double(x): sys.modules['seen'].append(x.tolist()); return x + x"
+
+    def drawn(**options: object) -> list[object]:
+        seen.clear()
+        run(source, **options)
+        return sorted(x for x in seen if len(x) == 3)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "seen", seen)
+        before = drawn()
+        assert drawn(reverse=True) == before != drawn(seed=1)
+        with problem.test_file.open("a", encoding="utf-8") as file:
+            file.write("\n\n# An edit.\n")
+        assert drawn() == before
+        small_course.salt(problem).write_text("00" * 32)
+        assert drawn() != before
 
 
 def test_a_salt_is_written_in_hexadecimal(run: Run, small_course: Course) -> None:
@@ -329,17 +250,6 @@ def test_a_file_that_could_not_be_loaded_stays_so(
             files(problem)
         files.forget(problem)
     assert sys.loaded == times  # type: ignore[attr-defined]
-
-
-def test_a_missing_file_costs_no_more_each_time(small_course: Course) -> None:
-    problem = small_course.problems()[0]
-    problem.stub.unlink()
-    files, frames = LocalFiles(), []
-    for _ in range(3):
-        with pytest.raises(CannotLoad) as raised:
-            files(problem)
-        frames.append(len(raised.traceback))
-    assert len(set(frames)) == 1
 
 
 @pytest.mark.parametrize("place", ["test file", "worked example", "module of the course"])
