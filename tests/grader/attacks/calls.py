@@ -3,26 +3,24 @@
 CALLS = {
     # Leaves in the call as a program would. An error like any other.
     "03_system_exit_in_call": "raise SystemExit(0)",
+    # Raises exceptions in a group, which no other built-in type describes. An error like any other.
+    "04_exception_group": 'raise BaseExceptionGroup("two", [SystemExit(0), KeyboardInterrupt()])',
     # Raises what ends a generator, and pytest's hooks are generators. An error.
     "04_generator_exit": "raise GeneratorExit",
     # Pretends that the instructor pressed Ctrl-C. The run must go on.
     "04_keyboard_interrupt": "raise KeyboardInterrupt",
+    # Raises what ends an iteration, and pytest's hooks are generators. An error.
+    "04_stop_iteration": "raise StopIteration",
     # Ends its own process by abort(). A crash.
     "06_abort": "os.abort()",
-    # Kills its own process with SIGKILL. The sandbox forbids it.
-    "06_kill_itself": "signal.raise_signal(signal.SIGKILL)",
+    # Sends itself the signal by which the system ends who used up its time. A crash, no timeout.
+    "06_out_of_time": "signal.raise_signal(signal.SIGXCPU)",
     # Reads an address that nothing is at. A crash.
     "06_segfault": "faulthandler._sigsegv()",
     # Stops its own process, which then neither answers nor ends. A timeout.
     "06_stop_itself": "signal.raise_signal(signal.SIGSTOP)",
-    # Ends a pytest run with success. The grader uses no pytest run.
-    "08_pytest_exit": '_gcd_import("pytest").exit("done", returncode=0)',
     # Calls itself for ever. An error.
     "09_recursion": "return double(x)",
-    # Declares that the failure was expected. That is no pass either.
-    "10_expected_failure": '_gcd_import("pytest").xfail("known")',
-    # Skips the test. A skip is never a pass.
-    "10_skip_in_call": '_gcd_import("pytest").skip("not today")',
     # Skips the test with unittest's exception. A skip is never a pass.
     "10_unittest_skip": 'raise unittest.SkipTest("not today")',
     # Returns the right numbers in a shape that broadcasts. The shape is wrong.
@@ -35,14 +33,24 @@ CALLS = {
     "24_infinity": 'return x * float("inf")',
     # Returns NaN, which no difference is greater than. It is wrong.
     "24_nan": 'return x * float("nan")',
+    # Returns a complex tensor with the right numbers. It isn't of the right dtype.
+    "26_complex": "return (x + x).to(torch.complex64)",
     # Returns a tensor of 2^40 entries that takes four bytes. Too large: bad output.
     "26_expanded": "return x.new_zeros(1).expand(1 << 40)",
     # Returns the right tensor, as a parameter in a graph. Right is right.
     "26_in_a_graph": "return torch.nn.Parameter(x + x) * 1",
+    # Returns a quantised tensor. It isn't of the right dtype.
+    "26_quantised": "return torch.quantize_per_tensor((x + x).float(), 0.1, 0, torch.qint8)",
+    # Returns a sparse tensor with the right numbers. It isn't a plain one: bad output.
+    "26_sparse": "return (x + x).to_sparse()",
+    # Returns a tensor without data, of the right shape and dtype. There is nothing to be right.
+    "26_without_data": 'return torch.empty_like(x, device="meta")',
     # Returns an endless generator. It isn't a tensor; the grader does not iterate over it.
     "28_endless_generator": "return (n for n in itertools.count())",
     # Returns a dictionary of a million entries. Bad output.
     "28_huge_dictionary": "return dict.fromkeys(range(10**6))",
+    # Returns a tensor of a million entries instead of one. The shape is wrong.
+    "28_huge_tensor": "return torch.ones(1 << 20, dtype=torch.uint8)",
     # Raises an exception with terminal control characters. They are replaced.
     "30_control_characters": (
         r'raise ValueError("\x1b]0;title\x07\x1b[2J\u202egnp.exe\ud800 \r passed")'
@@ -51,8 +59,6 @@ CALLS = {
     "30_huge_text": 'raise ValueError("x" * 50_000_000)',
     # Knows the visible answers by heart. That earns the visible points.
     "44_hard_coded": "return torch.full(x.shape, 2.0)",
-    # Never ends. A timeout.
-    "46_loop": "while True: pass",
     # Never comes back from C, where Python's signal handlers don't run. A timeout.
     "48_busy_in_c": 'return re.match("(a*)*b", "a" * 64)',
     # Asks for a terabyte at once. Out of memory.
@@ -63,9 +69,6 @@ CALLS = {
     "50_memory_of_torch": "return torch.ones(10**12)",
 }
 
-HEAD = """import faulthandler, itertools, mmap, os, re, signal, unittest
-import torch
-from importlib._bootstrap import _gcd_import
-"""
+HEAD = "import faulthandler, itertools, mmap, os, re, signal, unittest\nimport torch\n"
 
 SOURCES = {name: f"{HEAD}def double(x):\n    {body}\n" for name, body in CALLS.items()}

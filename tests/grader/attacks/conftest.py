@@ -62,7 +62,10 @@ class Target:
         """Return an attack's source with the names of its targets filled in."""
         if name in SOURCES:
             return SOURCES[name]
-        text = (FILES / f"{name}.py").read_text(encoding="utf-8")
+        return self.filled_in((FILES / f"{name}.py").read_text(encoding="utf-8"))
+
+    def filled_in(self, text: str) -> str:
+        """Return a source with the names of these targets filled in."""
         text = text.replace("@FOLDER@", str(self.folder)).replace("@VICTIM@", str(self.victim))
         return text.replace("@PORT@", str(self.port))
 
@@ -83,15 +86,35 @@ def make_folder(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """The targets of attacks in the sandbox."""
-    folder = make_folder(tmp_path_factory.mktemp("attacked") / "target")
-    sleep = [sys.executable, "-Sc", "import time; time.sleep(600)"]
+def listener() -> Iterator[socket.socket]:
+    """A listening socket on this machine only."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        process = subprocess.Popen(sleep)
-        yield Target(folder, process.pid, server.getsockname()[1])
+        server.setblocking(False)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
+    """Create targets in a folder that the test chooses."""
+    processes = []
+
+    def make(folder: Path) -> Target:
+        process = subprocess.Popen([sys.executable, "-Sc", "import time; time.sleep(600)"])
+        processes.append(process)
+        return Target(make_folder(folder), process.pid, listener.getsockname()[1])
+
+    yield make
+    for process in processes:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def target(
+    tmp_path_factory: pytest.TempPathFactory, new_target: Callable[[Path], Target]
+) -> Target:
+    """The targets of attacks in the sandbox."""
+    return new_target(tmp_path_factory.mktemp("attacked") / "target")
 
 
 class Attacked:
@@ -101,12 +124,18 @@ class Attacked:
         course: a small one.
         sandbox: one for all attacks, as in a class.
         call_seconds: its limit.
+        problem: the problem with the attacks.
     """
 
     def __init__(
-        self, course: Course, sandbox: Sandbox, call_seconds: float = CALL_SECONDS
+        self,
+        course: Course,
+        sandbox: Sandbox,
+        call_seconds: float = CALL_SECONDS,
+        problem: str = "01-doubling",
     ) -> None:
         self.course = course
+        self.problem = problem
         self.sandbox = sandbox
         self.started = set[bytes]()
         settings = Settings(call_seconds=call_seconds)
@@ -114,7 +143,7 @@ class Attacked:
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
-        return self.result(Submission("student", {"01-doubling": StudentFile(source)})).problems[0]
+        return self.result(Submission("student", {self.problem: StudentFile(source)})).problems[0]
 
     def result(self, submission: Submission) -> SubmissionResult:
         return self._grader.grade(submission)
@@ -176,9 +205,13 @@ def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
         yield attacked
 
 
-def tree(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return the mode and the content of all files in a folder."""
-    return {str(path): (path.lstat().st_mode, _content(path)) for path in folder.rglob("*")}
+def tree(*folders: Path) -> dict[str, tuple[int, str]]:
+    """Return the mode and the content of all files in some folders."""
+    return {
+        str(path): (path.lstat().st_mode, _content(path))
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+    }
 
 
 def _content(path: Path) -> str:

@@ -6,10 +6,12 @@ result; `calls` has those of one statement. The numbers group them: 0x-1x exits,
 """
 
 import gc
+import json
 import os
 import re
 import signal
 import site
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,7 @@ from grader.sandbox.starting import SandboxError
 from tests.grader.attacks.calls import SOURCES
 from tests.grader.attacks.conftest import RIGHT, start_prefork_servers
 from tests.grader.sandbox.asking import Asked
-from tests.processes import lives, parent_of, wait_until
+from tests.processes import lives, parent_of, wait_until, wait_until_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -45,12 +47,16 @@ TABLE: dict[str, tuple[str, float]] = {
     "02_exit_in_one_call": ("crash passed", 3),
     "03_system_exit_at_import": ("error", 0),
     "03_system_exit_in_call": ("error", 0),
+    "04_exception_group": ("error", 0),
+    "04_forged_kind": ("error", 0),
     "04_generator_exit": ("error", 0),
     "04_keyboard_interrupt": ("error", 0),
     "04_own_base_exception": ("error", 0),
+    "04_stop_iteration": ("error", 0),
     "05_exit_handler": ("failed", 0),
     "06_abort": ("crash", 0),
     "06_kill_itself": ("error", 0),
+    "06_out_of_time": ("crash", 0),
     "06_segfault": ("crash", 0),
     "06_stop_itself": ("timeout", 0),
     "07_kill_the_grader": ("error", 0),
@@ -63,6 +69,7 @@ TABLE: dict[str, tuple[str, float]] = {
     "10_unittest_skip": ("error", 0),
     "11_patched_reports": ("failed", 0),
     "12_patched_comparison": ("failed", 0),
+    "13_dead_generator": ("error failed", 0),
     "13_patched_random": ("failed", 0),
     "13_predicted_draws": ("error", 0),
     "14_stopped_clock": ("timeout", 0),
@@ -76,6 +83,8 @@ TABLE: dict[str, tuple[str, float]] = {
     "19_the_parents_memory": ("error", 0),
     "20_class_lies": ("failed", 0),
     "20_equal_to_everything": ("failed", 0),
+    "20_module_with_answers": ("failed", 0),
+    "20_object_raises": ("failed", 0),
     "21_tensor_subclass": ("failed", 0),
     "22_array_subclass": ("failed", 0),
     "22_float_subclass": ("failed", 0),
@@ -86,25 +95,38 @@ TABLE: dict[str, tuple[str, float]] = {
     "24_nan": ("failed", 0),
     "25_zeroed_input": ("failed", 0),
     "25_zeroed_memory": ("failed", 0),
+    "26_complex": ("failed", 0),
     "26_expanded": ("bad_output", 0),
+    "26_fake": ("error", 0),
     "26_in_a_graph": ("passed", 4),
+    "26_quantised": ("failed", 0),
+    "26_sparse": ("failed", 0),
+    "26_without_data": ("failed", 0),
     "27_other_at_each_look": ("failed", 0),
+    "28_colliding_keys": ("failed bad_output", 0),
     "28_endless_generator": ("failed", 0),
     "28_huge_dictionary": ("bad_output", 0),
+    "28_huge_tensor": ("failed", 0),
     "28_list_in_itself": ("error", 0),
     "28_nested_list": ("error", 0),
+    "28_object_in_itself": ("failed", 0),
     "28_one_tensor_very_often": ("bad_output", 0),
+    "28_very_many_objects": ("failed", 0),
     "29_code_in_a_pickle": ("failed", 0),
     "30_class_without_a_name": ("error", 0),
     "30_control_characters": ("error", 0),
+    "30_exception_class_lies": ("error", 0),
+    "30_fields_without_names": ("failed", 0),
     "30_hostile_class": ("error crash", 0),
     "30_hostile_text": ("error", 0),
+    "30_huge_field": ("failed", 0),
     "30_huge_text": ("error", 0),
     "30_line_that_fights_back": ("error", 0),
     "31_read_the_solution": ("error", 0),
     "32_expected_values": ("error", 0),
     "33_import_the_solution": ("error", 0),
     "34_environment": ("error", 0),
+    "34_main_module": ("error", 0),
     "35_other_processes": ("error", 0),
     "36_another_submission": ("error", 0),
     "38_tells_its_inputs": ("error", 0),
@@ -114,8 +136,13 @@ TABLE: dict[str, tuple[str, float]] = {
     "44_hard_coded": ("passed failed", 2),
     "45_forbidden_and_caught": ("forbidden", 0),
     "45_forbidden_by_another_name": ("forbidden", 0),
+    "45_forbidden_in_a_thread": ("error", 0),
+    "45_guard_suspended": ("forbidden", 0),
+    "45_guard_switched_off": ("forbidden", 0),
     "45_lazy_answer": ("forbidden", 0),
+    "45_torch_in_python": ("forbidden", 0),
     "46_loop": ("timeout", 0),
+    "46_object_loops": ("failed", 0),
     "47_sleep_at_import": ("timeout", 0),
     "48_busy_in_c": ("timeout", 0),
     "49_ignores_signals": ("timeout", 0),
@@ -177,8 +204,9 @@ def test_the_table_is_complete():
 def test_the_list_for_readers_names_every_attack_and_only_what_exists():
     here = Path(__file__).parent
     text = (here / "README.md").read_text(encoding="utf-8")
-    named = {*re.findall(r"`(\d\d_\w+)`", text)}
-    assert named == set(TABLE) - {"00_right"}
+    named = dict(re.findall(r"`(\d\d_\w+)`( ●)?", text))
+    assert set(named) == set(TABLE) - {"00_right"}
+    assert {name for name, mark in named.items() if mark} == set(CONTROLS)
     for file, test in re.findall(r"`([\w./]*test_\w+\.py)(?:::(\w+))?`", text):
         assert f"def {test}" in (here / file).read_text(encoding="utf-8")
 
@@ -239,9 +267,13 @@ def check_message(message, canary):
 # Attacks on the trusted side that need more than one submission's verdict
 
 
+def huge_answer():
+    return torch.ones(1 << 20, dtype=torch.uint8)
+
+
 def test_a_huge_answer_to_a_probe_is_not_spelt_out():
-    """A large tensor as the answer to a small question is not processed."""
-    assert len(attempt(lambda: torch.ones(1 << 20, dtype=torch.uint8)).write()) < 100_000
+    """A tensor of 256 MB as the answer to a small question is not processed."""
+    assert len(attempt(huge_answer).write()) < 100_000
 
 
 @pytest.mark.slow
@@ -366,6 +398,101 @@ def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
 def test_calls_that_hang_are_given_up_after_two(impatient, target):
     result = impatient(target.source("46_loop").encode())
     assert ["Not run" in test.message for test in result.tests] == [False, False, True]
+
+
+# Controls: without a sandbox the attacks work, otherwise the tests above would prove nothing.
+
+CONTROLS = {
+    "01_exit_at_import": "allclose",
+    "02_exit_in_one_call": "allclose",
+    "05_exit_handler": "allclose",
+    "06_kill_itself": "allclose",
+    "07_kill_the_grader": "allclose",
+    "10_skip_in_call": "allclose",
+    "10_unittest_skip": "allclose",
+    "11_patched_reports": "allclose",
+    "12_patched_comparison": "allclose",
+    "13_patched_random": "allclose",
+    "15_written_results": "allclose",
+    "16_forged_output": "allclose",
+    "17_every_descriptor": "pipe",
+    "20_equal_to_everything": "equal",
+    "21_tensor_subclass": "allclose",
+    "31_read_the_solution": "allclose",
+    "32_expected_values": "allclose",
+    "33_import_the_solution": "allclose",
+    "34_environment": "allclose",
+    "36_another_submission": "allclose",
+    "50_memory_bit_by_bit": "allclose",
+    "52_daemon": "allclose",
+    "60_network": "allclose",
+    "61_write_everywhere": "allclose",
+}
+
+
+@pytest.fixture(scope="module")
+def controls(tmp_path_factory, new_target):
+    """The outcome of each attack without a sandbox, and its targets."""
+    root = tmp_path_factory.mktemp("controls")
+    targets = {name: new_target(root / "targets" / name) for name in CONTROLS}
+    for name, kind in CONTROLS.items():
+        run = root / "runs" / name
+        run.mkdir(parents=True)
+        (run / "problem.py").write_text(targets[name].source(name))
+        (run / "kind.txt").write_text(kind)
+    canary = targets["34_environment"].canary
+    own = {
+        "COURSE_CANARY": canary,
+        "OMP_NUM_THREADS": "1",
+        "HOME": str(root),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    script = str(Path(__file__).parent / "control.py")
+    done = subprocess.run(
+        [sys.executable, script, str(root / "runs")],
+        env={**os.environ, **own},
+        capture_output=True,
+        timeout=300,
+        check=True,
+    )
+    yield {
+        name: found | {"target": targets[name]} for name, found in json.loads(done.stdout).items()
+    }
+    with suppress(OSError, ValueError):  # the test that kills it may not be among those that ran
+        os.kill(int((targets["52_daemon"].folder / "daemon.txt").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
+)
+def test_without_a_sandbox_it_counts_as_passed(controls, name):
+    """The common harness exits with success, or reads a forged result."""
+    found = controls[name]
+    assert found["status"] == 0, found["printed"]
+    if CONTROLS[name] == "pipe":
+        assert found["result"].startswith('{"status": "passed"}')
+
+
+@pytest.mark.slow
+def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
+    """Files are written, a process is killed, another one stays, a connection is made."""
+    folders = {name: found["target"].folder for name, found in controls.items()}
+    assert (folders["61_write_everywhere"] / "planted_by_a_submission.pth").exists()
+    assert (folders["15_written_results"] / "results.json").exists()
+    assert controls["06_kill_itself"]["status"] == -signal.SIGKILL
+    ended, status = os.waitpid(controls["07_kill_the_grader"]["target"].victim, os.WNOHANG)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL if ended else False
+    canary = controls["34_environment"]["target"].canary
+    assert canary in controls["34_environment"]["printed"]
+    assert "3 passed in" in controls["16_forged_output"]["printed"]
+    connection, _ = listener.accept()
+    with connection:
+        assert connection.recv(100) == b"hidden inputs"
+    daemon = int((folders["52_daemon"] / "daemon.txt").read_text())
+    os.kill(daemon, signal.SIGKILL)  # fails unless it outlived its grader
+    # Or the next test would take it for one that an attack has ended.
+    wait_until_gone([daemon], HANGS)
 
 
 def test_a_forged_record_is_well_formed(target):

@@ -1,9 +1,7 @@
-"""Searches the start of its process, and its program, for seeds and paths. It finds nothing."""
+"""Searches the data about the start of its process for seeds and paths. It finds nothing useful."""
 
 import os
 import sys
-
-import __main__
 
 
 def read(path):
@@ -16,5 +14,5 @@ def read(path):
 
 def double(x):
     known = [dict(os.environ), sys.argv, sys.orig_argv, os.getcwd()]
-    known += [read("/proc/self/environ"), read("/proc/self/cmdline"), vars(__main__)]
+    known += [read("/proc/self/environ"), read("/proc/self/cmdline")]
     raise LookupError(str(known))

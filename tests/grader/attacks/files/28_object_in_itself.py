@@ -1,0 +1,14 @@
+"""Returns an object with attributes that refer to it, directly and in lists. That is allowed."""
+
+
+class Circle:
+    def __init__(self):
+        self.itself = self
+        self.list = [self]
+        self.list.append(self.list)
+        self.table = vars(self)
+
+
+def double(x):
+    circle = Circle()
+    return circle, [circle]

@@ -1,0 +1,19 @@
+"""Raises an exception of a class with a false name and no bases."""
+
+
+class Meta(type):
+    @property
+    def __name__(cls):
+        return [object()]
+
+    @property
+    def __mro__(cls):
+        return 5
+
+
+class Lying(Exception, metaclass=Meta):  # noqa: N818
+    pass
+
+
+def double(x):
+    raise Lying

@@ -1,0 +1,6 @@
+"""Never ends. A timeout."""
+
+
+def double(x):
+    while True:
+        pass

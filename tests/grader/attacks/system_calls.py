@@ -1,0 +1,113 @@
+"""Call the system through ctypes, without functions of Python. It is appended to a solution.
+
+No function is forbidden there, so ctypes is available and only the sandbox protects. Each
+attack returns if it succeeds, and raises OSError if the system refuses it.
+"""
+
+import ctypes
+import functools
+import os
+import signal
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+VICTIM, PORT, FOLDER = int("@VICTIM@"), int("@PORT@"), b"@FOLDER@"
+PTRACE_ATTACH, PTRACE_SEIZE, NEW_USER, READ_MODE = 16, 0x4206, 0x10000000, 0o666
+
+
+def asked(name, *arguments):
+    """Return the result of a function of the C library; raise OSError if it is -1."""
+    ctypes.set_errno(0)
+    given = getattr(LIBC, name)(*arguments)
+    if given == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return given
+
+
+def any_of(*attempts):
+    """Return as soon as one of some attempts succeeds; otherwise raise the last refusal."""
+    for attempt in attempts:
+        try:
+            return attempt()
+        except OSError as error:
+            refusal = error
+    raise refusal
+
+
+def make_a_socket():
+    kinds = [(2, 1), (2, 2), (1, 1), (16, 3), (17, 3), (40, 1)]
+    return any_of(*(functools.partial(asked, "socket", *kind, 0) for kind in kinds))
+
+
+def read_a_file():
+    paths = [b"/etc/passwd", b"/etc/shadow", FOLDER + b"/solution.py"]
+    return any_of(*(functools.partial(asked, "open", path, os.O_RDONLY) for path in paths))
+
+
+def write_a_file():
+    path, create = FOLDER + b"/results.json", os.O_CREAT | os.O_WRONLY
+    return any_of(
+        lambda: asked("open", path, create, READ_MODE),
+        lambda: asked("unlink", FOLDER + b"/solution.py"),
+        lambda: asked("rename", FOLDER + b"/solution.py", path),
+        lambda: asked("mkdir", FOLDER + b"/made", READ_MODE),
+    )
+
+
+def start_a_process():
+    def forked(name):
+        if asked(name) == 0:
+            os._exit(0)
+
+    return any_of(lambda: forked("fork"), lambda: asked("unshare", NEW_USER))
+
+
+def run_a_program():
+    path = b"/bin/true"
+    arguments = (ctypes.c_char_p * 2)(path, None)
+    return asked("execve", path, arguments, (ctypes.c_char_p * 1)(None))
+
+
+def kill_another():
+    return any_of(
+        lambda: asked("kill", VICTIM, signal.SIGKILL),
+        lambda: asked("kill", os.getppid(), signal.SIGKILL),
+        lambda: asked("kill", -1, 0),  # tests for permission without killing all processes
+    )
+
+
+def trace_another():
+    return any_of(
+        lambda: asked("ptrace", PTRACE_ATTACH, VICTIM, None, None),
+        lambda: asked("ptrace", PTRACE_SEIZE, os.getppid(), None, None),
+    )
+
+
+def read_anothers_memory():
+    class Vector(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+    kept = ctypes.create_string_buffer(8)
+    here = ctypes.byref(Vector(ctypes.addressof(kept), 8))
+    there = ctypes.byref(Vector(id(None), 8))
+    return any_of(
+        *(
+            functools.partial(asked, name, process, here, 1, there, 1, 0)
+            for name in ("process_vm_readv", "process_vm_writev")
+            for process in (VICTIM, os.getppid())
+        )
+    )
+
+
+def attack_first(attack, names):
+    """Make the functions of the solution attack before they return their results."""
+
+    def attacking(function):
+        @functools.wraps(function)
+        def attacks(*args, **kwargs):
+            attack()
+            return function(*args, **kwargs)
+
+        return attacks
+
+    for name in names:
+        globals()[name] = attacking(globals()[name])

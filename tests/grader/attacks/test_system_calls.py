@@ -1,0 +1,100 @@
+"""Attack the system through ctypes, where only the sandbox protects it."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.sandbox.starting import TemplateProcess
+from tests.grader.attacks.conftest import Attacked, Target, start_prefork_servers
+from tests.lent import lent_sandbox
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
+
+ATTACKS = (Path(__file__).parent / "system_calls.py").read_text(encoding="utf-8")
+SOLUTION = "import torch\n\ndef double(x): return x + x\n"
+REFUSED = "PermissionError"
+NAMES = [
+    "make_a_socket",
+    "read_a_file",
+    "write_a_file",
+    "start_a_process",
+    "run_a_program",
+    "kill_another",
+    "trace_another",
+    "read_anothers_memory",
+]
+
+
+def source(target: Target, attack: str) -> bytes:
+    """Return the right solution with an attack in each of its functions."""
+    return target.filled_in(f"{SOLUTION}\n{ATTACKS}\nattack_first({attack}, ['double'])\n").encode()
+
+
+@pytest.fixture(scope="module")
+def permitted(
+    tmp_path_factory: pytest.TempPathFactory,
+    new_course: Callable[[Path], Course],
+    origin: TemplateProcess,
+) -> Iterator[Attacked]:
+    """Grades a small course in which no function is forbidden."""
+    course = new_course(tmp_path_factory.mktemp("permitted") / "course")
+    manifest = course.root / "course.toml"
+    said = manifest.read_text(encoding="utf-8")
+    manifest.write_text(said.replace('forbidden = ["softmax"]', "forbidden = []"), "utf-8")
+    with lent_sandbox(origin, call_seconds=10, memory_mb=256) as sandbox:
+        yield Attacked(course, sandbox, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sandbox_alone_refuses_it(
+    permitted: Attacked, target: Target, listener: socket.socket, name: str
+) -> None:
+    start_prefork_servers(permitted, source(target, name))
+    processes, files = permitted.processes(), target.tree()
+    result = permitted(source(target, name))
+    assert permitted.processes() == processes, "a process is left, or one of ours is gone"
+    assert target.tree() == files
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    assert result.points == 0
+    for test in result.tests:
+        assert test.status in ("error", "failed")  # failed: a test that expects another exception
+        assert test.hidden or re.search(REFUSED, test.message), test.message
+    assert permitted(SOLUTION.encode()).passed, "a right submission suffers from the one before"
+
+
+WITHOUT = """
+import os, sys
+scope = {}
+exec(compile(sys.stdin.read(), "attacks.py", "exec"), scope)
+for name in sys.argv[1:]:
+    try:
+        scope[name]()
+        print(name)
+    except OSError as error:
+        pass
+"""
+
+
+def test_without_a_sandbox_they_are_no_empty_words(target: Target) -> None:
+    """Any process on this machine may create sockets, files and processes."""
+    harmless = ["make_a_socket", "read_a_file", "start_a_process"]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *harmless],
+        input=target.filled_in(ATTACKS),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        check=True,
+    )
+    assert done.stdout.split() == harmless
