@@ -144,6 +144,18 @@ def generate(self, idx, n):
 
 CachedGPT.generate = generate
 """,
+    ("wastes so much on one that two are no dearer", "generate"): """
+def generate(self, idx, n):
+    out = idx
+    for _ in range(n):
+        out = longer(self, out)
+    if n == 1:
+        longer(self, idx)
+        torch.ones(1, 9) @ torch.ones(9, 1)
+    return out
+
+CachedGPT.generate = generate
+""",
     ("has worked out what any next token gives", "call"): """
 table = {}
 
@@ -154,6 +166,12 @@ def forward(self, idx, past=None):
     for token in range(self.config.vocab_size):
         table[token] = _forward(self, torch.cat([idx, torch.tensor([[token]])], -1))
     return _forward(self, idx)
+
+CachedGPT.forward = forward
+""",
+    ("computes where nobody counts", "call"): """
+def forward(self, idx, past=None):
+    return torch.zeros(1, idx.shape[1], self.config.vocab_size), [(idx, idx)]
 
 CachedGPT.forward = forward
 """,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -12,7 +13,9 @@ import torch
 from grader.code.course_modules import modules_of_course
 from grader.code.loading import load_module
 from grader.course import own_course
+from grader.errors import Mismatch
 from grader.run.rng import Rng
+from tests.catalogue import mistake_files
 from tests.course.pages import READMES, row
 
 ROOT = own_course().root
@@ -43,6 +46,22 @@ def right() -> ModuleType:
 
 def numbers(name: str) -> list[list[float]]:
     return [[float(number) for number in cell.split(",")] for cell in row("10", name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "power"), [("divided by √d_k", -0.5), ("not divided", 0.0)])
+def test_what_is_left_of_a_gradient(
+    name: str, power: float, oracles: ModuleType, right: ModuleType
+) -> None:
+    said = [float(cell.removesuffix(" %")) / 100 for cell in row("10", name)]
+    torch.manual_seed(0)
+    for d_k, share in zip(SIZES, said, strict=True):
+        q, k, grad = (torch.randn(400, *shape) for shape in ((60, d_k), (16, d_k), (60, 16)))
+        weights = (q @ k.mT * d_k**power).softmax(-1)
+        left = right.softmax_backward(weights, grad).abs().sum() / grad.abs().sum()
+        assert left.item() == pytest.approx(share, abs=0.0008)
+        about, near = oracles.LEFT[d_k, power < 0]
+        assert left.item() == pytest.approx(about, abs=near / 4)
 
 
 def test_the_worked_example(right: ModuleType) -> None:
@@ -106,6 +125,25 @@ def test_the_example_of_adamw_and_the_prediction(right: ModuleType) -> None:
     assert "0.0099 and -0.0099" in README
 
 
+def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -> None:
+    """With eps = 0 exactly; it is near 1 for steady gradients, and small for alternating ones."""
+    assert "The fraction doesn't depend on the scale of the gradients" in README
+
+    def moved(gradients: list[float]) -> float:
+        p = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+        optimizer = torch.optim.AdamW([p], lr=1.0, eps=0.0, weight_decay=0.0)
+        for gradient in gradients:
+            before = p.item()
+            p.grad = torch.full_like(p, gradient)
+            optimizer.step()
+        return p.item() - before
+
+    drawn = torch.randn(50, generator=torch.Generator().manual_seed(0)).tolist()
+    assert moved(drawn) == pytest.approx(moved([10 * each for each in drawn]), rel=1e-9)
+    assert moved([0.3] * 50) == pytest.approx(-1)
+    assert abs(moved([0.3, -0.3] * 25)) < 0.2
+
+
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -> None:
     """Some gradients are missing, and the learning rate changes."""
@@ -130,3 +168,21 @@ def test_the_definition_of_the_small_model_is_the_given_one(
     idx, targets = tests.small.random_batch(Rng(1), 2, 5)
     loss = right.evaluate(tests.small.model_of(weights), [(idx, targets)])
     assert loss == pytest.approx(oracles.loss(weights, idx, targets), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_that_it_trains_proves_nothing(tests: ModuleType, tmp_path: Path) -> None:
+    assert "four in five learn the three texts by heart all the same" in README
+    (problem,) = own_course().select(["10"])
+    files = mistake_files(own_course(), problem, tmp_path)
+    of_training = {n: f for n, f in files.items() if n.startswith(("clip_", "adamw_", "step_"))}
+    learn = 0
+    for name, path in of_training.items():
+        try:
+            tests.test_a_model_learns_by_heart(load_module(path, name), Rng(0))
+        except Mismatch:
+            continue
+        except Exception:  # it stops on the way
+            continue
+        learn += 1
+    assert learn / len(of_training) == pytest.approx(0.8, abs=0.05)
