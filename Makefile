@@ -27,10 +27,10 @@ grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 	$(RUN) grader grade examples/class --out reports $(ARGS)
 
 # Plugins that these tests do not need: those for the tests of problems load torch in the process that
-# distributes tests; logging looks at all loggers of torch six times a test; timeout starts a thread
-# for each test, and tests/conftest.py ends a test that hangs.
+# distributes tests; logging looks at all loggers of torch six times a test.
 PYTEST := pytest tests -p no:grader -p no:grader_terminal -p no:logging -p no:timeout --random-order \
-	--numprocesses auto --dist loadfile --max-worker-restart 0
+	--numprocesses auto --dist loadfile --max-worker-restart 0 \
+	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 # If a test hangs, the run shows its place and ends. The order is random; the last line shows how to
 # repeat it: make test ARGS=--random-order-seed=1

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import faulthandler
 import functools
 import gc
 import io
-import math
 import os
 import re
 import shutil
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -30,9 +27,6 @@ from tests.warm import WarmPython
 
 if TYPE_CHECKING:
     from grader.run.suite import Suite
-
-HANG_SECONDS = 600
-"""Many times as long as the slowest test, also on a busy machine."""
 
 STUDENTS_PLUGINS = {"attention-course", "pytest-timeout"}
 """The packages with plugins of pytest that students install."""
@@ -54,29 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         torch.set_num_threads(1)
         # CliRunner builds all commands at each call, which takes longer than most of them.
         testing._get_command = functools.cache(testing._get_command)
-    config.pluginmanager.register(Watchdog())
     config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
-
-
-class Watchdog:
-    """Prints where a test hangs and ends its process, so that the run ends.
-
-    The time limit starts anew once a minute, as each start takes as long as a short test.
-    """
-
-    def __init__(self) -> None:
-        self._errors = os.dup(2)  # a test's own errors are captured
-        self._started = -math.inf
-
-    def pytest_runtest_setup(self) -> None:
-        """Start the time limit anew."""
-        if time.monotonic() > self._started + 60:
-            self._started = time.monotonic()
-            faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=self._errors)
-
-    def pytest_sessionfinish(self) -> None:
-        """End the time limit."""
-        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_finish() -> None:

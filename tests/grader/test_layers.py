@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 import grader
@@ -113,31 +112,6 @@ def test_an_import_by_a_literal_name_is_seen(tmp_path: Path) -> None:
 def test_at_the_top_lie_only_files_that_all_use() -> None:
     top = {path.stem for path in PACKAGE.glob("*.py")}
     assert top == TOP | {"__init__", "cli", "cli_instructor"}
-
-
-def test_no_two_files_have_one_name() -> None:
-    names = [name for module in MODULES if (name := module.rpartition("/")[2]) != "__init__.py"]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    assert not twice, f"two files are called {', '.join(twice)}"
-
-
-def test_no_two_classes_or_types_have_one_name() -> None:
-    """Ignore a leading underscore; functions of torch have torch's names."""
-    trees = (ast.parse((PACKAGE / module).read_text(encoding="utf-8")) for module in MODULES)
-    names = [name.lstrip("_") for tree in trees for name in types_named(tree)]
-    twice = {name for name in names if names.count(name) > 1 and not name.startswith("Torch")}
-    assert not twice, f"two classes or types are called {', '.join(sorted(twice))}"
-
-
-def types_named(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of a file's classes, aliases of types and type variables."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id.lstrip("_")
-            if name[0].isupper() and not name.isupper():
-                yield name
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:

@@ -16,7 +16,6 @@ INPUT = "problem.py can't read input"
 # Of each file the sentence that refuses it; "" for one that is right. All packages are installed.
 FILES = {
     "package": ("import yaml" + DOUBLE, PACKAGE.format("yaml")),
-    "part of a package": ("from rich.console import Console" + DOUBLE, PACKAGE.format("rich")),
     "needed by torch": ("import sympy as sp" + DOUBLE, PACKAGE.format("sympy")),
     "of the course": ("import matplotlib.pyplot as plt" + DOUBLE, PACKAGE.format("matplotlib")),
     "of the tests": ("import pytest" + DOUBLE, PACKAGE.format("pytest")),
@@ -27,12 +26,7 @@ FILES = {
         "import importlib\nimportlib.import_module('yaml.nodes')" + DOUBLE,
         PACKAGE.format("yaml"),
     ),
-    "name alone": (
-        "from importlib import import_module\nimport_module('.text', 'rich')" + DOUBLE,
-        PACKAGE.format("rich"),
-    ),
     "dunder": ("__import__('yaml')" + DOUBLE, PACKAGE.format("yaml")),
-    "star": ("from yaml import *" + DOUBLE, PACKAGE.format("yaml")),
     "tried": ("try:\n    import yaml\nexcept ImportError:\n    yaml = None" + DOUBLE, ""),
     "for types": (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import yaml" + DOUBLE,
@@ -45,10 +39,6 @@ FILES = {
     "input in a call": ("def double(x):\n    input()\n    return x + x", INPUT),
     "read": ("import sys\ntext = sys.stdin.read()" + DOUBLE, INPUT),
     "readline": ("from sys import stdin\nstdin.readline()" + DOUBLE, INPUT),
-    "bytes": ("import sys\nsys.stdin.buffer.read()" + DOUBLE, INPUT),
-    "lines": ("import sys\nfor line in sys.stdin:\n    print(line)" + DOUBLE, INPUT),
-    "all lines": ("import sys\nrows = list(sys.stdin)" + DOUBLE, INPUT),
-    "json": ("import json, sys\njson.load(sys.stdin)" + DOUBLE, INPUT),
     "opened": ("open(0).read()" + DOUBLE, INPUT),
     "end of input": ("try:\n    input()\nexcept EOFError:\n    pass" + DOUBLE, ""),
     "not read": ("import sys\nsys.stdin.isatty(), sys.stdin.encoding" + DOUBLE, ""),
