@@ -2,9 +2,9 @@
 
 For every problem the audit tests the stub, the reference, other correct files (`variants/`) and the
 catalogue of mistakes (`mistakes.edits`). If random numbers matter, it tests them several times.
-Then it lists its findings. A mistake runs only through as many tests as its weight requires, unless
-all are requested. Its answers to the probe are read from the fingerprints while their inputs are
-unchanged.
+Then it lists its findings. By default a mistake runs only as many tests as its weight requires. The
+answers of mistakes to the probe's questions are read from the saved fingerprints as long as nothing
+that they depend on has changed.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ from grader.run.session import Session
 from grader.run.suite import Suite
 
 _FEW = 4
-"""A mistake that at most so many cases catch is run again, as it may have been chance."""
+"""A mistake that at most this many cases catch is run again, as they may have caught it by
+chance."""
 
 _GARBAGE = 10_000
 """The threshold of garbage collection in the audit's processes; Python's default is 700."""

@@ -218,7 +218,8 @@ def grade_uploaded(
 
 
 def _wanted(graded: Sequence[Problem]) -> str:
-    """Return the files to submit as part of a sentence, with optional ones only if all are."""
+    """Return the names of the files to submit, as a list for a sentence. Optional files are
+    included only if all problems are optional."""
     counted = [each for each in graded if not each.part.optional]
     return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in counted or graded)
 

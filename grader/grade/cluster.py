@@ -215,7 +215,7 @@ def _opened(order: _RunOfCluster) -> _Desk:
     if wrong:
         raise UsageError(
             f"the worker on {host} differs from this machine in: {' and '.join(wrong)}. "
-            "Install the same on all machines, and restart the workers"
+            "Install the same versions on all machines, and restart the workers"
         )
     with ExitStack() as stack:
         try:

@@ -78,7 +78,7 @@ class Grader:
         self._tests = RecordedTests(Suite(asked, course.root).tests, sandbox)
 
     def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
-        """Return the result of the problems that a submission has an entry for.
+        """Grade the problems for which a submission has an entry.
 
         Args:
             submission: the submission.

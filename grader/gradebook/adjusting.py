@@ -80,7 +80,7 @@ class ClassBook:
         for id in self._policy.problems() if ids else ():
             if number_of(id) not in ids:
                 there = some([*problems], _NAMED)
-                why = f"there is no problem {quoted(id)}; there are {there}"
+                why = f"there is no problem {quoted(id)}; the problems are {there}"
                 self.wrong[f"{late_policy.FILE}: {why}."] = None
         self._lines = read_lines(book.folder, Correction)
         self._corrections = self._by_person(self._lines)
@@ -93,9 +93,9 @@ class ClassBook:
         ]
         if files := self._of_unclear_lateness:
             self.open[
-                f"{counted(len(files), 'file')} came late, and nothing is taken for it: it isn't "
-                f"known how late, and {late_policy.FILE} says no share ('flagged') that is right "
-                f"for this: {', '.join(files)}."
+                f"{counted(len(files), 'file')} came late by an unknown time, so no points were "
+                f"taken away: {', '.join(files)}. To take a share, set 'flagged' in "
+                f"{late_policy.FILE}."
             ] = None
         self.open |= dict.fromkeys(self._lacking())
 

@@ -36,14 +36,14 @@ class Names:
 
 
 def read_names(path: Path, problems: Iterable[str]) -> Names:
-    """Return the meanings in the file; none if there is no file.
+    """Return the problem or the student of each name in the file; no names if there is no file.
 
     Args:
         path: the file.
         problems: the ids of the course's problems.
 
     Raises:
-        UsageError: a line is invalid; the text names it.
+        UsageError: a line is invalid; the message has its number.
     """
     known = tuple(problems)
     names = Names()

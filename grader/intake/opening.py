@@ -313,7 +313,7 @@ def _tar_kind(info: tarfile.TarInfo) -> Kind:
 
 
 def entry_at(path: Path, kind: Kind) -> TreeEntry:
-    """Return an entry of the file system. Its kind is found without following a link."""
+    """Return an entry of the file system. `kind` must be determined without following links."""
     return TreeEntry(
         path.name,
         kind,

@@ -156,7 +156,7 @@ class ListedFolders:
             listed = self.read(lists[0].read(LISTS[self.list])) if lists else None
         except Refused as refused:
             text = refused.sentence(self.list)
-            layout.notes = [f"{text} Submissions go by the names of their folders, without times."]
+            layout.notes = [f"{text} So the names of folders are used, and times are unknown."]
         lines = {key.lower(): (key, each) for key, each in (listed or {}).items()}
         keys = {key.lower() for key in folders}
         left = [line for key, line in lines.items() if key not in keys]

@@ -201,9 +201,9 @@ def _require_folders(path: Path, folder: TreeEntry, problems: Problems) -> None:
     is_flat = len(code) > 1 and all(each.is_plain_file for each in children)
     if is_flat and not _has_work(folder, problems, bare=True):
         raise SubmissionError(
-            f"{path} holds {len(code)} Python files and no folders. If they are several "
-            "students', put what each student handed in into a folder of the student's name, and "
-            "give the folder of these; if not, keep the one that is to be graded."
+            f"{path} holds {len(code)} Python files and no folders. If the files belong to several "
+            "students, put the files of each student into a folder with the student's name, and "
+            "grade the folder above. Otherwise, keep only the file to grade."
         )
 
 
@@ -217,8 +217,8 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
         return []
     return [
         f"{quoted(folder.name)} counts as one student's, who is called {quoted(name)} here. "
-        f"If {quoted(student)} or a folder in that has the student's name, unpack the archive and "
-        "give that."
+        f"If {quoted(student)} or a folder inside it has the student's name, unpack the archive "
+        "and grade that folder."
     ]
 
 

@@ -100,7 +100,7 @@ class TreeEntry:
         return replace(self, name=name)
 
     def refused(self, reason: str = "") -> Refused:
-        """Return an exception with the entry's fault, or with this reason if it has none."""
+        """Return an exception with the reason why the entry was refused, or with this one."""
         return Refused(self.fault or reason)
 
 

@@ -141,13 +141,13 @@ def marks_gone(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return the marks of the previous gradebook without a result.
+    """Return a change for each mark of the previous gradebook that has no result now.
 
     Args:
         previous: its rows, by identity.
         results: the results of the class.
         pending: marks still to come, each by row and column.
-        joined: by identity, the name of the row that contains this student now.
+        joined: for each identity, the name of the row that contains this student now.
     """
     whys = {cell(who): f"joined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
@@ -179,7 +179,7 @@ def changes(
         results: the results of the class.
         known: the previous results, by submission.
         pending: marks still to come, each by row and column.
-        joined: by identity, the name of the row that contains this student now.
+        joined: for each identity, the name of the row that contains this student now.
     """
     found = []
     results = by_name(results)

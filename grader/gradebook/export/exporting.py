@@ -64,8 +64,9 @@ def export_from(
         unreadable: names of submissions with damaged results.
 
     Raises:
-        UsageError: file, marks, book and options do not fit; nothing is written.
-        CannotWrite: a file can't be written; no file is.
+        UsageError: the file, the marks, the gradebook and the options do not fit together; nothing
+            is written.
+        CannotWrite: a file can't be written; then none is written.
     """
     _require_sense(order, results)
     book = ClassBook(results, order.book, order.also)
@@ -81,7 +82,7 @@ def export_from(
     messages = [*filled.messages(), *book.messages, *_newer(results, book.results)]
     if unreadable:
         names = ", ".join(unreadable)
-        messages.append(f"Their results can't be read, so grade them again: {names}.")
+        messages.append(f"Grade these submissions again, as their results can't be read: {names}.")
     messages.append(f"Written: {order.out}.")
     if order.feedback:
         pages, download = order.folder / "feedback", order.download

@@ -211,7 +211,7 @@ class Filling:
         """Fill in the mark of a student, or note why not.
 
         Args:
-            person: the row.
+            person: the student's row.
             owners: the names of the submissions that the keys of the row identify.
         """
         results = self.marks.results

@@ -233,7 +233,7 @@ def write_list(path: Path) -> Path:
 
 
 def add_problem(school: Any, name: str, id: str) -> Path:
-    """Add a problem to a result that the course doesn't have."""
+    """Add a problem that is not in the course to a result."""
     (path,) = (school.out / "results").glob(f"{name}.json")
     result = read_result(path)
     result.problems.append(replace(result.problems[0], id=id, part=""))
