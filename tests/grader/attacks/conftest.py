@@ -1,4 +1,4 @@
-"""Fixtures for attacks: a sandbox, targets, and checks for traces that an attack left."""
+"""Fixtures for attacks: a sandbox, targets, and a check for files that an attack changed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def make_folder(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def listener() -> Iterator[socket.socket]:
-    """A listening socket on this machine only."""
+    """Yield a socket that listens on this machine only."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -113,18 +113,18 @@ def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
 def target(
     tmp_path_factory: pytest.TempPathFactory, new_target: Callable[[Path], Target]
 ) -> Target:
-    """The targets of attacks in the sandbox."""
+    """Create the targets of attacks in the sandbox."""
     return new_target(tmp_path_factory.mktemp("attacked") / "target")
 
 
 class Attacked:
-    """Grade one attack after the other, as the grader does.
+    """Grades attacks one after the other, as the grader grades submissions.
 
     Args:
-        course: a small one.
-        sandbox: one for all attacks, as in a class.
-        call_seconds: its limit.
-        problem: the problem with the attacks.
+        course: a small course.
+        sandbox: the sandbox of all attacks, as in a class.
+        call_seconds: the sandbox's time limit for a test.
+        problem: the problem that the attacks solve.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Attacked:
         return tree(self.course.root)
 
     def another(self) -> tuple[Sandbox, Attacked]:
-        """Return a sandbox that isn't entered yet, and a function that grades in it."""
+        """Return a sandbox that has not started yet, and an object that grades in it."""
         sandbox = Sandbox(call_seconds=CALL_SECONDS, memory_mb=256)
         return sandbox, Attacked(self.course, sandbox)
 
@@ -164,9 +164,9 @@ class Attacked:
 
 
 def start_prefork_servers(attacked: Attacked, source: bytes = b"") -> None:
-    """Grade correct and wrong files to start each server that a source needs.
+    """Grade correct and wrong files, so that every prefork server that the source needs is running.
 
-    The one with torch's compiler takes as long to start as several attacks take.
+    A prefork server with torch's compiler takes as long to start as several attacks take.
     """
     kind = b"# may want torch.compile\n" if may_want_compiler(source) else b""
     if kind not in attacked.started:
@@ -181,7 +181,7 @@ def grade(
     new_course: Callable[[Path], Course],
     origin: TemplateProcess,
 ) -> Iterator[Attacked]:
-    """Grades source text behind one sandbox."""
+    """Grade attacks in one sandbox."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
     os.environ["COURSE_CANARY"] = CANARY
     # Orphaned processes become children of this process, so the test can find them.
@@ -197,7 +197,7 @@ def grade(
 
 @pytest.fixture(scope="session")
 def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
-    """The same with a short time limit, for endless code."""
+    """Grade endless code in a sandbox with a short time limit."""
     limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
     with lent_sandbox(origin, **limits) as sandbox:
         attacked = Attacked(grade.course, sandbox, HANGING_SECONDS)

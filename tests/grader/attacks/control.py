@@ -1,9 +1,9 @@
 """Run attacks without a sandbox, each in a separate process and folder.
 
-The argument is a folder with one folder per attack: `problem.py`, and `kind.txt` with
-the kind of grading. Two kinds are common elsewhere: pytest in the student's process (`allclose`
-and `equal`, by the comparison of the answer), and a process that writes its result into a pipe
-(`pipe`). Prints a line of JSON: the exit status and the output of each process.
+The argument is a folder with one folder per attack: `problem.py`, and `kind.txt` with the kind of
+grading. The kinds are those of common graders: pytest in the student's process, which compares with
+`allclose` or `equal`, and a process that writes its result into a pipe (`pipe`). The program prints
+the exit status and the output of each process as a line of JSON.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run(folder: Path) -> dict[str, object]:
 
 
 def prepare(folder: Path) -> None:
-    """Make this process harmless for others: its own folder, session and limits."""
+    """Protect other processes from this one: give it a separate folder, session and limits."""
     os.setsid()
     os.chdir(folder)
     sys.path.insert(0, str(folder))

@@ -1,7 +1,7 @@
-"""Call the system through ctypes, without functions of Python. It is appended to a solution.
+"""Attacks that call the C library through ctypes. This code is appended to a solution.
 
-No function is forbidden there, so ctypes is available and only the sandbox protects. Each
-attack returns if it succeeds, and raises OSError if the system refuses it.
+That problem forbids no functions, so ctypes is available and only the sandbox protects the system.
+An attack returns if it succeeds, and raises OSError if the system refuses it.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def asked(name, *arguments):
 
 
 def any_of(*attempts):
-    """Return as soon as one of some attempts succeeds; otherwise raise the last refusal."""
+    """Make attempts until one succeeds. If none does, raise the last OSError."""
     for attempt in attempts:
         try:
             return attempt()
@@ -99,7 +99,7 @@ def read_anothers_memory():
 
 
 def attack_first(attack, names):
-    """Make the functions of the solution attack before they return their results."""
+    """Make each function of the solution run the attack before it returns its result."""
 
     def attacking(function):
         @functools.wraps(function)

@@ -1,8 +1,9 @@
 """Submissions that cheat, break or block get the expected result and leave no traces.
 
-Each file in `files/` is one submission; its docstring names the attack and the expected
-result; `calls` has those of one statement. The numbers group them: 0x-1x exits, forged verdicts,
-2x answers, 3x secrets, 4x state and time, 5x resources, 6x the machine.
+Each file in `files/` is one submission; its docstring states the attack and the expected result.
+`calls.py` contains attacks of a single statement. The first digit of a file's number gives its
+kind: 0 and 1 exits and forged verdicts, 2 answers, 3 secrets, 4 state and time, 5 resources, 6 the
+machine.
 """
 
 import gc
@@ -272,15 +273,15 @@ def huge_answer():
 
 
 def test_a_huge_answer_to_a_probe_is_not_spelt_out():
-    """A tensor of 256 MB as the answer to a small question is not processed."""
+    """A tensor of 256 MB is not processed as the answer to a small question."""
     assert len(attempt(huge_answer).write()) < 100_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
 def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, name):
-    """It may have 256 MB in each test. Python collects garbage by the number of objects, not by
-    size.
+    """The answers of a test may take 256 MB. Python's garbage collector counts objects, not bytes,
+    so it would not free them in time.
     """
     gc.collect()
     gc.disable()
@@ -301,7 +302,7 @@ def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
 
 @pytest.mark.slow
 def test_a_broken_sandbox_is_never_a_students_zero(grade):
-    """It restarts by itself; a file that was open then is not judged."""
+    """The sandbox restarts, and the file that it was testing is not judged."""
     before = grade.processes()
     sandbox, grade_there = grade.another()
 
@@ -341,7 +342,7 @@ grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1,
 
 @pytest.mark.slow
 def test_nothing_outlives_a_batch_that_is_killed(grade):
-    """The kernel ends its jobs, they the prefork servers, and those the workers."""
+    """The kernel ends its jobs, the jobs end the prefork servers, and these end the workers."""
     before = grade.processes()
     batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
     try:
@@ -355,7 +356,7 @@ def test_nothing_outlives_a_batch_that_is_killed(grade):
 
 
 def is_busy_worker(process, batch):
-    """Return whether it is a worker of the batch that has computed for a while."""
+    """Return whether a process is a worker of the batch that has computed for a while."""
     with suppress(OSError):
         above = [parent_of(process)]
         while above[-1] > 1:  # prefork servers, the job, and the batch
@@ -367,7 +368,7 @@ def is_busy_worker(process, batch):
 
 @pytest.fixture
 def recorders(monkeypatch):
-    """Record the connection to each worker; none starts while another one runs."""
+    """Record the connection to each worker, and check that only one worker runs at a time."""
     found = []
     record = Sandbox.record
 
@@ -432,7 +433,7 @@ CONTROLS = {
 
 @pytest.fixture(scope="module")
 def controls(tmp_path_factory, new_target):
-    """The outcome of each attack without a sandbox, and its targets."""
+    """Return the outcome of each attack without a sandbox, and its targets."""
     root = tmp_path_factory.mktemp("controls")
     targets = {name: new_target(root / "targets" / name) for name in CONTROLS}
     for name, kind in CONTROLS.items():
@@ -467,7 +468,7 @@ def controls(tmp_path_factory, new_target):
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
 def test_without_a_sandbox_it_counts_as_passed(controls, name):
-    """The common harness exits with success, or reads a forged result."""
+    """A common grader exits with success, or reads a forged result."""
     found = controls[name]
     assert found["status"] == 0, found["printed"]
     if CONTROLS[name] == "pipe":
@@ -476,7 +477,7 @@ def test_without_a_sandbox_it_counts_as_passed(controls, name):
 
 @pytest.mark.slow
 def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
-    """Files are written, a process is killed, another one stays, a connection is made."""
+    """The attacks write files, kill a process, leave a process behind, and open a connection."""
     folders = {name: found["target"].folder for name, found in controls.items()}
     assert (folders["61_write_everywhere"] / "planted_by_a_submission.pth").exists()
     assert (folders["15_written_results"] / "results.json").exists()
@@ -496,7 +497,8 @@ def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
 
 
 def test_a_forged_record_is_well_formed(target):
-    """The records of attack 18 are refused for their test, not because they can't be read."""
+    """The records of attack 18 can be read; they are refused because they belong to another
+    test."""
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
     frame = scope["record"]("test_doubles[1]")

@@ -1,7 +1,7 @@
-"""Data about hidden tests that a submission collects do not reach a student.
+"""A student does not receive data about hidden tests that a submission collects.
 
-Each leak is tried from end to end: graded in a sandbox, written as feedback and into the
-gradebook. As a control, an instructor who runs the test again can read the data.
+Each attempt is graded in a sandbox, and the feedback and the gradebook are written. As a control,
+an instructor who runs the test again can read the data.
 """
 
 import re
@@ -97,7 +97,7 @@ def hidden_lines(course):
 
 @pytest.fixture(scope="module")
 def inputs(instructors_output):
-    """The first digits of the hidden inputs, as a submission reports them."""
+    """Return the first digits of the hidden inputs, as a submission reports them."""
     body, _ = WAYS["the text of an exception"]
     found = beginnings(instructors_output(body))
     assert len(found) == 3

@@ -21,12 +21,13 @@ TEXT = "# Größe: doppelt\n" + RIGHT
 
 @pytest.fixture
 def hand_in(tmp_path):
-    """Writes a class of one submission, `ada`, and returns her problem's folder."""
+    """Return a function that writes a class of one submission, `ada`, and returns the folder of her
+    problem."""
     return lambda content=RIGHT: write(tmp_path / "class/ada", {FILE: content}) / ID
 
 
 def found(folder, course):
-    """Return the submissions, by name, of the class that contains this problem's folder."""
+    """Return the submissions of the class that contains this problem's folder, by name."""
     return {s.name: s for s in find_submissions(folder.parents[1], course)}
 
 
@@ -117,7 +118,7 @@ def test_what_is_planted_beside_the_file_changes_nothing(grade, hand_in, content
 
 
 def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
-    """Python would run it if time and size of the source matched."""
+    """Python would run it instead of a source with the same time and size."""
     folder = hand_in("def double(x):\n    return 3 * x\n")
     source = folder / "problem.py"
     (folder / "right.py").write_text(RIGHT)
@@ -149,7 +150,7 @@ def class_of_one(course, hand_in):
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
 def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
-    """The reference is graded first, so no student is graded by a test that can't be passed."""
+    """The reference is graded first. A test that it fails is not used for students."""
     test_file = small_course.problems()[0].test_file
     broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
     test_file.write_text(broken)

@@ -1,6 +1,6 @@
 """Run the attacks as an ordinary user, where the sandbox cannot change the user.
 
-A separate file, so that both run at the same time.
+This is a separate file, so that it runs at the same time as `test_attacks.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def copy_for_others(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
 def test_the_same_as_an_ordinary_user():
-    """Every attack has the same result if the grader runs as an ordinary user."""
+    """The tests of attacks also pass if the grader runs as an ordinary user."""
     with tempfile.TemporaryDirectory(prefix="attacks-") as name:
         folder, scratch = Path(name) / "course", Path(name) / "scratch"
         copy_for_others(folder)

@@ -1,4 +1,4 @@
-"""Attack the system through ctypes, where only the sandbox protects it."""
+"""Attacks through ctypes, from which only the sandbox protects the system."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def permitted(
     new_course: Callable[[Path], Course],
     origin: TemplateProcess,
 ) -> Iterator[Attacked]:
-    """Grades a small course in which no function is forbidden."""
+    """Grade attacks in a small course that forbids no functions."""
     course = new_course(tmp_path_factory.mktemp("permitted") / "course")
     manifest = course.root / "course.toml"
     said = manifest.read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ for name in sys.argv[1:]:
 
 
 def test_without_a_sandbox_they_are_no_empty_words(target: Target) -> None:
-    """Any process on this machine may create sockets, files and processes."""
+    """Without a sandbox the same attacks create sockets, files and processes."""
     harmless = ["make_a_socket", "read_a_file", "start_a_process"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, *harmless],

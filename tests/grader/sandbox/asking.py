@@ -1,4 +1,4 @@
-"""Evaluate expressions about a student's file in a worker: the code of both sides."""
+"""Evaluate expressions about a student's file in a worker. This file has the code of both sides."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Raised(NamedTuple):
 
 
 class Asked:
-    """A worker that evaluates expressions one after the other. A context manager that ends it.
+    """A worker that evaluates expressions one after the other. As a context manager, it ends the
+    worker.
 
     Args:
         sandbox: the worker's sandbox.
@@ -90,7 +91,7 @@ class Asked:
         self.called: list[str] = []
 
     def __enter__(self) -> Self:
-        """Do nothing: it has started."""
+        """Return the worker, which has already started."""
         return self
 
     def __exit__(self, *exception: object) -> None:

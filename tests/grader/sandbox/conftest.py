@@ -1,4 +1,4 @@
-"""Sandboxes that the tests of this folder share, and a short way to ask student code."""
+"""Sandboxes that the tests of this folder share, and functions that run student code in them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
 def ask(sandbox: Sandbox) -> Ask:
     """Return a function that evaluates expressions about a file in a worker.
 
-    It returns the value of one expression, and the values of several.
+    For one expression it returns a value, and for several a list of values.
     """
 
     def evaluate(source: str, *expressions: str, **options: Any) -> Any:

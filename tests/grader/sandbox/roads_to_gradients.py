@@ -1,4 +1,4 @@
-"""Wrong files for softmax_backward that let PyTorch differentiate, each in another way."""
+"""Wrong files for softmax_backward that let PyTorch differentiate, each in a different way."""
 
 HEAD = """
 import torch

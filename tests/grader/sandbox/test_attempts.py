@@ -1,4 +1,4 @@
-"""Forbidden calls while a file is loaded are known even if the file hides them."""
+"""Forbidden calls that a file makes while it is loaded are recorded even if the file hides them."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.grader.sandbox.asking import Asked
 
 @pytest.fixture
 def tried(sandbox):
-    """Return a function that returns the forbidden calls while a file is loaded."""
+    """Return a function that loads a file and returns its forbidden calls."""
 
     def load(source):
         with Asked(sandbox, source) as asked:

@@ -14,7 +14,7 @@ from tests.grader.sandbox.conftest import Ask
 
 
 def test_no_reference_does(course: Course) -> None:
-    """Otherwise each run would load it."""
+    """No reference needs torch's compiler; otherwise every run would load it."""
     for problem in course.problems():
         assert not may_want_compiler(course.solution(problem).read_bytes()), problem.id
 
@@ -24,7 +24,7 @@ FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 @pytest.mark.slow
 def test_code_may_ask_for_deterministic_algorithms(ask: Ask) -> None:
-    """A line that many files begin with; it loads the compiler's settings."""
+    """Many files begin with this line, which loads the settings of torch's compiler."""
     total, enabled = ask(
         "import torch\ntorch.use_deterministic_algorithms(True, warn_only=True)",
         "torch.ones(3).cumsum(0).tolist()",
@@ -36,7 +36,7 @@ def test_code_may_ask_for_deterministic_algorithms(ask: Ask) -> None:
 
 
 def test_a_worker_has_it_where_it_is_wanted(ask: Ask) -> None:
-    """It could not load it later, as it contains functions that are forbidden here."""
+    """The compiler is loaded before functions are removed, as it uses forbidden ones."""
     trained, shape = ask(
         """
         import torch
@@ -66,7 +66,7 @@ def test_and_not_where_it_is_not(ask: Ask, forbidden: tuple[str, ...]) -> None:
 
 
 def test_a_function_is_carried_over_to_a_batch_without_it(ask: Ask) -> None:
-    """Correct solutions do this; loading the compiler would take seconds in each run."""
+    """Correct solutions use `vmap`; loading the compiler would take seconds in each run."""
     found = ask(
         """
         import torch
@@ -143,12 +143,13 @@ NORMS = ("layer_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
 
 
 def transformed(name: str, norm: str) -> str:
-    """Return a file with an f(x) that transforms a norm, of torch or another one."""
+    """Return a file with a function f(x) that transforms a norm: torch's or a different one."""
     return f"{TOOLS}\ndef norm(x): return {norm}\ndef f(x): return {TRANSFORMED[name]}"
 
 
 def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
-    """Return the f(x) of a file that is only watched."""
+    """Return f(x) of a file in this process, in which forbidden functions are watched, not
+    removed."""
     file: dict[str, Any] = {}
     exec(source, file)
     with Guard(NORMS):
@@ -159,7 +160,8 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
-    """Torch loads derivatives and costs of forbidden functions without calling these functions."""
+    """When torch loads derivatives and costs of forbidden functions, it does not call these
+    functions."""
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
     found = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
     torch.testing.assert_close(torch.tensor(found), in_process(source, x))

@@ -1,4 +1,4 @@
-"""The worker of code that hangs, dies or lies fails, and is replaced."""
+"""A worker fails and is replaced if its code hangs, crashes or sends invalid messages."""
 
 import json
 import os
@@ -38,7 +38,7 @@ ENDLESS = "def f():\n    while True: pass"
 
 
 def failure_in(asked):
-    """Return how a worker fails at the next expression."""
+    """Return the status with which a worker fails at the next expression."""
     with pytest.raises(WorkerFailure) as caught:
         asked.next()
     return caught.value
@@ -70,7 +70,7 @@ def test_the_files_of_a_submission_share_its_time(sandbox, ask):
 
 @pytest.mark.slow
 def test_an_interrupted_question_ends_its_worker(sandbox):
-    """Otherwise its answer would be read as that to the next question."""
+    """Otherwise a late answer would be read as the answer to the next question."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -97,7 +97,7 @@ def test_workers_end_with_the_connection(sandbox):
 
 @pytest.mark.slow
 def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
-    """Also if it is sending an answer when the grader is killed."""
+    """It prints nothing, even if it is sending an answer when the grader is killed."""
     workers = ForkedWorkers(1 << 28, 60)
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -127,7 +127,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize("level", ["sandbox", "process"])
 @pytest.mark.slow
 def test_nothing_outlives_a_grader_that_is_killed(level):
-    """Not even a worker that is busy and ignores its connection."""
+    """Even a worker that is busy and ignores its connection ends."""
     command = [sys.executable, "-c", GRADER, level]
     grader = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
     pids = {int(pid) for pid in grader.stdout.readline().split()}
@@ -153,7 +153,7 @@ def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
 
 @pytest.mark.slow
 def test_a_worker_that_something_else_killed_is_nobodys_fault(sandbox, ask):
-    """The system kills processes if memory runs out."""
+    """The system kills processes if memory runs out; the student's code is not blamed for it."""
     expressions = ("__import__('os').getpid()", "__import__('time').sleep(60)")
     with Asked(sandbox, "", *expressions) as asked:
         killer = threading.Timer(0.3, os.kill, (asked.next(), signal.SIGKILL))
@@ -177,7 +177,8 @@ KILLS = {
 
 @pytest.mark.parametrize("name", KILLS)
 def test_no_code_can_look_as_if_something_else_had_killed_it(sandbox, name):
-    """SIGKILL counts as the machine's error, so its test would be repeated."""
+    """SIGKILL counts as an error of the machine, so the test would be repeated. Code cannot send
+    it."""
     source = (
         "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
         f"def f():\n    {KILLS[name]}\n    return 'survived'"
@@ -200,7 +201,7 @@ def outcome(asked):
 
 @pytest.mark.slow
 def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else(origin):
-    """It ignores the kernel's first warning; the second one is SIGKILL."""
+    """The code ignores SIGXCPU, so the kernel kills it. This counts as a timeout."""
     source = "import signal\nsignal.signal(24, signal.SIG_IGN)\n" + ENDLESS
     budget = SubmissionBudget(60, 60)
     with (

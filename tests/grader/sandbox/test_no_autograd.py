@@ -27,7 +27,7 @@ UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own
 
 @pytest.fixture
 def given() -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights, and the gradient with respect to them."""
+    """Return weights, and the gradient with respect to them."""
     drawn = torch.randn(2, 2, 3, dtype=torch.float64)
     return drawn[0].softmax(-1), drawn[1]
 
@@ -37,7 +37,7 @@ def right(weights: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
 
 
 def loaded(road: str) -> ModuleType:
-    """A wrong file, loaded as at home."""
+    """Return the module of a wrong file, loaded as at home."""
     text, path = HEAD + ROADS[road], f"{road}/problem.py"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     module = ModuleType("problem_10")

@@ -77,7 +77,7 @@ def f(x):
 
 
 def test_without_a_guard_there_is_still_nothing_to_call(ask, compiler):
-    """Its hooks are in the student's hands here, and all that is forbidden is gone."""
+    """A student who removes the hooks finds no forbidden function, as all are removed."""
     forbidden = ("softmax", "log_softmax", "scaled_dot_product_attention")
     gradient = "x.requires_grad_()).sum().backward() or x.grad.abs().max().item()"
     ways, slope = ask(
@@ -173,7 +173,7 @@ def is_open(ask, forbidden, way, key="CPU"):
     ids=["compiler loaded", "compiler not loaded"],
 )
 def compiler(request, monkeypatch):
-    """Workers never have torch's compiler loaded, even if the file mentions it."""
+    """Workers do not load torch's compiler, even if the file mentions it."""
     monkeypatch.setattr("grader.sandbox.spawn.may_want_compiler", lambda source: request.param)
 
 

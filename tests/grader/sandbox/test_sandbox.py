@@ -1,4 +1,4 @@
-"""The sandbox: the effect of each layer, as root and as an ordinary user, and of all together.
+"""The sandbox: the effect of each layer and of all layers, as root and as an ordinary user.
 
 The attacks run in short-lived interpreters without torch, one for each layer.
 """
@@ -98,7 +98,7 @@ LIMITS = {"use_all_memory"}
 
 
 def attack(layer, user, tmp_path):
-    """Return the outcome of each attack with one layer in place."""
+    """Return a function that runs the attacks with one layer and returns their outcomes."""
     if os.geteuid() != 0:
         user = 0  # an ordinary user already
     folder = tmp_path / "target"
@@ -150,7 +150,7 @@ def test_all_layers_together(user, tmp_path):
 @pytest.mark.slow
 @users
 def test_without_layers_the_attacks_work(user, tmp_path):
-    """Otherwise the tests above would prove nothing."""
+    """Without layers every attack succeeds; otherwise the other tests would prove nothing."""
     outcomes = attack("none", user, tmp_path)
     # Not as an ordinary user; not twice on the same file; not in every container.
     rights = {"trace_the_parent", "make_a_namespace", "become_root", "open_a_socket"}
@@ -187,14 +187,14 @@ def own_mounts_work():
 
 
 def is_read_at(path, read):
-    """Return whether a file system records that an old file is read."""
+    """Return whether the file system updates the access time of an old file that is read."""
     os.utime(path, ns=(10**18, os.stat(path).st_mtime_ns))
     assert read(str(path))
     return os.stat(path).st_atime_ns != 10**18
 
 
 def test_what_a_worker_reads_leaves_no_trace(ask):
-    """Otherwise one worker could pass inputs to another one, bit by bit."""
+    """Access times of files stay unchanged. Otherwise a worker could pass inputs to a later one."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
         pytest.skip("mounts can't be changed here, or note no reading anyway")
@@ -203,7 +203,7 @@ def test_what_a_worker_reads_leaves_no_trace(ask):
 
 
 def test_torch_works_without_threads(ask):
-    """Correct code may request several, and works with one."""
+    """Correct code may request several threads. It gets one and works."""
     gradient, thread = ask(
         """
         import threading, torch
@@ -225,7 +225,7 @@ def test_torch_works_without_threads(ask):
 
 
 def gives_large_pages():
-    """Return whether the system has large pages, and a C library that asks for them."""
+    """Return whether the system has large pages and its C library requests them."""
     library, version = platform.libc_ver()
     if library != "glibc" or tuple(map(int, version.split("."))) < (2, 35):
         return False
@@ -235,7 +235,7 @@ def gives_large_pages():
 
 @pytest.mark.skipif(not gives_large_pages(), reason="there are none")
 def test_large_tensors_lie_in_large_pages(ask):
-    """Otherwise the system would provide small pages one by one in each worker."""
+    """Large tensors use large pages. Small pages would be provided one by one in each worker."""
     size = 24 << 20
     pages = ask(
         """
@@ -251,7 +251,8 @@ def test_large_tensors_lie_in_large_pages(ask):
 
 
 def test_the_graders_own_modules_can_not_be_imported(ask):
-    """So one assignment is not enough to forge the worker's messages."""
+    """Code cannot import the modules of the worker, so one assignment does not forge its
+    messages."""
     source = """
         import sys
         def found():

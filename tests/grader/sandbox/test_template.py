@@ -119,7 +119,7 @@ def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplateProcess) -> None:
-    """Nor has it data of an earlier pair, as the template keeps nothing."""
+    """A worker has no data of its trusted side, or of an earlier pair of processes."""
     waiting, connection = template.start("targets_of_template:wait")
     with connection:
         connection.recv()
@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_is_told(template: TemplateProcess) -> None:
 
 @pytest.mark.slow
 def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess) -> None:
-    """Its forked processes end with it."""
+    """A killed template is replaced, and its forked processes end."""
     process, connection = template.start("targets_of_template:wait")
     with connection:
         pid = connection.recv()
@@ -175,7 +175,8 @@ def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess
 def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling_or_the_tests(
     template: TemplateProcess,
 ) -> None:
-    """Every worker is a copy of it."""
+    """Every worker is a copy of the prefork server, so the server's memory must contain no
+    secret."""
     canary = "-".join(["canary", "told", str(os.getpid())]).encode()
     process, connection = template.start("targets_of_template:hold", canary.decode())
     with connection:
@@ -189,7 +190,7 @@ def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling_or_the_test
 
 
 def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path, monkeypatch):
-    """With layered environments, two folders may have torch; the first one counts."""
+    """Two folders may contain torch if environments are layered. The first folder is used."""
     folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
     for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
         for name in names:

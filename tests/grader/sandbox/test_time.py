@@ -27,7 +27,7 @@ def softmax(x):
 
 @pytest.mark.slow
 def test_slow_but_right_code_is_not_ended_on_a_busy_machine(origin):
-    """It takes 1.5 seconds instead of 0.3, and one second is allowed."""
+    """The code takes 1.5 seconds instead of 0.3, and the limit is one second of its time."""
     cores, call = os.sched_getaffinity(0), "problem.softmax(torch.zeros(2)).tolist()"
     with lent_sandbox(origin, call_seconds=1.0) as sandbox, busy_core(4) as core:
         sandbox.stay_on(core)

@@ -1,4 +1,4 @@
-"""A correct submission, which is graded after each attack. Full marks."""
+"""A correct submission, which is graded after each attack and gets full marks."""
 
 
 def double(x):

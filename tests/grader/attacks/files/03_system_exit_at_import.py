@@ -1,4 +1,4 @@
-"""Raises SystemExit at import. An error like any other."""
+"""Raises SystemExit at import. The result is an error, as for any other exception."""
 
 import sys
 

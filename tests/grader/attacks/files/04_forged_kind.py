@@ -1,4 +1,5 @@
-"""Raises an exception that looks like the grader's own. An error like any other."""
+"""Raises an exception that looks like the grader's own. The result is an error, as for any other
+exception."""
 
 
 class CannotLoad(Exception):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Raises an exception that `except Exception` doesn't catch. An error."""
+"""Raises an exception that `except Exception` doesn't catch. The result is an error."""
 
 
 class Stop(BaseException):

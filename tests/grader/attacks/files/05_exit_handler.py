@@ -1,4 +1,4 @@
-"""Sets the exit status to 0 when Python ends. The answers are wrong, and so is the verdict."""
+"""Sets the exit status to 0 when Python ends. The answers are wrong, and the test fails."""
 
 import atexit
 import os

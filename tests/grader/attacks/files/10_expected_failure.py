@@ -1,4 +1,4 @@
-"""Declares that the failure was expected. That is no pass either."""
+"""Declares that the failure was expected. The test still does not pass."""
 
 from importlib._bootstrap import _gcd_import
 

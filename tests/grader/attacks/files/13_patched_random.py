@@ -1,5 +1,5 @@
-"""Makes all random inputs zeros, so that any answer would be right. The expected values are not
-zeros.
+"""Replaces all random inputs by zeros, so that any answer would be right. The expected values
+belong to the original inputs.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Stops its clock and runs too long. The grader has another clock."""
+"""Stops Python's clock and runs too long. The grader measures time in another process."""
 
 import time
 

@@ -1,4 +1,5 @@
-"""Writes a pass into every open file that it finds. It finds its own channel only: bad output."""
+"""Writes a pass into every open file that it finds. It finds only its own channel. The result is
+bad output."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Forges the records of its process: a pass without a check. That is not a pass."""
+"""Forges a record that passes without a check. The test does not pass."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Sends the record of another test than the one that runs. Bad output."""
+"""Sends the record of a test that is not running. The result is bad output."""
 
 import json
 import os

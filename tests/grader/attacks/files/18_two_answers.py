@@ -1,5 +1,5 @@
-"""Sends the record of a test twice, without checks, so that one might be read as that of the next
-test.
+"""Sends the record of a test twice, without checks. The second one might be taken for the record of
+the next test.
 """
 
 import json

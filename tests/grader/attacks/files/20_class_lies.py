@@ -1,4 +1,4 @@
-"""Returns an object that says it is a tensor. It can't be sent as one."""
+"""Returns an object whose `__class__` is Tensor. It isn't recorded as a tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Returns an object that equals everything and is any number. It isn't a tensor."""
+"""Returns an object that equals everything and converts to any number. It isn't a tensor."""
 
 
 class Anything:

@@ -1,4 +1,5 @@
-"""Zeroes the test's input, so that zeros become right. The test has a copy and reports it."""
+"""Zeroes the test's input, so that zeros become right. The test compares the input with a copy and
+reports the change."""
 
 
 def double(x):

@@ -1,4 +1,5 @@
-"""Zeroes the test's input without PyTorch. The test has a copy and reports it."""
+"""Zeroes the test's input without PyTorch. The test compares the input with a copy and reports the
+change."""
 
 import ctypes
 

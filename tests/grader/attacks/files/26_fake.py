@@ -1,4 +1,4 @@
-"""Returns a tensor that has a shape and no memory, though it says that it is on the CPU."""
+"""Returns a tensor that has a shape but no memory, although its device is the CPU."""
 
 from torch._subclasses.fake_tensor import FakeTensorMode
 

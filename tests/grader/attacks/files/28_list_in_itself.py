@@ -1,4 +1,4 @@
-"""Returns a list that holds itself. Bad output."""
+"""Returns a list that contains itself. The result is bad output."""
 
 
 def double(x):

@@ -1,4 +1,4 @@
-"""Returns a list nested a hundred thousand deep. Bad output."""
+"""Returns a list nested a hundred thousand deep. The result is bad output."""
 
 
 def double(x):

@@ -1,4 +1,5 @@
-"""Returns an object with attributes that refer to it, directly and in lists. That is allowed."""
+"""Returns an object whose attributes refer to the object itself, directly and in lists. That is
+allowed."""
 
 
 class Circle:

@@ -1,4 +1,5 @@
-"""Returns one tensor thousands of times. Each occurrence counts: bad output."""
+"""Returns a list with one tensor thousands of times. Each occurrence counts, so the result is bad
+output."""
 
 import gc
 

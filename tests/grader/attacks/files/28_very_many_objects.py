@@ -1,4 +1,4 @@
-"""Returns thousands of objects, each of which the trusted side would have to hold."""
+"""Returns thousands of objects. The trusted side would have to keep each of them."""
 
 
 class Thing:

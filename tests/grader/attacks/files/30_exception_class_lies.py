@@ -1,4 +1,4 @@
-"""Raises an exception of a class with a false name and no bases."""
+"""Raises an exception whose class has a false name and hides its base classes."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Returns a named tuple with objects as field names. No process ends."""
+"""Returns a named tuple whose field names are objects. No process crashes."""
 
 
 class Pair(tuple):

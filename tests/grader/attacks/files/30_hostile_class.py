@@ -1,4 +1,4 @@
-"""Raises an exception of a class with hostile methods. Only its process is affected."""
+"""Raises an exception of a class with hostile methods. Only its own process is affected."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Returns an object with huge and with very many fields. They stay in its process."""
+"""Returns an object with huge fields, and one with very many. The fields stay in the worker."""
 
 
 class Config:

@@ -1,4 +1,5 @@
-"""Fails in a line with tensors of unreadable shape, at an invalid line number."""
+"""Fails in a line with tensors whose shape cannot be read. The traceback has an invalid line
+number."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Reads the solution by its path and by search. It may not."""
+"""Tries to read the solution at its path, and to find it by a search. The sandbox forbids it."""
 
 import glob
 

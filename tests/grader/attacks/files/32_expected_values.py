@@ -1,4 +1,4 @@
-"""Searches frames and all objects for the expected value. It isn't in its process."""
+"""Searches frames and all objects for the expected value. The value isn't in this process."""
 
 import gc
 import sys

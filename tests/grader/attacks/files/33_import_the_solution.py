@@ -1,4 +1,4 @@
-"""Imports the solution and the tests. They aren't there."""
+"""Tries to import the solution and the tests. Neither can be found."""
 
 import importlib.util
 import sys

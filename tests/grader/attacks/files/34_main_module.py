@@ -1,4 +1,4 @@
-"""Searches the program that started it for paths. It finds nothing useful."""
+"""Searches the main module of its process for paths. It finds nothing useful."""
 
 import __main__
 

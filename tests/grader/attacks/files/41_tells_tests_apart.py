@@ -1,4 +1,5 @@
-"""Recognizes hidden tests by the stack, and is wrong there. It gets the visible points."""
+"""Recognizes hidden tests by the stack, and returns wrong values in them. It gets the points of the
+visible tests."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Calls a forbidden function in a thread. It cannot start threads."""
+"""Calls a forbidden function in a thread. The thread cannot start."""
 
 import threading
 

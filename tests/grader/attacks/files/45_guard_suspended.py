@@ -1,4 +1,4 @@
-"""Suspends torch's hooks around a forbidden function. The call is recorded, and raises an
+"""Suspends torch's hooks around a forbidden function. The call is still recorded, and raises an
 exception.
 """
 

@@ -1,5 +1,5 @@
-"""Calls a forbidden function when its answer is read. The call is recorded, and raises an
-exception.
+"""Returns an object that calls a forbidden function when it is read. The call is still recorded,
+and raises an exception.
 """
 
 import torch

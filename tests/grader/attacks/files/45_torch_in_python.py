@@ -1,4 +1,5 @@
-"""Calls torch's Python code of the forbidden function, below the hooks. The call is recorded."""
+"""Calls the Python code behind a forbidden function of torch, below the hooks. The call is still
+recorded."""
 
 import torch
 import torch._refs

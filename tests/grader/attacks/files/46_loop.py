@@ -1,4 +1,4 @@
-"""Never ends. A timeout."""
+"""Never ends. The result is a timeout."""
 
 
 def double(x):

@@ -1,4 +1,4 @@
-"""Sleeps at import. A timeout."""
+"""Sleeps at import. The result is a timeout."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Ignores all signals and catches everything. A timeout."""
+"""Ignores all signals and catches everything. The result is a timeout."""
 
 import contextlib
 import signal

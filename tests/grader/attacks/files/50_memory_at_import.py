@@ -1,4 +1,4 @@
-"""Takes too much memory at import. Out of memory."""
+"""Takes too much memory at import. The result is "out of memory"."""
 
 KEPT = bytearray(10**12)
 

@@ -1,4 +1,4 @@
-"""Takes 600 megabytes in small pieces, above its limit. Out of memory."""
+"""Takes 600 megabytes in small pieces, which is above its limit. The result is "out of memory"."""
 
 
 def double(x):

@@ -1,4 +1,4 @@
-"""Leaves no memory for sending its answer. Out of memory, not bad output."""
+"""Leaves no memory for sending its answer. The result is "out of memory", not bad output."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Starts processes that start processes. It can't start one."""
+"""Tries to start processes that start processes. The first one can't start."""
 
 import os
 

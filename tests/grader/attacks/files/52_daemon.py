@@ -1,4 +1,4 @@
-"""Tries to start a process that outlives the test. It can't start one."""
+"""Tries to start a process that outlives the test. The process can't start."""
 
 import os
 import time

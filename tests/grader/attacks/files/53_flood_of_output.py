@@ -1,4 +1,5 @@
-"""Prints 200 megabytes and is right. The output is dropped. Full marks."""
+"""Prints 200 megabytes and returns right answers. The output is dropped, and the result is full
+marks."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Opens files up to its limit, and is right. Only its own process is affected."""
+"""Opens as many files as it can, and returns right answers. Only its own process is affected."""
 
 KEPT = []
 

@@ -1,4 +1,4 @@
-"""Raises its limits: core dumps, memory, processes, time. It may not."""
+"""Tries to raise its limits: core dumps, memory, processes, time. The sandbox forbids it."""
 
 import resource
 

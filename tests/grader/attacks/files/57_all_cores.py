@@ -1,4 +1,4 @@
-"""Requests many threads and processors. It gets one of each, and is right."""
+"""Requests many threads and processors. It gets one of each, and returns right answers."""
 
 import multiprocessing
 import os

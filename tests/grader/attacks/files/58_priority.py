@@ -1,4 +1,4 @@
-"""Takes a better priority and other processors. It may not."""
+"""Requests a higher priority and other processors. The sandbox forbids it."""
 
 import os
 

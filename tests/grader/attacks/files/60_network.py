@@ -1,4 +1,4 @@
-"""Sends data by TCP, UDP, a local socket or a raw one. It cannot create a socket."""
+"""Tries to send data by TCP, UDP, a local socket and a raw socket. It cannot create a socket."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Changes, renames, removes and links files of the course. It may not."""
+"""Tries to change, rename, remove and link files of the course. The sandbox forbids it."""
 
 import os
 

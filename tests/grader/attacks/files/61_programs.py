@@ -1,4 +1,4 @@
-"""Runs programs. The sandbox forbids all of them."""
+"""Tries to run programs. The sandbox forbids all of them."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Writes code to HOME, Python's packages and the course. It can write nowhere."""
+"""Tries to write code to HOME, Python's packages and the course. It can write nowhere."""
 
 import os
 import site

@@ -1,4 +1,4 @@
-"""Types into the instructor's terminal. Its process has none."""
+"""Tries to type into the instructor's terminal. Its process has no terminal."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Takes the memory of a graphics card. Its process sees none."""
+"""Tries to use the memory of a graphics card. No card is visible in its process."""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""Adds a name to its module that is no identifier, and is right. Full marks."""
+"""Adds a name that is no identifier to its module, and returns right answers. The result is full
+marks."""
 
 globals()["not an identifier"] = print
 
