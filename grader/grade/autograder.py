@@ -219,7 +219,8 @@ def grade_uploaded(
 
 def _wanted(graded: Sequence[Problem]) -> str:
     """Return the names of the files to submit, as a list for a sentence. Optional files are
-    included only if all problems are optional."""
+    included only if all problems are optional.
+    """
     counted = [each for each in graded if not each.part.optional]
     return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in counted or graded)
 

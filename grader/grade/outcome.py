@@ -43,7 +43,8 @@ def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult
 
 def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
     """Return the result, or an internal error if `found` is a sentence about an error of the
-    grader."""
+    grader.
+    """
     if isinstance(found, SubmissionResult):
         return found
     failed = internal_result(submission.name, found)

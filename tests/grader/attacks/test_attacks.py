@@ -498,7 +498,8 @@ def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
 
 def test_a_forged_record_is_well_formed(target):
     """The records of attack 18 can be read; they are refused because they belong to another
-    test."""
+    test.
+    """
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
     frame = scope["record"]("test_doubles[1]")

@@ -22,7 +22,8 @@ TEXT = "# Größe: doppelt\n" + RIGHT
 @pytest.fixture
 def hand_in(tmp_path):
     """Return a function that writes a class of one submission, `ada`, and returns the folder of her
-    problem."""
+    problem.
+    """
     return lambda content=RIGHT: write(tmp_path / "class/ada", {FILE: content}) / ID
 
 

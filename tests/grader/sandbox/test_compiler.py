@@ -149,7 +149,8 @@ def transformed(name: str, norm: str) -> str:
 
 def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
     """Return f(x) of a file in this process, in which forbidden functions are watched, not
-    removed."""
+    removed.
+    """
     file: dict[str, Any] = {}
     exec(source, file)
     with Guard(NORMS):
@@ -161,7 +162,8 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
     """When torch loads derivatives and costs of forbidden functions, it does not call these
-    functions."""
+    functions.
+    """
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
     found = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
     torch.testing.assert_close(torch.tensor(found), in_process(source, x))

@@ -38,7 +38,7 @@ ENDLESS = "def f():\n    while True: pass"
 
 
 def failure_in(asked):
-    """Return the status with which a worker fails at the next expression."""
+    """Return the failure of a worker at the next expression."""
     with pytest.raises(WorkerFailure) as caught:
         asked.next()
     return caught.value
@@ -178,7 +178,8 @@ KILLS = {
 @pytest.mark.parametrize("name", KILLS)
 def test_no_code_can_look_as_if_something_else_had_killed_it(sandbox, name):
     """SIGKILL counts as an error of the machine, so the test would be repeated. Code cannot send
-    it."""
+    it.
+    """
     source = (
         "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
         f"def f():\n    {KILLS[name]}\n    return 'survived'"

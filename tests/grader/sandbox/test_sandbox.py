@@ -98,7 +98,7 @@ LIMITS = {"use_all_memory"}
 
 
 def attack(layer, user, tmp_path):
-    """Return a function that runs the attacks with one layer and returns their outcomes."""
+    """Return the outcome of each attack if one layer is in place."""
     if os.geteuid() != 0:
         user = 0  # an ordinary user already
     folder = tmp_path / "target"
@@ -252,7 +252,8 @@ def test_large_tensors_lie_in_large_pages(ask):
 
 def test_the_graders_own_modules_can_not_be_imported(ask):
     """Code cannot import the modules of the worker, so one assignment does not forge its
-    messages."""
+    messages.
+    """
     source = """
         import sys
         def found():

@@ -176,7 +176,8 @@ def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling_or_the_test
     template: TemplateProcess,
 ) -> None:
     """Every worker is a copy of the prefork server, so the server's memory must contain no
-    secret."""
+    secret.
+    """
     canary = "-".join(["canary", "told", str(os.getpid())]).encode()
     process, connection = template.start("targets_of_template:hold", canary.decode())
     with connection:

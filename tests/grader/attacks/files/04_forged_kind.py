@@ -1,5 +1,6 @@
 """Raises an exception that looks like the grader's own. The result is an error, as for any other
-exception."""
+exception.
+"""
 
 
 class CannotLoad(Exception):  # noqa: N818

@@ -1,5 +1,6 @@
 """Writes a pass into every open file that it finds. It finds only its own channel. The result is
-bad output."""
+bad output.
+"""
 
 import os
 

@@ -1,5 +1,6 @@
 """Zeroes the test's input, so that zeros become right. The test compares the input with a copy and
-reports the change."""
+reports the change.
+"""
 
 
 def double(x):

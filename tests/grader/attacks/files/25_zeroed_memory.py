@@ -1,5 +1,6 @@
 """Zeroes the test's input without PyTorch. The test compares the input with a copy and reports the
-change."""
+change.
+"""
 
 import ctypes
 

@@ -1,5 +1,6 @@
 """Returns an object whose attributes refer to the object itself, directly and in lists. That is
-allowed."""
+allowed.
+"""
 
 
 class Circle:

@@ -1,5 +1,6 @@
 """Returns a list with one tensor thousands of times. Each occurrence counts, so the result is bad
-output."""
+output.
+"""
 
 import gc
 

@@ -1,5 +1,6 @@
 """Fails in a line with tensors whose shape cannot be read. The traceback has an invalid line
-number."""
+number.
+"""
 
 import ast
 

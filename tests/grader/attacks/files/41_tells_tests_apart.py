@@ -1,5 +1,6 @@
 """Recognizes hidden tests by the stack, and returns wrong values in them. It gets the points of the
-visible tests."""
+visible tests.
+"""
 
 import sys
 

@@ -1,5 +1,6 @@
 """Calls the Python code behind a forbidden function of torch, below the hooks. The call is still
-recorded."""
+recorded.
+"""
 
 import torch
 import torch._refs

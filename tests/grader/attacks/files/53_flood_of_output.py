@@ -1,5 +1,4 @@
-"""Prints 200 megabytes and returns right answers. The output is dropped, and the result is full
-marks."""
+"""Prints 200 megabytes and returns right answers. It gets full marks without the output."""
 
 import os
 import sys

@@ -1,5 +1,6 @@
 """Adds a name that is no identifier to its module, and returns right answers. The result is full
-marks."""
+marks.
+"""
 
 globals()["not an identifier"] = print
 
