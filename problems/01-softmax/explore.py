@@ -29,17 +29,17 @@ yours = pictures.yours(
 )
 figure, panels = plt.subplots(1, 3, figsize=(8, 3.2), sharey=True)
 for number, (axes, factor) in enumerate(zip(panels, factors, strict=True)):
-    own = None if yours is None else yours[number]
-    pictures.bars(axes, [f"{score:.1f}" for score in scores], expected[number], own)
+    weights = None if yours is None else yours[number]
+    pictures.bars(axes, [f"{score:.1f}" for score in scores], expected[number], weights)
     axes.set_title("softmax(scores)" if factor == 1 else f"softmax({factor} × scores)")
     axes.set_xlabel("score")
 panels[0].set_ylim(0, 1.08)
 panels[0].set_ylabel("weight")
 pictures.save(figure, "softmax_scale")
 
-# The order of the weights never changes and each panel sums to 1, but the largest score takes more
-# and more: 0.25 of the weight, then 0.73, then 0.98. Softmax looks at differences between scores,
-# and the factor stretches them. This is why the size of scores matters so much in problem 03.
+# The order of the weights never changes and each panel sums to 1, but the largest score gets more
+# and more: 0.25 of the weight, then 0.73, then 0.98. Only differences between scores count, and the
+# factor increases them. This is why the size of scores matters so much in problem 03.
 
 # %% And what happens when the same number is added to every score?
 shifts = (0, 10, 1000)
@@ -55,5 +55,5 @@ pictures.yours(
 for shift, weights in zip(shifts, expected, strict=True):
     print(f"expected, softmax(scores + {shift}):", *(f"{w:.4f}" for w in weights))
 
-# Nothing: the differences stay the same. So softmax is free to choose the shift that keeps its
+# Nothing: the differences stay the same. So your softmax may choose the shift that keeps its
 # numbers small.

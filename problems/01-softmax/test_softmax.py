@@ -35,7 +35,7 @@ def test_similarity_in_numbers(problem):
 
 
 def similarity_call(problem, rng, lead=(), n=4, m=5, d=6, dtype=torch.float32):
-    """A call of dot_product_similarity."""
+    """Return a call of dot_product_similarity."""
     inputs = {name: rng.normal(*lead, size, d, dtype=dtype) for name, size in [("q", n), ("k", m)]}
     if dtype.itemsize == 2:  # multiples of 1/2, whose products and sums need no rounding
         inputs = {name: (2 * each).round().clamp(-4, 4) / 2 for name, each in inputs.items()}
@@ -52,7 +52,7 @@ def similarity_call(problem, rng, lead=(), n=4, m=5, d=6, dtype=torch.float32):
 @pytest.mark.points(1)
 @robust.parts("float16", "bfloat16", *robust.COMMON, *robust.LEADING)
 def test_similarity_in_use(problem, rng, part):
-    """dot_product_similarity keeps the rules that hold in every problem"""
+    """dot_product_similarity follows the rules that hold in every problem"""
     make = partial(similarity_call, problem, rng)
     robust.check_part(part, rng, make, sizes="lead n m d")
 
@@ -80,7 +80,7 @@ def test_similarity_in_use(problem, rng, part):
     ],
 )
 def test_softmax_in_numbers(problem, numbers, dim):
-    """Softmax gives the weights of the worked example, to four digits"""
+    """Softmax gives the weights of the examples in README.md and more.md, to four digits"""
     x = torch.tensor(numbers)
     shown = numbers if len(numbers) < 10 else f"{numbers[:1]} * {len(numbers)}"
     call = f"softmax(tensor({shown}), {dim})"
@@ -90,7 +90,7 @@ def test_softmax_in_numbers(problem, numbers, dim):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
 def test_softmax_along_every_dim(problem, rng, dim):
-    """Softmax makes weights that sum to 1 along the dimension dim"""
+    """The weights of softmax are right and sum to 1 along the dimension dim"""
     x = rng.normal(3, 4, 5)
     expected = oracles.softmax(x, dim)
     call = f"softmax(x, dim={dim}) with x of shape (3, 4, 5)"
@@ -102,13 +102,13 @@ def test_softmax_along_every_dim(problem, rng, dim):
     "shape", [(6,), (1,), (2, 5), (1, 4), (4, 1), (3, 3, 3), (2, 1, 3, 2), (2, 1, 2, 3, 2)], ids=str
 )
 def test_softmax_of_any_shape(problem, rng, shape):
-    """Softmax takes any number of dimensions and keeps the shape; by default dim is the last"""
+    """Softmax takes x of any shape and keeps the shape; by default dim is the last dimension"""
     x = rng.normal(*shape)
     expected = oracles.softmax(x, -1)
     checks.check(problem.softmax(x.clone()), expected, f"softmax(x) with x of shape {shape}")
     dims = range(-len(shape), len(shape))
-    found = answers(problem.softmax, [(x.clone(), dim) for dim in dims])
-    for dim, actual in zip(dims, found, strict=True):
+    results = answers(problem.softmax, [(x.clone(), dim) for dim in dims])
+    for dim, actual in zip(dims, results, strict=True):
         checks.check(actual, oracles.softmax(x, dim), f"softmax(x, {dim}) with x of shape {shape}")
 
 
@@ -126,19 +126,19 @@ def test_softmax_of_any_shape(problem, rng, shape):
     ids=["1000 and 1001", "near 1000", "near -1000", "slices far apart", "entries far apart"],
 )
 def test_softmax_of_large_numbers(problem, slices, dim):
-    """Softmax stays right for numbers so large or so small that exp alone gives inf or 0"""
+    """Softmax is right for scores so large or so far below 0 that exp of them is inf or 0"""
     rows = torch.tensor(slices)
     x = rows if dim == 1 else rows.T.contiguous()
     expected = oracles.softmax(x, dim)
     call = f"softmax(x, dim={dim}) with the slices {slices}"
-    # Near 1000 float32 has four digits after the point.
+    # Near 1000, float32 has four digits after the point.
     checks.check(problem.softmax(x, dim), expected, call, atol=1e-3)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dim", [0, 1])
 def test_softmax_of_minus_infinity(problem, dim):
-    """Softmax gives an entry of -inf exactly 0, and NaN where a whole slice is -inf"""
+    """The weight of -inf is exactly 0; if all scores of a slice are -inf, its weights are NaN"""
     lowest = torch.finfo(torch.float32).min
     rows = torch.tensor(
         [[0.0, -INF, 1.5], [-INF, -INF, 2.0], [lowest, -INF, -INF], [-INF, -INF, -INF]]
@@ -152,9 +152,9 @@ def test_softmax_of_minus_infinity(problem, dim):
 
 
 def softmax_call(problem, rng, dim, lead=(), n=3, m=4, dtype=torch.float32):
-    """A call of softmax."""
+    """Return a call of softmax."""
     x = 4 * rng.normal(*lead, n, m, dtype=dtype)
-    if dtype.itemsize > 2:  # slices far apart, which half precision would round
+    if dtype.itemsize > 2:  # move the slices far apart; half precision would round such scores
         x += 50 * rng.normal(*x.shape, dtype=dtype).narrow(dim, 0, 1)
     return robust.Call(
         f"softmax(x, {dim})",
@@ -170,7 +170,7 @@ def softmax_call(problem, rng, dim, lead=(), n=3, m=4, dtype=torch.float32):
 @pytest.mark.parametrize("dim", [0, -1])
 @robust.parts("float16", "bfloat16", *robust.COMMON)
 def test_softmax_in_use(problem, rng, dim, part):
-    """Softmax keeps the rules that hold in every problem"""
+    """Softmax follows the rules that hold in every problem"""
     make = partial(softmax_call, problem, rng, dim)
     robust.check_part(part, rng, make, sizes="n m")
 
@@ -178,10 +178,10 @@ def test_softmax_in_use(problem, rng, dim, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_softmax_is_your_own(problem, rng):
-    """Softmax is written without the functions of PyTorch that contain it"""
+    """Softmax is written without the PyTorch functions that compute a softmax"""
     x = rng.normal(2, 3)
     expected = oracles.softmax(x, 1)
-    checks.check(problem.softmax(x, 1), expected, "softmax(x, 1)")
+    checks.check(problem.softmax(x, 1), expected, "softmax(x, 1) with x of shape (2, 3)")
 
 
 # --- hidden tests ---
@@ -207,19 +207,19 @@ def test_hidden_similarity(problem, solution, rng, shape):
     """dot_product_similarity is right for other sizes"""
     *leading, n, d = shape
     q, k = (rng.normal(*leading, size, d) for size in (n, n + 2))
-    sizes = f"with q {tuple(q.shape)} and k {tuple(k.shape)}"
+    sizes = f"with q of shape {tuple(q.shape)} and k of shape {tuple(k.shape)}"
     calls = {
         f"dot_product_similarity(q, k) {sizes}": {"k": k, "q": q},
         f"dot_product_similarity(q, k) {sizes}, both transposed": {
             "q": example.turned(q),
             "k": example.turned(k),
         },
-        f"dot_product_similarity(q, q) with q {tuple(q.shape)}": {"q": q, "k": q},
+        f"dot_product_similarity(q, q) with q of shape {tuple(q.shape)}": {"q": q, "k": q},
         f"dot_product_similarity(100 * q, k) {sizes}": {"q": 100 * q, "k": k},
     }
     expected = [solution.dot_product_similarity(**arguments) for arguments in calls.values()]
-    found = answers(problem.dot_product_similarity, map(example.copied, calls.values()))
-    for call, actual, right in zip(calls, found, expected, strict=True):
+    results = answers(problem.dot_product_similarity, map(example.copied, calls.values()))
+    for call, actual, right in zip(calls, results, expected, strict=True):
         # A sum of a thousand products is rounded a thousand times.
         atol = 0.1 if "(100 * q" in call else 1e-3
         checks.check(actual, right, call, sizes={"d": d}, atol=atol)
@@ -227,8 +227,8 @@ def test_hidden_similarity(problem, solution, rng, shape):
 
 @pytest.mark.points(0.25)
 def test_hidden_similarity_of_other_vectors(problem, solution, rng):
-    """dot_product_similarity is right for many or large vectors, in any order in memory"""
-    # In float64, as float32 leaves few digits where large products cancel.
+    """dot_product_similarity is right for many, large and transposed vectors"""
+    # In float64, as float32 keeps few digits where large products cancel.
     normal = partial(rng.normal, dtype=torch.float64)
     pairs = {
         "of 600 queries": (normal(600, 1), normal(1, 1)),
@@ -248,7 +248,8 @@ def test_hidden_similarity_of_other_vectors(problem, solution, rng):
     for name in ("q", "k"):
         arguments = {"q": normal(3, 4), "k": normal(2, 4)}
         arguments[name].requires_grad_()
-        cases.append((f"dot_product_similarity(q, k), where only {name} learns", arguments))
+        call = f"dot_product_similarity(q, k), where only {name} requires a gradient"
+        cases.append((call, arguments))
     both = solution.dot_product_similarity, problem.dot_product_similarity
     example.check_like(*both, rng, cases, atol=1e-8)
     q, k = (1e6 * normal(n, 3).requires_grad_() for n in (4, 5))
@@ -258,10 +259,10 @@ def test_hidden_similarity_of_other_vectors(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_softmax_of_other_tensors(problem, solution, rng):
-    """Softmax and its gradients are right for many slices, -inf, any order in memory and dtype"""
+    """Softmax and its gradients are right for many slices, -inf, transposed x and half precision"""
     hidden = rng.normal(3, 4)
     hidden[1, 2] = hidden[2, 0] = -INF
-    # Quarters, which float32 holds beside a million, too.
+    # Near a million, float32 can hold multiples of 1/4.
     quarters, far = rng.normal(3, 4, dtype=torch.float64), rng.normal(3, 1, dtype=torch.float64)
     xs = {
         "300 matrices": rng.normal(300, 1, 2),
@@ -291,9 +292,9 @@ def test_hidden_softmax(problem, solution, rng, shape):
     for dim in range(-len(shape), len(shape)):
         offset = 10 * rng.normal(*[1] * len(shape))
         calls.append((3 * rng.normal(*shape) + offset, dim))
-    # Copies in the same order in memory: a wrong solution may change x.
-    found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
-    for (x, dim), actual in zip(calls, found, strict=True):
+    # Copies, as wrong code may change x. They keep the order in memory.
+    results = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
+    for (x, dim), actual in zip(calls, results, strict=True):
         call = f"softmax(x, {dim}) with x of shape {tuple(x.shape)}"
         checks.check(actual, solution.softmax(x, dim), call)
 
@@ -311,7 +312,8 @@ def test_hidden_gradients(problem, solution, rng, shape):
     example.check_like(solution.softmax, problem.softmax, rng, cases, atol=1e-4)
     *leading, n = shape
     q, k = (rng.normal(*leading, size, 4).requires_grad_() for size in (n, n + 2))
-    call = f"dot_product_similarity(q, k) with q {tuple(q.shape)} and k {tuple(k.shape)}"
+    shapes = f"q of shape {tuple(q.shape)} and k of shape {tuple(k.shape)}"
+    call = f"dot_product_similarity(q, k) with {shapes}"
     both = solution.dot_product_similarity, problem.dot_product_similarity
     example.check_like(*both, rng, [(call, {"q": q, "k": k})], atol=1e-3)
 
@@ -319,7 +321,7 @@ def test_hidden_gradients(problem, solution, rng, shape):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_slices_far_apart(problem, solution, rng, dtype):
-    """Softmax is right when slices, or the entries of one, lie far apart, in every dtype"""
+    """In every dtype, softmax is right for slices and entries that lie far apart"""
     largest = torch.finfo(dtype).max
     near = torch.tensor([0.0, 2.0, -3.0, -INF], dtype=torch.float64)
     far = torch.tensor([0.0, -largest / 8, -largest / 4, -INF], dtype=torch.float64)
@@ -332,29 +334,29 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
     calls = [
         ("softmax(x, 1) of rows far apart", (x, 1)),
         ("softmax(x, 0) of columns far apart", (x.T.contiguous(), 0)),
-        # Each row by itself: then all of x may lie far below zero.
+        # Each row separately, so that all of x may lie far below zero.
         *((f"softmax(tensor({row.tolist()}))", (row,)) for row in x.unbind()),
     ]
-    found = answers(problem.softmax, [(x.clone(), *dim) for _, (x, *dim) in calls])
-    for (call, arguments), actual in zip(calls, found, strict=True):
+    results = answers(problem.softmax, [(x.clone(), *dim) for _, (x, *dim) in calls])
+    for (call, arguments), actual in zip(calls, results, strict=True):
         checks.check(actual, solution.softmax(*arguments), call)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_minus_infinity(problem, solution, rng, dtype):
-    """Softmax gives -inf the weight 0, and NaN where a whole slice is -inf, in every dtype"""
+    """In every dtype, the weight of -inf is 0, and slices of -inf alone give NaN"""
     calls = []
     for dim in range(-3, 3):
         x = rng.normal(3, 4, 5, dtype=dtype)
         x[torch.rand(x.shape, generator=rng.generator) < 0.3] = -INF
-        slices = x.movedim(dim, -1)  # a view, so an assignment there changes x
+        slices = x.movedim(dim, -1)  # a view, so an assignment to it changes x
         slices[1, 1] = -INF
         slices[0, 2] = -INF
         slices[0, 2, 1] = torch.finfo(dtype).min
         calls.append((x, dim))
-    found = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
-    for (x, dim), actual in zip(calls, found, strict=True):
+    results = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
+    for (x, dim), actual in zip(calls, results, strict=True):
         call, expected = f"softmax(x, {dim}) where x has entries of -inf", solution.softmax(x, dim)
         checks.check(actual, expected, call)
         checks.check_that(actual, oracles.exactly_zero, call, (x == -INF) & (expected == 0))
@@ -362,7 +364,7 @@ def test_hidden_minus_infinity(problem, solution, rng, dtype):
 
 @pytest.mark.points(0.25)
 def test_hidden_precision(problem, solution, rng):
-    """Both functions keep all digits of float64, along every dim"""
+    """Both functions and their gradients keep all digits of float64, for every dim"""
     normal = partial(rng.normal, dtype=torch.float64)
     cases = [
         (f"softmax(x, {dim})", {"x": (4 * normal(3, 4, 5)).requires_grad_(), "dim": dim})

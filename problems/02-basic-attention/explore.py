@@ -1,4 +1,4 @@
-"""Pictures for problem 02: who looks at whom in a small sentence, and the way of one query.
+"""Pictures for problem 02: the attention weights of a sentence, and the path of one query.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the weights of your
 layer. If they are wrong, it draws the expected ones, too, and frames the cells that differ.
@@ -27,13 +27,13 @@ known = {
 }
 if known.keys() >= {*words}:
     meanings = torch.tensor([known[word] for word in words])
-else:  # of other words it only knows the letters: words that share letters are alike
+else:  # other words are described by their letters: words that share letters are similar
     letters = sorted({*"".join(words)})
     counts = torch.tensor([[float(word.count(letter)) for letter in letters] for word in words])
     meanings = 2 * counts / counts.norm(dim=-1, keepdim=True)
 
-# %% How can one see the weights, when the layer only returns its output?
-# Give each word a value with a 1 at the word's own place and 0 elsewhere. An output is then a mix
+# %% How can you see the weights, when the layer only returns its output?
+# Give each word a value that is 1 at the place of the word and 0 elsewhere. An output is then a mix
 # of such values, and the amounts in the mix are the weights.
 T, M = meanings.shape
 x = torch.cat([meanings, torch.eye(T)], dim=-1)  # (T, C): meaning and place
@@ -42,7 +42,7 @@ reads_place = torch.diag(torch.tensor([0.0] * M + [1.0] * T))
 
 
 def attention_weights(module):
-    """Return who looks at whom, by this module's SimpleAttention: (T, T)."""
+    """Return the weights of this module's SimpleAttention, a row for each query: (T, T)."""
     layer = module.SimpleAttention(n_embd=M + T, bias=False)
     layer.load_state_dict(
         {"query.weight": reads_meaning, "key.weight": reads_meaning, "value.weight": reads_place},
@@ -54,17 +54,16 @@ def attention_weights(module):
 right = attention_weights(expected)
 yours = pictures.yours("02-basic-attention", "SimpleAttention", attention_weights, right)
 
-# %% Who looks at whom?
+# %% Which words does each word attend to?
 figure = plt.figure(figsize=(8, 4.5))
 pictures.draw_panels(figure, [pictures.Panel("attention weights", right, yours)], words)
 pictures.save(figure, "attention_weights")
 
-# Each row sums to 1: a word shares out its attention. "mouse" looks at itself and at "small", and
-# so learns which mouse it is. "cat" looks most at itself, then at "mouse", which means something
-# similar. The two "the" have equal rows, since equal words ask equal questions: nothing in the
-# scores depends on the place of a word.
+# Each row sums to 1. "mouse" attends to itself and to "small", so its output describes which mouse
+# it is. "cat" attends most to itself, then to "mouse", which means something similar. The two "the"
+# have equal rows, since equal words have equal queries: no score depends on the place of a word.
 
-# %% Which way does one query go? The first of three, in the numbers of the README's example.
+# %% What is the path of one query? The first of three, in the numbers of the README's example.
 tables = [  # a sign in front, a name, numbers, and how many rows the first query uses
     ("", "queries Q\n(T, C)", [[1, 0], [0, 1], [1, 1]], 1),
     ("@", "keys Kᵀ\n(C, T)", [[1, 1, 2], [0, 1, 1]], 2),
@@ -90,5 +89,5 @@ axes.set_ylim(3.1, -1.3)
 axes.set_axis_off()
 pictures.save(figure, "one_query")
 
-# The query meets every key: T scores. Softmax makes T weights of them. The weights average the T
-# values: one output with C entries. The other queries go the same way, each by itself.
+# The query is multiplied with every key: T scores. Softmax turns them into T weights. The T values
+# are averaged with these weights: one output with C entries. Each other query has its own path.

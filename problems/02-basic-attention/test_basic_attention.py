@@ -10,24 +10,24 @@ from shared import robust
 from shared import worked_example as example
 from shared.oracles import basic_attention as oracles
 
-# The scores are not scaled yet, so the weights are made smaller.
+# The scores are not scaled in this problem, so the weights are made smaller.
 small_weights = partial(example.random_weights, scaled=False)
 
 
 def make_attention(problem, weights):
-    """The student's SimpleAttention of these weights' dtype, holding them."""
+    """Return the student's SimpleAttention with these weights, in their dtype."""
     module = problem.SimpleAttention(len(weights["query.weight"]), bias="query.bias" in weights)
     return example.holding(module, weights)
 
 
 def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
-    """Return x and weights. The scores are moderate plus a constant per row, from -2000 to 2000."""
+    """Return x and weights: the scores of a row are moderate, plus a number from -2000 to 2000."""
     x = rng.normal(batch, seq, n_embd, dtype=dtype)
     weights = small_weights(rng, n_embd, dtype=dtype)
     x[..., 0] = torch.linspace(-2000, 2000, batch * seq, dtype=x.dtype).reshape(batch, seq)
     for name in example.LAYERS:
         weights[f"{name}.weight"][:, 0] = 0
-    # Entry 0 of each query is the row's constant; entry 0 of each key is 1.
+    # Entry 0 of each query is the number of its row; entry 0 of each key is 1.
     weights["query.weight"][0] = 0
     weights["query.weight"][0, 0] = 1
     weights["query.bias"][0] = 0
@@ -37,14 +37,14 @@ def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
 
 
 def check_attention(module, x, weights, call, **near):
-    """Check the module's output for x against the definition."""
+    """Compare the module's output for x with the definition."""
     checks.check(module(x.clone()), oracles.output(x, weights), call, **near)
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_embd", [6, 9])
 def test_three_layers(problem, n_embd):
-    """SimpleAttention has the layers query, key and value alone, with random weights at first"""
+    """The only layers are query, key and value; new ones have random weights"""
     example.check_layers(problem.SimpleAttention(n_embd), n_embd)
     make = partial(problem.SimpleAttention, n_embd)
     example.check_random_start(make, example.LAYERS, f"SimpleAttention({n_embd})")
@@ -58,17 +58,20 @@ def test_defaults(problem):
 
 @pytest.mark.points(0.75)
 def test_attention_weights(problem, rng):
-    """The weights of attention are the softmax of the scores, for each query by itself"""
+    """The weights of each query are the softmax of its scores"""
     weights, x = small_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
     weights |= {"value.weight": torch.eye(7), "value.bias": torch.zeros(7)}
-    call = "attention(x), where the values are the identity, so the output is the weights"
+    call = (
+        "attention(x) of SimpleAttention(7) with x of shape (2, 5, 7), where the values are the "
+        "identity, so the output is the weights"
+    )
     sizes = {"n_embd": 7, "T": 5}
     check_attention(make_attention(problem, weights), x, weights, call, sizes=sizes)
 
 
 @pytest.mark.points(0.5)
 def test_attention_in_numbers(problem):
-    """attention gives the numbers of the README's example: three positions, two numbers each"""
+    """attention gives the output of the README's example: three positions, two entries each"""
     x = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
     weights = {
         "query.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0]]),
@@ -82,35 +85,34 @@ def test_attention_in_numbers(problem):
 
 @pytest.mark.points(0.75)
 def test_worked_example(problem):
-    """attention gives the output of the course's 4 x 8 example, from the scores Q Kᵀ"""
-    # x holds Q, K and V side by side, and each layer picks its part of x into its first 8 numbers.
+    """attention gives the output of the larger example: four positions, eight entries each"""
+    # x is Q, K and V side by side. Each layer copies its part of x to its first 8 entries.
     x = torch.cat([example.Q, example.K, example.V], dim=-1)[None]
     weights = {f"{name}.bias": torch.zeros(24) for name in example.LAYERS}
     for part, name in enumerate(example.LAYERS):
         weights[f"{name}.weight"] = torch.zeros(24, 24)
         for i in range(8):
             weights[f"{name}.weight"][i, 8 * part + i] = 1
-    call = "attention(x) where the layers pick Q, K and V of the worked example out of x"
+    call = "attention(x) with x of shape (1, 4, 24), where the layers copy Q, K and V out of x"
     actual = make_attention(problem, weights)(x)
     checks.check(actual, oracles.worked_example(), call, sizes={"d_k": 8})
 
 
 @pytest.mark.points(0.5)
 def test_bias_can_be_left_out(problem, rng):
-    """With bias=False no layer has a bias, and attention is still right"""
+    """With bias=False no layer has a bias, and the output is right"""
     module = problem.SimpleAttention(4, bias=False)
     example.check_layers(module, 4, bias=False)
     weights, x = small_weights(rng, 4, bias=False), rng.normal(2, 3, 4)
-    x[0, 1], x[1, 2] = x[0, 0], 0  # tokens like any other
-    call = (
-        "attention(x) of SimpleAttention(4, bias=False), where x[0, 1] is x[0, 0] and x[1, 2] is 0"
-    )
+    x[0, 1], x[1, 2] = x[0, 0], 0  # no special cases
+    call = "attention(x) of SimpleAttention(4, bias=False) with x of shape (2, 3, 4), where "
+    call += "x[0, 1] is x[0, 0] and x[1, 2] is 0"
     check_attention(make_attention(problem, weights), x, weights, call, sizes={"n_embd": 4})
 
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
-    """n_embd, bias and x can be given by name or by position, in this order"""
+    """n_embd, bias and x can be passed by name or by position, in this order"""
     weights, x = small_weights(rng, 3, bias=False), rng.normal(2, 4, 3)
     expected = oracles.output(x, weights)
     for module, call in [
@@ -124,17 +126,17 @@ def test_names_and_positions(problem, rng):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("shape", [(2, 3, 4), (3, 5, 2), (6, 2, 7), (1, 18, 3)], ids=str)
 def test_attention_of_any_size(problem, rng, shape):
-    """attention follows the definition softmax(q kᵀ) v, for each sequence of a batch by itself"""
+    """The output is softmax(q kᵀ) v, for each sequence of a batch separately"""
     weights, x = small_weights(rng, shape[-1]), rng.normal(*shape)
     module, sizes = make_attention(problem, weights), {"n_embd": shape[-1]}
-    call = f"attention(x) with attention = SimpleAttention({shape[-1]}) and x {shape}"
+    call = f"attention(x) of SimpleAttention({shape[-1]}) with x of shape {shape}"
     check_attention(module, x, weights, call, sizes=sizes)
     check_attention(module.eval(), x, weights, f"{call}, after attention.eval()", sizes=sizes)
 
 
 @pytest.mark.points(0.25)
 def test_long_sequences_and_large_values(problem, rng):
-    """attention stays right for 150 positions of equal weight, and for values near 1000"""
+    """attention is right for 150 positions with similar weights, and for values near 1000"""
     weights, x = small_weights(rng, 2), rng.normal(1, 150, 2) / 4
     weights["value.bias"] += torch.tensor([1000.0, -1000.0])
     call = "attention(x) of 150 positions with values near 1000 and -1000"
@@ -144,24 +146,24 @@ def test_long_sequences_and_large_values(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_large_scores_apart_by_row(problem, rng):
-    """attention stays right when the scores of some queries are near 2000, of others near -2000"""
+    """attention is right when some queries have scores near 2000 and others near -2000"""
     x, weights = rows_far_apart(rng, 2, 4, 5)
-    call = "attention(x) where the rows of scores lie between -2000 and 2000"
+    call = "attention(x) with x of shape (2, 4, 5), where rows of scores are near -2000 to 2000"
     # float32 rounds a score near 2000 to four digits after the point.
     check_attention(make_attention(problem, weights), x, weights, call, atol=1e-2)
 
 
 @pytest.mark.points(0.5)
 def test_large_scores_within_a_row(problem, rng):
-    """attention stays right when one key's score is thousands above the others"""
+    """attention is right when the scores of a query are thousands apart"""
     weights, x = small_weights(rng, 5), rng.normal(2, 4, 5)
     weights["query.weight"] *= 1e4
-    call = "attention(x) where scores of the same row are thousands apart"
+    call = "attention(x) with x of shape (2, 4, 5), where scores of a row are thousands apart"
     check_attention(make_attention(problem, weights), x, weights, call, atol=5e-2)
 
 
 def attention_call(problem, rng, batch=2, seq=3, n_embd=4, dtype=torch.float32):
-    """A call of a SimpleAttention."""
+    """Return a call of a SimpleAttention."""
     weights = small_weights(rng, n_embd, dtype=dtype)
     x = rng.normal(batch, seq, n_embd, dtype=dtype)
     return robust.Call(
@@ -177,7 +179,7 @@ def attention_call(problem, rng, batch=2, seq=3, n_embd=4, dtype=torch.float32):
 @pytest.mark.points(2.5)
 @robust.parts(*robust.COMMON)
 def test_attention_in_use(problem, rng, part):
-    """attention keeps the rules that hold in every problem"""
+    """attention follows the rules that hold in every problem"""
     make = partial(attention_call, problem, rng)
     robust.check_part(part, rng, make, sizes="batch seq n_embd", other={"seq": 5})
 
@@ -185,7 +187,7 @@ def test_attention_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """attention is written without PyTorch's own attention functions and modules"""
+    """attention is written without PyTorch's attention functions and modules"""
     module, x = problem.SimpleAttention(4), rng.normal(2, 3, 4)
     checks.check_form(module.train()(x), x, "attention(x)")
     checks.check_form(module.eval()(x), x, "attention(x)")
@@ -199,7 +201,7 @@ from shared.oracles import modules  # noqa: E402
 
 
 def both(solution, problem, weights):
-    """The reference's SimpleAttention and the student's, holding these weights."""
+    """Return the reference's SimpleAttention and the student's, both with these weights."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     right = modules.made(weights, solution.SimpleAttention, n_embd, bias=bias)
     return right, make_attention(problem, weights)
@@ -224,12 +226,13 @@ def both(solution, problem, weights):
 def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     """attention is right for other sizes, with and without bias"""
     weights, x = small_weights(rng, n_embd, bias=bias), rng.normal(batch, seq, n_embd)
-    call = f"attention(x) of SimpleAttention({n_embd}, bias={bias}) and x {tuple(x.shape)}"
+    call = f"attention(x) of SimpleAttention({n_embd}, bias={bias}) with x of shape "
+    call += f"{tuple(x.shape)}"
     right, module = both(solution, problem, weights)
     expected = right(x)
     actual, of_turned = answers(module, [(x.clone(),), (example.turned(x),)])
     checks.check(actual, expected, call, sizes={"n_embd": n_embd})
-    checks.check(of_turned, expected, f"{call}, which was transposed")
+    checks.check(of_turned, expected, f"{call}, transposed")
 
 
 @pytest.mark.points(1)
@@ -239,34 +242,34 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
 def test_hidden_gradients(problem, solution, rng, shape):
     """The gradients of attention are right for other sizes"""
     weights, x = small_weights(rng, shape[-1]), rng.normal(*shape).requires_grad_()
-    upstream = 100 * rng.normal(*shape)  # a gradient may be cut when it is large
-    call = f"attention(x) with attention = SimpleAttention({shape[-1]}) and x {shape}"
+    upstream = 100 * rng.normal(*shape)  # large, as wrong code may clip large gradients
+    call = f"attention(x) of SimpleAttention({shape[-1]}) with x of shape {shape}"
     right, module = both(solution, problem, weights)
     learns = {"x": x, **example.trained(module, weights)}
-    found = checks.gradients(module(x.clone()), learns, upstream, call)
-    checks.check_gradients(found, modules.slopes(right, x, upstream), call, atol=0.1)
+    gradients = checks.gradients(module(x.clone()), learns, upstream, call)
+    checks.check_gradients(gradients, modules.slopes(right, x, upstream), call, atol=0.1)
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("far", ["from row to row", "within a row"])
 def test_hidden_large_scores(problem, solution, rng, far):
-    """attention and its gradients stay right when scores are thousands apart"""
+    """attention and its gradients are right when scores are thousands apart"""
     double = torch.float64  # as the slopes are sums of large numbers, which cancel
     x, weights = rows_far_apart(rng, 3, 5, 6, double)
     if far == "within a row":
         x, weights = rng.normal(3, 5, 6, dtype=double), small_weights(rng, 6, dtype=double)
         weights["query.weight"] *= 1e4
-    call = f"attention(x) where scores are thousands apart {far}"
+    call = f"attention(x) with x of shape (3, 5, 6), where scores are thousands apart {far}"
     example.check_like(*both(solution, problem, weights), rng, [(call, {"x": x.requires_grad_()})])
 
 
 @pytest.mark.points(0.25)
 def test_hidden_numbers_of_any_size(problem, solution, rng):
     """attention and its gradients are right for tokens, keys, values and scores of any size"""
-    double = torch.float64  # as float32 leaves few digits of scores near a million
+    double = torch.float64  # as float32 keeps few digits of scores near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), small_weights(rng, 6, dtype=double)
     for what, x, weights in example.of_any_size(tokens, usual):
-        case = (f"attention(x) with {what}", {"x": x.requires_grad_()})
+        case = (f"attention(x) with x of shape (2, 4, 6), {what}", {"x": x.requires_grad_()})
         right, module = both(solution, problem, weights)
         example.check_like(right, module, rng, [case], rtol=1e-6, atol=1e-4)
 
@@ -275,31 +278,32 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("shape", [(2, 9, 6), (3, 1, 4), (1, 6, 16)], ids=str)
 def test_hidden_dtype(problem, solution, rng, shape, dtype):
-    """attention and its gradients keep dtype and precision at other sizes"""
+    """attention and its gradients keep dtype and precision for other sizes"""
     x, weights = rng.normal(*shape, dtype=dtype), small_weights(rng, shape[-1], dtype=dtype)
-    case = (f"attention(x) in {dtype} with x {shape}", {"x": x.requires_grad_()})
+    case = (f"attention(x) in {dtype} with x of shape {shape}", {"x": x.requires_grad_()})
     near = {"all_digits": True, **({"atol": 1e-3} if dtype == torch.float32 else {})}
     example.check_like(*both(solution, problem, weights), rng, [case], **near)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
-    """attention takes a sequence of 1100 tokens, and looks at all of them"""
+    """attention is right for a sequence of 1100 tokens"""
     weights, x = small_weights(rng, 2), rng.normal(1, 1100, 2)
     right, module = both(solution, problem, weights)
-    three_layers.check_long_sequence(right, module, x, "attention(x) with x (1, 1100, 2)")
+    call = "attention(x) with x of shape (1, 1100, 2)"
+    three_layers.check_long_sequence(right, module, x, call)
 
 
 @pytest.mark.points(1)
 def test_hidden_calls_are_apart(problem, solution, rng):
-    """Calls and modules have no effect on each other, in training and in evaluation"""
+    """Calls and modules do not affect each other, in training and in evaluation"""
     many = [small_weights(rng, 4), small_weights(rng, 4), small_weights(rng, 3, bias=False)]
     pairs = [both(solution, problem, weights) for weights in many]
     for batch, seq in [(2, 3), (2, 3), (3, 5), (2, 3)]:
         for (right, module), weights in zip(pairs, many, strict=True):
             n_embd = len(weights["query.weight"])
             x = rng.normal(batch, seq, n_embd)
-            call = f"attention(x) with x {tuple(x.shape)}, after calls of other modules"
+            call = f"attention(x) with x of shape {tuple(x.shape)}, after calls of other modules"
             expected = right(x)
             with example.nothing_left_behind(call):
                 checks.check(module.train()(x.clone()), expected, call)

@@ -42,13 +42,13 @@ not_scaled, scaled = (variances(expected) if yours is None else yours).tolist()
 @torch.no_grad()
 def variance_in_new_layers(d):
     """Return the variance of the scaled scores of a new attention, d wide, for x from N(0, 1)."""
-    found = []
+    variances = []
     for seed in range(8):
         torch.manual_seed(seed)
         query, key = torch.nn.Linear(d, d), torch.nn.Linear(d, d)
         x = torch.randn(2, 1_000, d)
-        found.append(((query(x[0]) * key(x[1])).sum(-1) / d**0.5).var().item())
-    return np.mean(found)
+        variances.append(((query(x[0]) * key(x[1])).sum(-1) / d**0.5).var().item())
+    return np.mean(variances)
 
 
 random = np.random.default_rng(0)
@@ -85,8 +85,8 @@ for name, place, numbers, constant, mark, colour in (
     label = f"{name}, mean {np.mean(numbers):.2f}"
     grid["scaled"].plot(place, numbers, mark, ms=4, color=colour, label=label)
     grid["scaled"].axhline(constant, color=pictures.BLACK, lw=1)
-    told = "1" if constant == 1 else "1/9"
-    grid["scaled"].text(515, constant + 0.03, told, ha="right", va="bottom")
+    number = "1" if constant == 1 else "1/9"
+    grid["scaled"].text(515, constant + 0.03, number, ha="right", va="bottom")
 grid["scaled"].set_ylim(0, 1.45)
 grid["normal"].set_title("Variance of q · k, entries from N(0, 1)")
 grid["uniform"].set_title("Variance of q · k, entries uniform on [0, 1)")
@@ -167,7 +167,7 @@ axes.set_ylabel("size of d weights / d scores (median)")
 axes.legend()
 pictures.save(figure, "saturation")
 
-# Above and below, the same queries meet the same keys. Without scaling a row soon puts all its
-# weight on one key, and there softmax is flat: for half of the queries at d_k = 1024 hardly any
-# gradient comes through, so there is little to learn from. With scaling both the tables and the
-# gradient look alike at every size.
+# Both rows of tables have the same queries and keys. Without scaling, a query soon has all its
+# weight on one key. Then its weights hardly change with the scores: for half of the queries at
+# d_k = 1024 the gradient is almost 0, so there is little to learn from. With scaling, the tables
+# and the gradient are similar at every size.

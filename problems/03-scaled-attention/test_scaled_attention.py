@@ -25,15 +25,15 @@ def check_attention(problem, q, k, v, what, **near):
 @pytest.mark.points(0.75)
 def test_attention_weights(problem, rng):
     """The weights of scaled_dot_product_attention are the softmax of the scaled scores"""
-    # No two of these sizes, their halves, their squares and their roots are alike.
+    # No two of these sizes, their halves, their squares and their roots are equal.
     q, k, v = rng.normal(6, 11), rng.normal(7, 11), torch.eye(7)
-    what = "q (6, 11), k (7, 11); the values are the identity, so the output is the weights"
+    what = "q of shape (6, 11), k of shape (7, 11) and the identity as v; the output is the weights"
     check_attention(problem, q, k, v, what, sizes={"d_k": 11, "n": 6, "m": 7})
 
 
 @pytest.mark.points(0.5)
 def test_worked_example(problem):
-    """scaled_dot_product_attention gives the tables of the worked example"""
+    """scaled_dot_product_attention gives the weights and outputs of the worked example"""
     q, k, v = example.Q.clone(), example.K.clone(), example.V.clone()
     weights = problem.scaled_dot_product_attention(q, k, torch.eye(4))
     checks.check(weights, oracles.WEIGHTS, "scaled_dot_product_attention(Q, K, identity)")
@@ -44,17 +44,18 @@ def test_worked_example(problem):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("d_k", [6, 12, 50, 64, 256, 3000])
 def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
-    """scaled_dot_product_attention divides by the square root of the d_k that it is given"""
+    """scaled_dot_product_attention divides the scores by √d_k, for any d_k"""
     q, k, v = rng.normal(4, d_k), rng.normal(5, d_k), torch.eye(5)
-    check_attention(problem, q, k, v, f"d_k = {d_k} and the identity as v", sizes={"d_k": d_k})
+    what = f"q of shape (4, {d_k}), k of shape (5, {d_k}) and the identity as v"
+    check_attention(problem, q, k, v, what, sizes={"d_k": d_k})
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("d_k", [64, 256, 512, 1024])
 def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
-    """With the scale, long vectors get a gradient that would vanish without it"""
+    """Divided by √d_k, the scores of long vectors have a gradient that does not vanish"""
     q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]])
-    # Moved along q until its scores are 1.5 standard deviations above 0 and below, as is common.
+    # Move k along q until the scores are 1.5 standard deviations above and below 0.
     scores = 1.5 * math.sqrt(d_k) * torch.tensor([[1.0], [-1.0]])
     k += (scores - k @ q.T) * q / (q @ q.T)
     call = f"scaled_dot_product_attention(q, k, v) with d_k = {d_k} and scores ± {scores[0, 0]:.0f}"
@@ -66,18 +67,18 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
 
 @pytest.mark.points(0.5)
 def test_attention_with_large_scores(problem, rng):
-    """scaled_dot_product_attention stays right when scores are large and lie far apart"""
+    """scaled_dot_product_attention is right when scores are large and far apart"""
     q, k = torch.zeros(4, 16), torch.zeros(3, 16)
-    # The scores of query i and key j, before they are divided by 4, are centre_i + spread_i * j.
+    # Before the division by 4, the score of query i and key j is q[i, 0] + q[i, 1] * j.
     q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
     k[:, 0], k[:, 1] = 1, torch.arange(3)
     # float32 rounds a score in the thousands to three or four digits after the point.
-    what = "scaled scores near -1000, 0 and 1000"
+    what = "q of shape (4, 16), k of shape (3, 16) and scaled scores near -1000, 0 and 1000"
     check_attention(problem, q, k, rng.normal(3, 5), what, atol=5e-3)
 
 
 def attention_call(problem, rng, lead=(), n=4, m=5, d_k=6, d_v=3, dtype=torch.float32):
-    """A call of scaled_dot_product_attention."""
+    """Return a call of scaled_dot_product_attention."""
     sizes = {"q": (n, d_k), "k": (m, d_k), "v": (m, d_v)}
     inputs = {name: rng.normal(*lead, *size, dtype=dtype) for name, size in sizes.items()}
     return robust.Call(
@@ -92,7 +93,7 @@ def attention_call(problem, rng, lead=(), n=4, m=5, d_k=6, d_v=3, dtype=torch.fl
 @pytest.mark.points(3.75)
 @robust.parts(*robust.COMMON, *robust.LEADING)
 def test_attention_in_use(problem, rng, part):
-    """scaled_dot_product_attention keeps the rules that hold in every problem"""
+    """scaled_dot_product_attention follows the rules that hold in every problem"""
     make = partial(attention_call, problem, rng)
     robust.check_part(part, rng, make, sizes="lead n m d_k d_v")
 
@@ -101,19 +102,19 @@ def test_attention_in_use(problem, rng, part):
 
 
 def make_attention(problem, weights):
-    """The student's ScaledAttention of these weights' dtype, holding them."""
+    """Return the student's ScaledAttention with these weights, in their dtype."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     return example.holding(problem.ScaledAttention(n_embd, bias=bias), weights)
 
 
 def check_module(module, x, weights, call, **near):
-    """Compare the result of the module with these weights with the definition."""
+    """Compare the output of a module that has these weights with the definition."""
     checks.check(module(x.clone()), oracles.of_module(x, weights), call, **near)
 
 
 @pytest.mark.points(0.5)
 def test_layers(problem):
-    """ScaledAttention has query, key and value alone, with a bias unless bias=False"""
+    """The only layers are query, key and value; they have biases unless bias=False"""
     example.check_layers(problem.ScaledAttention(), 768)
     example.check_layers(problem.ScaledAttention(6), 6)
     example.check_layers(problem.ScaledAttention(n_embd=5, bias=False), 5, bias=False)
@@ -123,10 +124,13 @@ def test_layers(problem):
 
 @pytest.mark.points(0.75)
 def test_module_weights(problem, rng):
-    """The weights of ScaledAttention are the softmax of its scaled scores"""
+    """The weights of ScaledAttention are the softmax of the scaled scores"""
     weights, x = example.random_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
     weights |= {"value.weight": torch.eye(7), "value.bias": torch.zeros(7)}
-    call = "ScaledAttention(7)(x); the values are the identity, so the output is the weights"
+    call = (
+        "ScaledAttention(7)(x) with x of shape (2, 5, 7), where the values are the identity, so "
+        "the output is the weights"
+    )
     sizes = {"n_embd": 7, "T": 5}
     check_module(make_attention(problem, weights), x, weights, call, sizes=sizes)
 
@@ -134,10 +138,10 @@ def test_module_weights(problem, rng):
 @pytest.mark.points(1.5)
 @pytest.mark.parametrize("shape", [(2, 5, 6), (3, 4, 7), (4, 3, 5)], ids=str)
 def test_module(problem, rng, shape):
-    """ScaledAttention makes queries, keys and values from x, and gives their attention"""
+    """ScaledAttention returns the scaled attention of the queries, keys and values of x"""
     bias = shape != (4, 3, 5)
     weights, x = example.random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
-    x[0, 1] = 0  # a token like any other
+    x[0, 1] = 0  # no special case
     module = make_attention(problem, weights)
     call = f"ScaledAttention({shape[-1]}, bias={bias})(x) with x of shape {shape}, x[0, 1] is 0"
     check_module(module, x, weights, call)
@@ -145,7 +149,7 @@ def test_module(problem, rng, shape):
 
 
 def module_call(problem, rng, batch=2, length=3, n_embd=4, dtype=torch.float32):
-    """A call of a ScaledAttention."""
+    """Return a call of a ScaledAttention."""
     weights = example.random_weights(rng, n_embd, dtype=dtype)
     x = rng.normal(batch, length, n_embd, dtype=dtype)
     return robust.Call(
@@ -161,7 +165,7 @@ def module_call(problem, rng, batch=2, length=3, n_embd=4, dtype=torch.float32):
 @pytest.mark.points(1.75)
 @robust.parts(*robust.COMMON)
 def test_module_in_use(problem, rng, part):
-    """ScaledAttention keeps the rules that hold in every problem"""
+    """ScaledAttention follows the rules that hold in every problem"""
     make = partial(module_call, problem, rng)
     robust.check_part(part, rng, make, sizes="batch length n_embd", other={"length": 5})
 
@@ -169,11 +173,11 @@ def test_module_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """Attention is written without PyTorch's own attention functions and modules"""
+    """Attention is written without PyTorch's attention functions and modules"""
     x, large = rng.normal(1, 3, 4), rng.normal(4, 64, 64)
     for each in (x[0], large):
-        found = problem.scaled_dot_product_attention(each, each, each)
-        checks.check_form(found, each, "scaled_dot_product_attention(x, x, x)")
+        output = problem.scaled_dot_product_attention(each, each, each)
+        checks.check_form(output, each, "scaled_dot_product_attention(x, x, x)")
     checks.check_form(problem.ScaledAttention(4)(x), x, "ScaledAttention(4)(x)")
 
 
@@ -181,7 +185,7 @@ def test_attention_is_your_own(problem, rng):
 
 
 def variance(value, call):
-    """Return a result of dot_product_variance as a float, after checking that it is a variance."""
+    """Check that a result of dot_product_variance is not negative, and return it as a float."""
     compare.check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
     return float(value)
 
@@ -190,7 +194,7 @@ def variance(value, call):
 @pytest.mark.parametrize("scaled", [False, True], ids=["unscaled", "scaled"])
 @pytest.mark.parametrize("d_k", [5, 20])
 def test_variance(problem, rng, d_k, scaled):
-    """dot_product_variance is about d_k, and about 1 when the dot products are scaled"""
+    """dot_product_variance returns about d_k, or about 1 for scaled dot products"""
     (seed,) = example.random_seeds(rng, 1)
     value = problem.dot_product_variance(d_k, 2000, scaled, generator=example.seeded(seed))
     call = f"dot_product_variance({d_k}, 2000, scaled={scaled})"
@@ -198,23 +202,23 @@ def test_variance(problem, rng, d_k, scaled):
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize("given", [True, False], ids=["a generator", "no generator"])
-def test_variance_uses_the_generator(problem, rng, given):
-    """dot_product_variance draws from the generator that it is given, or else from torch's own"""
-    call = f"dot_product_variance(6, 40, False{', generator' if given else ''})"
+@pytest.mark.parametrize("has_generator", [True, False], ids=["a generator", "no generator"])
+def test_variance_uses_the_generator(problem, rng, has_generator):
+    """All random numbers are from the generator, or from torch's global one if there is none"""
+    call = f"dot_product_variance(6, 40, False{', generator' if has_generator else ''})"
     seed, *others = example.random_seeds(rng, 6)
 
     def value(seed, global_seed):
         torch.default_generator.manual_seed(global_seed)
         before = torch.get_rng_state()
-        arguments = [example.seeded(seed)] if given else []
-        found = variance(problem.dot_product_variance(6, 40, False, *arguments), call)
-        drawn = not torch.equal(torch.get_rng_state(), before)
+        arguments = [example.seeded(seed)] if has_generator else []
+        result = variance(problem.dot_product_variance(6, 40, False, *arguments), call)
+        changed = not torch.equal(torch.get_rng_state(), before)
         message = "The global random state changed; all numbers should come from the generator."
-        checks.require(not (given and drawn), f"{call}\n{message}")
-        return found
+        checks.require(not (has_generator and changed), f"{call}\n{message}")
+        return result
 
-    first, again = value(seed, seed), value(seed, 1 if given else seed)
+    first, again = value(seed, seed), value(seed, 1 if has_generator else seed)
     checks.check_that((first, again), oracles.same_again, call, "The same seed")
     differ = any(value(other, other) != first for other in others)
     checks.require(differ, f"{call}\nAfter six different seeds it always gave {first:.6g}.")
@@ -223,19 +227,19 @@ def test_variance_uses_the_generator(problem, rng, given):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("d_k", [7, 64, 1024])
 def test_variance_is_scaled_exactly(problem, rng, d_k):
-    """For the same seed dot_product_variance is exactly d_k times as large when it is unscaled"""
+    """For the same seed, the unscaled variance is exactly d_k times the scaled one"""
     (seed,) = example.random_seeds(rng, 1)
     call = f"dot_product_variance({d_k}, 50, scaled, generator), with one seed for all calls"
     calls = [(d_k, 50, scaled, example.seeded(seed)) for scaled in (False, True, False)]
-    # No number should come from torch's own generator, so its seeds differ.
-    values = answers(problem.dot_product_variance, calls, seeds=range(3))
-    found = tuple(variance(value, call) for value in values)
-    checks.check_that(found, oracles.scaled_exactly, call, d_k)
+    # No number should come from torch's global generator, so its seeds differ.
+    results = answers(problem.dot_product_variance, calls, seeds=range(3))
+    variances = tuple(variance(result, call) for result in results)
+    checks.check_that(variances, oracles.scaled_exactly, call, d_k)
 
 
 @pytest.mark.points(0.5)
 def test_variance_of_the_population(problem, rng):
-    """dot_product_variance is the variance of n_pairs numbers as a population, not rounded"""
+    """dot_product_variance divides by n_pairs (population variance) and does not round"""
     call = "dot_product_variance(16, 2, scaled=False)"
     calls = [(16, 2, False, example.seeded(seed)) for seed in example.random_seeds(rng, 400)]
     values = [variance(value, call) for value in answers(problem.dot_product_variance, calls)]
@@ -243,7 +247,7 @@ def test_variance_of_the_population(problem, rng):
     small = sum(value < 0.8 for value in values) / 400
     checks.check_that(small, oracles.share_of_small_ones, f"the share of small values of {call}")
     rounded = all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
-    message = f"It returned {values[0]}; the variance should not be rounded."
+    message = f"It returned {values[0]}. The variance should not be rounded."
     checks.require(not rounded, f"{call}\n{message}")
 
 
@@ -254,7 +258,7 @@ from shared.oracles import many_variances, modules  # noqa: E402
 
 
 def both(solution, problem, weights):
-    """The reference's ScaledAttention and the student's, holding these weights."""
+    """Return the reference's ScaledAttention and the student's, both with these weights."""
     n_embd = len(weights["query.weight"])
     right = modules.made(weights, solution.ScaledAttention, n_embd)
     return right, make_attention(problem, weights)
@@ -292,24 +296,24 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v):
         "v": rng.normal(*leading, m, d_v).requires_grad_(),
     }
     upstream = rng.normal(*leading, n, d_v)
-    shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in inputs.items())
+    shapes = ", ".join(f"{name} of shape {tuple(tensor.shape)}" for name, tensor in inputs.items())
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
     expected = solution.scaled_dot_product_attention(**inputs)
     actual = problem.scaled_dot_product_attention(**example.copied(inputs))
     checks.check(actual, expected, call)
-    # With one key its weight is 1 whatever q and k are, so a formula may leave them out.
-    wanted = inputs if m > 1 else {"v": inputs["v"]}
+    # A single key has the weight 1 for any q and k, so the output may not depend on them.
+    learning = inputs if m > 1 else {"v": inputs["v"]}
     # A sum of a thousand numbers is rounded a thousand times.
-    example.check_same_gradients(actual, expected, wanted, upstream, call, atol=1e-3)
+    example.check_same_gradients(actual, expected, learning, upstream, call, atol=1e-3)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_attention_to_other_numbers(problem, solution, rng):
-    """scaled_dot_product_attention is right for numbers of any size, in any order in memory"""
+    """scaled_dot_product_attention is right for numbers of any size, and transposed"""
     shapes = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 2)}
 
     def inputs(learning="qkv", **sizes):
-        # In float64, as float32 leaves few digits of scores that are large and lie close together.
+        # In float64, as float32 keeps few digits of scores that are large and close together.
         normal = partial(rng.normal, dtype=torch.float64)
         tensors = {n: example.turned(normal(*shapes[n])) * sizes.get(n, 1) for n in shapes}
         return {n: tensor.requires_grad_(n in learning) for n, tensor in tensors.items()}
@@ -323,8 +327,8 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
         "large keys": inputs(q=1e-6, k=1e6),
         "large values": inputs(v=1e6),
         "scores far from 0": far,
-        "queries alone that learn": inputs(learning="q"),
-        "keys alone that learn": inputs(learning="k"),
+        "queries alone that require a gradient": inputs(learning="q"),
+        "keys alone that require a gradient": inputs(learning="k"),
     }
     calls = [(f"scaled_dot_product_attention(q, k, v) with {what}", cases[what]) for what in cases]
     right, code = solution.scaled_dot_product_attention, problem.scaled_dot_product_attention
@@ -333,18 +337,18 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_attention_with_many_keys(problem, rng):
-    """scaled_dot_product_attention averages many keys and large values, also with small weights"""
+    """scaled_dot_product_attention is right for 300 keys, large values and tiny weights"""
     q, k, v = rng.normal(2, 5) / 10, rng.normal(300, 5), 1000 * (2 + rng.normal(300, 3))
-    # To the second query key 0 scores 14 and all others 0, so each of their weights is 8e-7.
+    # For the second query, key 0 has the score 14 and each other key 0, so the weight 8e-7.
     q[1] = torch.tensor([14 * math.sqrt(5), 0, 0, 0, 0])
     k[:, 0], k[0, 0], k[1], v[0] = 0, 1, 0, 0
-    what = "300 keys, values near 2000, for the second query one score of 14 where all others are 0"
+    what = "q of shape (2, 5), 300 keys and values near 2000; q[1] has one score of 14 and 299 of 0"
     check_attention(problem, q, k, v, f"{what}; k[1] and v[0] are 0")
 
 
 @pytest.mark.points(0.5)
 def test_hidden_large_scores(problem, solution, rng):
-    """scaled_dot_product_attention is stable when queries, keys or batches lie far apart"""
+    """scaled_dot_product_attention is right when scores are thousands apart, in any dimension"""
     q, k = torch.zeros(2, 2, 3, 16), torch.zeros(2, 2, 4, 16)
     q[..., 0] = torch.tensor([-4000, 0, 4000])
     q[1, 0, :, 0], q[0, 1, :, 0] = -8000, 8000
@@ -353,18 +357,19 @@ def test_hidden_large_scores(problem, solution, rng):
     q[1, 1, :, 1], k[1, 1, :, 1] = 4, torch.tensor([-2000, 2000, 1999, 1500])
     v, upstream = rng.normal(2, 2, 4, 5), rng.normal(2, 2, 3, 5)
     inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v.requires_grad_()}
-    call = "scaled_dot_product_attention(q, k, v) with scores of thousands"
+    call = "scaled_dot_product_attention(q, k, v) with scores in the thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
     actual = problem.scaled_dot_product_attention(**example.copied(inputs))
     atol = 5e-3  # float32 rounds a score in the thousands to three or four digits after the point
     checks.check(actual, expected, call, atol=atol)
-    found = checks.gradients(actual, inputs, upstream, call)
-    wanted = modules.gradients(expected, inputs, upstream)
-    checks.check(found["v"], wanted["v"], f"the gradient of {call} by v", atol=atol)
-    # Those by q and k are sums of large numbers that cancel, so they are not compared.
+    gradients = checks.gradients(actual, inputs, upstream, call)
+    right = modules.gradients(expected, inputs, upstream)
+    what = f"the gradient of {call} with respect to v"
+    checks.check(gradients["v"], right["v"], what, atol=atol)
+    # The other two are sums of large numbers that cancel, so they are not compared.
     for name in ("q", "k"):
-        finite = bool(found[name].isfinite().all())
-        checks.require(finite, f"{call}\nThe gradient by {name} has NaN or inf in it.")
+        finite = bool(gradients[name].isfinite().all())
+        checks.require(finite, f"{call}\nThe gradient with respect to {name} has NaN or inf in it.")
 
 
 @pytest.mark.points(1.75)
@@ -384,7 +389,7 @@ def test_hidden_large_scores(problem, solution, rng):
     ids=str,
 )
 def test_hidden_module(problem, solution, rng, shape, bias):
-    """ScaledAttention and its gradients are right for other sizes, in training and in eval"""
+    """ScaledAttention and its gradients are right for other sizes, in training and evaluation"""
     _, length, n_embd = shape
     weights = example.random_weights(rng, n_embd, bias=bias)
     reference = modules.made(weights, solution.ScaledAttention, n_embd, bias=bias)
@@ -392,7 +397,7 @@ def test_hidden_module(problem, solution, rng, shape, bias):
     for name in example.LAYERS:
         checks.check_layer(module, name, n_embd, n_embd, bias=bias)
     checks.set_weights(module, weights)
-    # With one position its weight is 1, whatever its query and key are.
+    # A single position has the weight 1 for any query and key.
     names = weights if length > 1 else {"value.weight": None}
     for mode in (True, False):
         module.train(mode)
@@ -402,13 +407,14 @@ def test_hidden_module(problem, solution, rng, shape, bias):
         expected, slopes = reference(x), modules.slopes(reference, x, upstream, names)
         actual = module(x=x)
         checks.check(actual, expected, call, atol=1e-4)
-        found = checks.gradients(actual, {"x": x, **example.trained(module, names)}, upstream, call)
-        checks.check_gradients(found, slopes, call, atol=1e-3)
+        inputs = {"x": x, **example.trained(module, names)}
+        gradients = checks.gradients(actual, inputs, upstream, call)
+        checks.check_gradients(gradients, slopes, call, atol=1e-3)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_module_with_a_long_sequence(problem, solution, rng):
-    """ScaledAttention takes a sequence of 1100 tokens, and looks at all of them"""
+    """ScaledAttention is right for a sequence of 1100 tokens"""
     weights, x = example.random_weights(rng, 2), rng.normal(1, 1100, 2)
     right, module = both(solution, problem, weights)
     call = "ScaledAttention(2)(x) with x of shape (1, 1100, 2)"
@@ -418,7 +424,7 @@ def test_hidden_module_with_a_long_sequence(problem, solution, rng):
 @pytest.mark.points(0.25)
 def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
     """ScaledAttention is right for tokens, keys, values and scores of any size"""
-    double = torch.float64  # as float32 leaves few digits of scores near a million
+    double = torch.float64  # as float32 keeps few digits of scores near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), example.random_weights(rng, 6, dtype=double)
     for what, x, weights in example.of_any_size(tokens, usual):
         case = (f"ScaledAttention(6)(x) with {what}", {"x": x.requires_grad_()})
@@ -428,7 +434,7 @@ def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
 
 @pytest.mark.points(0.75)
 def test_hidden_precision(problem, solution, rng):
-    """Both keep all digits of float64, and so do their gradients; two modules are independent"""
+    """Outputs and gradients keep all digits of float64, and two modules are independent"""
     double = torch.float64
     sizes = {"q": (2, 3, 7), "k": (2, 4, 7), "v": (2, 4, 3)}
     case = {name: rng.normal(*size, dtype=double).requires_grad_() for name, size in sizes.items()}
@@ -447,7 +453,7 @@ def test_hidden_precision(problem, solution, rng):
 @pytest.mark.parametrize("call", [attention_call, module_call], ids=["function", "module"])
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, call, part):
-    """Attention changes nothing and remembers nothing, in other sizes too"""
+    """For other sizes too, a call changes no argument and does not depend on earlier calls"""
     sizes = {"lead": (2, 2)} if call is attention_call else {"batch": 1, "length": 6}
     robust.check_part(part, rng, partial(call, problem, rng, **sizes))
 
@@ -465,26 +471,24 @@ def test_hidden_in_use(problem, rng, call, part):
     ],
 )
 def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
-    """dot_product_variance is right for other lengths, from a generator or without one"""
+    """dot_product_variance is right for other d_k and n_pairs, with and without a generator"""
     seed, other = example.random_seeds(rng, 2)
-    given = problem.dot_product_variance(
+    with_generator = problem.dot_product_variance(
         n_pairs=n_pairs, d_k=d_k, scaled=scaled, generator=example.seeded(seed)
     )
     torch.default_generator.manual_seed(other)
-    drawn = problem.dot_product_variance(d_k, n_pairs, scaled, None)
+    without = problem.dot_product_variance(d_k, n_pairs, scaled, None)
     call = f"dot_product_variance({d_k}, {n_pairs}, scaled={scaled})"
-    for value in (given, drawn):
+    for value in (with_generator, without):
         checks.check_that(variance(value, call), oracles.is_variance, call, d_k, n_pairs, scaled)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("n_pairs", [3, 25])
 def test_hidden_variance_of_these_very_pairs(problem, rng, n_pairs):
-    """dot_product_variance is the variance of the pairs that it draws, not a multiple of it"""
-    seeds, call = (
-        example.random_seeds(rng, 5),
-        f"dot_product_variance(16, {n_pairs}, False, generator)",
-    )
+    """dot_product_variance returns the variance of the drawn pairs, not a multiple of it"""
+    seeds = example.random_seeds(rng, 5)
+    call = f"dot_product_variance(16, {n_pairs}, False, generator)"
     values = [
         problem.dot_product_variance(16, n_pairs, False, example.seeded(seed)) for seed in seeds
     ]
@@ -494,7 +498,7 @@ def test_hidden_variance_of_these_very_pairs(problem, rng, n_pairs):
 
 @pytest.mark.points(0.5)
 def test_hidden_variance_of_two_pairs(problem, rng):
-    """dot_product_variance uses exactly n_pairs pairs, and divides by n_pairs, if scaled too"""
+    """dot_product_variance draws exactly n_pairs pairs and divides by n_pairs, also when scaled"""
     call = "dot_product_variance(16, 2, scaled=True)"
     values = answers(
         problem.dot_product_variance, [(16, 2, True)] * 300, example.random_seeds(rng, 300)
@@ -507,10 +511,10 @@ def test_hidden_variance_of_two_pairs(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_variance_from_seed_to_seed(problem, rng):
-    """dot_product_variance varies from seed to seed as it does for normal numbers"""
+    """From seed to seed, dot_product_variance varies as for numbers from N(0, 1)"""
     call = "dot_product_variance(1, 50, scaled=True)"
     calls = [(1, 50, True, example.seeded(seed)) for seed in example.random_seeds(rng, 160)]
-    # The same seed for all, so that what doesn't come from the generators is alike.
+    # The same seed for all, so that numbers from torch's global generator would be equal.
     values = answers(problem.dot_product_variance, calls, seeds=[1] * 160)
     values = [variance(value, call) for value in values]
     mean = sum(values) / 160
@@ -521,7 +525,7 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_variance_of_one_pair_more(problem, rng):
-    """dot_product_variance counts all pairs alike, also one more than a round number of them"""
+    """dot_product_variance uses every pair, also when n_pairs is just above a round number"""
     often = {33: 40, 65: 24, 101: 16, 129: 12, 257: 8, 513: 4, 1001: 2, 1025: 2, 2049: 2, 4097: 1}
     for n_pairs, times in often.items():
         calls = [(16, n_pairs, True)] * times
@@ -530,15 +534,15 @@ def test_hidden_variance_of_one_pair_more(problem, rng):
         mean = sum(variance(value, call) for value in values) / times
         checks.check_that(mean, many_variances.mean_of_many_pairs, call, times)
     sizes = [(1000, 200), (1000, 201), (1001, 200), (3, 5002), (3, 5003)]
-    found = [
+    results = [
         answers(
             problem.dot_product_variance, [(*size, True, example.seeded(seed)) for size in sizes]
         )
         for seed in example.random_seeds(rng, 2)
     ]
-    # For one seed two variances may agree by chance.
+    # For a single seed, two variances may agree by chance.
     for one, other in [(0, 1), (0, 2), (3, 4)]:
-        same = all(math.isclose(each[one], each[other], rel_tol=1e-6) for each in found)
+        same = all(math.isclose(each[one], each[other], rel_tol=1e-6) for each in results)
         call = f"dot_product_variance with d_k and n_pairs {sizes[one]}, then {sizes[other]}"
-        message = "With the same seed both gave the same, so some numbers have no part in it."
+        message = "With the same seed both results are the same, so some pairs were left out."
         checks.require(not same, f"{call}\n{message}")

@@ -1,11 +1,11 @@
-"""Tests of the rules that hold in every problem: the group "robust in use" of a function.
+"""Test the rules that hold in every problem (docs/robust.md).
 
-A test file defines how to make a call of a function or a module, and which parts are promised:
+A test file defines how to make a call of a function or a module, and which rules it tests:
 
     @pytest.mark.points(2)
     @robust.parts(*robust.COMMON)
     def test_weighted_sum_in_use(problem, rng, part):
-        \"\"\"weighted_sum keeps the rules of docs/robust.md\"\"\"
+        \"\"\"weighted_sum follows the rules of docs/robust.md\"\"\"
 
         def call(n=4, d=5, dtype=torch.float32):
             inputs = {"w": rng.normal(n, dtype=dtype), "x": rng.normal(n, d, dtype=dtype)}
@@ -19,7 +19,7 @@ A test file defines how to make a call of a function or a module, and which part
 
         robust.check_part(part, rng, call, sizes="n d")
 
-Each part is a case of the test, with an equal share of its points.
+Each rule is a part: a case of the test, with an equal share of its points.
 """
 
 from dataclasses import dataclass, field
@@ -35,19 +35,19 @@ from shared import worked_example as example
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the student's code, with the oracles that know its result.
+    """A call of the student's code, with the oracles for its result.
 
     Attributes:
         text: the call as a student would write it.
-        code: the student's function, or a module that holds `weights`. Its result is not
-            random, so a module with dropout is in evaluation mode.
+        code: the student's function, or a module with `weights`. Its result is not random, so a
+            module with dropout is in evaluation mode.
         arguments: the arguments by name, in order. They are passed by position.
-        right: returns the right result of such arguments, with these weights.
+        right: the oracle; returns the right result for such arguments and these weights.
         weights: the weights of a module, by name.
-        slopes: returns the right gradients by name, for the factors of the result's entries. They
-            are those of the arguments that are numbers, and of the weights that it names.
+        slopes: the oracle of gradients; takes the factors of the result's entries. Returns
+            gradients by the name of an argument or a weight; only these are compared.
         near: tolerances, as for `checks.check`.
-        module: the module that holds `weights`, if it is not `code` itself.
+        module: the module with `weights`, if it is not `code` itself.
         compare: compares a result with the right one. Replace `checks.check` for results of
             several parts; the part "gradients" does not support these.
     """
@@ -76,9 +76,9 @@ class Call:
         """Require the right result, for the call's own arguments by default, and return the
         result.
         """
-        given = self.arguments if arguments is None else arguments
-        actual = self.code(*example.copied(given).values())
-        right = self.right(*given.values())
+        arguments = self.arguments if arguments is None else arguments
+        actual = self.code(*example.copied(arguments).values())
+        right = self.right(*arguments.values())
         self.compare(actual, right, self.text + what, **{**self.near, **near})
         return actual
 
@@ -87,10 +87,10 @@ KEPT = ("transposed memory", "nothing changed", "second call")
 """The parts about memory, arguments and earlier calls."""
 
 COMMON = ("float32", "float64", "sizes of one", *KEPT, "gradients")
-"""The parts that nearly all functions and modules promise."""
+"""The parts for nearly all functions and modules."""
 
 LEADING = ("one leading dimension", "two leading dimensions", "three leading dimensions")
-"""The parts of a function that takes any number of leading dimensions."""
+"""The parts for a function with any number of leading dimensions."""
 
 
 def parts(*names):
@@ -102,15 +102,15 @@ def parts(*names):
 
 
 def check_part(part, rng, call, *, sizes="", other=None):
-    """Check that code keeps one of the rules.
+    """Check that code follows one of the rules.
 
     Args:
         part: the part, as in `parts`.
-        rng: draws the factors for gradients.
+        rng: random numbers for the factors of gradients.
         call: makes a `Call` with new numbers. It takes by name `dtype`, `lead` (the leading
-            dimensions) and sizes, as far as the promised parts need them.
+            dimensions) and sizes, as far as the tested parts need them.
         sizes: the names of the sizes that may be 1, alone or together.
-        other: sizes of a later call, for modules whose result should not depend on earlier ones.
+        other: sizes of a later call. The result of a call must not depend on earlier calls.
     """
     _PARTS[part](call, rng, sizes.split(), other or {})
 
@@ -132,15 +132,15 @@ def _with_leading(*lead):
 
 
 def _shapes(case):
-    return ", ".join(f"{name} {tuple(each.shape)}" for name, each in case.tensors.items())
+    shapes = [f"{name} of shape {tuple(each.shape)}" for name, each in case.tensors.items()]
+    return ", ".join(shapes)
 
 
 def _sizes_of_one(call, rng, sizes, other):
     ones = {name: (1,) if name == "lead" else 1 for name in sizes}
-    for name, one in ones.items():
-        case = call(**{name: one})
-        case.check(f" with {_shapes(case)}" if name == "lead" else f" with {name} = {one}")
-    call(**ones).check(" with all sizes 1")
+    for some in [*({name: one} for name, one in ones.items()), ones]:
+        case = call(**some)
+        case.check(f" with {_shapes(case)}")
 
 
 def _transposed(call, rng, sizes, other):
@@ -161,15 +161,15 @@ def _nothing_changed(call, rng, sizes, other):
 
 def _second_call(call, rng, sizes, other):
     case, later = call(), [call(), call(**other)]
-    given = [each.arguments for each in (case, *later, case)]
+    calls = [each.arguments for each in (case, *later, case)]
     for enabled in (True, False):
         with torch.set_grad_enabled(enabled):
-            # Results are compared after the last call, as an earlier one should not change with it.
-            found = answers(case.code, [[*example.copied(each).values()] for each in given])
-        for number, (actual, arguments) in enumerate(zip(found, given, strict=True), start=1):
+            # Results are compared after the last call, which should not change earlier results.
+            results = answers(case.code, [[*example.copied(each).values()] for each in calls])
+        for number, (actual, arguments) in enumerate(zip(results, calls, strict=True), start=1):
             right = case.right(*arguments.values())
             how = "" if enabled else " under torch.no_grad()"
-            text = f"{case.text}, call {number} of {len(given)}{how}"
+            text = f"{case.text}, call {number} of {len(calls)}{how}"
             case.compare(actual, right, text, **case.near)
     if case.weights:
         # The same module and arguments, with other weights.
@@ -188,9 +188,9 @@ def _gradients(call, rng, sizes, other):
     upstream = rng.normal(*actual.shape, dtype=actual.dtype)
     if case.weights:
         inputs |= example.trained(case.holder, case.weights)
-    found = checks.gradients(actual, inputs, upstream, case.text, may_miss=True)
+    gradients = checks.gradients(actual, inputs, upstream, case.text, may_miss=True)
     near = {"atol": 1e-4, **case.near}
-    checks.check_gradients(found, case.slopes(upstream), case.text, **near)
+    checks.check_gradients(gradients, case.slopes(upstream), case.text, **near)
 
 
 _PARTS = {

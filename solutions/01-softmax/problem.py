@@ -22,7 +22,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 
     Args:
         x: scores of any size, any shape, any float dtype. An entry of -inf gets the weight 0; a
-            slice of nothing else gives NaN.
+            slice in which every entry is -inf gives NaN.
         dim: the dimension along which the weights sum to 1.
 
     Returns:
