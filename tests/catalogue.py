@@ -1,4 +1,6 @@
-"""Write the course's mistakes as files, and mistakes for courses that exist only in a test."""
+"""Write the mistakes of the course as files, and catalogues of mistakes for the courses of
+tests.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, P
 
 
 def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -> Path:
-    """Write mistakes of the reference, each from a sentence, a line and its replacement."""
+    """Write a catalogue of mistakes, each from a sentence, a line of the reference and its
+    replacement.
+    """
     entries = [
         f"== {name} (reference)\n# {when}\n# What is twice three?\n@\n-{old}\n+{new}\n"
         for name, (when, old, new) in mistakes.items()
@@ -33,7 +37,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
 
 def one_case_of_each(suite: Suite) -> list[str]:
-    """Return the ids of all tests, only the first one of tests with several cases."""
+    """Return the ids of all tests; for a test with several cases, only the id of the first case."""
     first: dict[tuple[str, str], str] = {}
     for test in suite.tests:
         first.setdefault((test.problem.id, test.name), test.id)

@@ -33,11 +33,11 @@ STUDENTS_PLUGINS = {"attention-course", "pytest-timeout"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark for tests that `make test` skips, and let torch use one core.
+    """Register the mark `slow`, and let torch use one thread.
 
-    Each core has a test process with small tensors: threads would only wait for
-    each other. The audit runs the course's tests with several. A process that only distributes
-    tests does not load torch, so that the others start seconds sooner; no import above loads it.
+    Each core runs a test process with small tensors, in which more threads would only wait for each
+    other. A process that only distributes tests does not load torch, so that the others start
+    seconds earlier.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
@@ -52,9 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude loaded and collected objects from the garbage collection, and collect less often.
+    """Exclude all present objects from garbage collection, and collect less often.
 
-    Searching a million objects takes a third of a second each time.
+    Otherwise each collection would search a million objects, which takes a third of a second.
     """
     gc.freeze()
     gc.set_threshold(20_000, 20)
@@ -180,7 +180,7 @@ def probe(problem):
 
 @pytest.fixture(scope="session")
 def origin() -> Iterator[TemplateProcess]:
-    """The interpreter that sandboxes are forked from; see `tests.lent`."""
+    """Start the interpreter that sandboxes are forked from; see `tests.lent`."""
     if sys.platform != "linux":
         pytest.skip("the sandbox exists on Linux only")
     with TemplateProcess() as template:
@@ -189,27 +189,31 @@ def origin() -> Iterator[TemplateProcess]:
 
 @pytest.fixture
 def lent(origin: TemplateProcess) -> Iterator[None]:
-    """Make classes that a test grades in this process fork from that interpreter, too."""
+    """Fork the sandboxes of classes that a test grades in this process from that interpreter,
+    too.
+    """
     with lent_template(origin):
         yield
 
 
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[WarmPython]:
-    """Run commands of Python with torch already loaded."""
+    """Return an object that runs Python commands with torch already loaded."""
     with WarmPython() as python:
         yield python
 
 
 @pytest.fixture
 def course() -> Course:
-    """The course of this project."""
+    """Return this project's course."""
     return own_course()
 
 
 @pytest.fixture(scope="session")
 def course_suite() -> Suite:
-    """All tests of this course, collected once, as that takes longer than running many of them."""
+    """Collect all tests of this course once, as collecting takes longer than running many of
+    them.
+    """
     from grader.run.suite import Suite
 
     return Suite(own_course().problems(), own_course().root, timeout=120)
@@ -247,25 +251,25 @@ def write_course_of_two_parts(root: Path) -> Course:
 
 @pytest.fixture
 def two_parts(tmp_path: Path) -> Course:
-    """A course with a problem in part one and two in part two, that runs quickly."""
+    """Write a course with a problem in part one and two problems in part two."""
     return write_course_of_two_parts(tmp_path / "course of two parts")
 
 
 @pytest.fixture(scope="session")
 def new_course() -> Callable[[Path], Course]:
-    """Write the small course into a folder that the test chooses."""
+    """Return a function that writes the small course into a folder."""
     return write_small_course
 
 
 @pytest.fixture
 def small_course(tmp_path: Path) -> Course:
-    """A course of one problem that runs quickly."""
+    """Write a course of one problem, whose tests run quickly."""
     return write_small_course(tmp_path / "course")
 
 
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
-    """Run the small course's tests on a source, and return their results."""
+    """Return a function that runs the small course's tests on a source and returns the results."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite
@@ -296,14 +300,16 @@ class StudentRun:
 
     @property
     def screen(self) -> str:
-        """The output below pytest's lines, without times."""
+        """The output below pytest's own lines, without times."""
         own = re.sub(r"\A.*?\[100%\]\n", "", self.text, flags=re.DOTALL)
         return re.sub(r"=* (.*) in [\d.]+s =*", r"\1", own)
 
 
 @pytest.fixture(scope="session")
 def students_plugins() -> list[Distribution]:
-    """The packages in which a student's pytest finds plugins. Searching all packages takes time."""
+    """Return the packages in which a student's pytest finds plugins, as searching all packages
+    takes time.
+    """
     return [found for found in distributions() if found.name in STUDENTS_PLUGINS]
 
 
@@ -318,7 +324,9 @@ class _KeptSession:
 def student_pytest(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, students_plugins: list[Distribution]
 ) -> Callable[..., StudentRun]:
-    """Run pytest on the small course as a student does, but in this process."""
+    """Return a function that runs pytest on the small course as a student does, but in this
+    process.
+    """
     from grader.code.course_modules import modules_of_course
 
     (problem,) = small_course.problems()

@@ -23,7 +23,8 @@ HANG_SECONDS = 120
 def lent_template(template: TemplateProcess) -> Iterator[None]:
     """Let classes that this process grades fork from an interpreter that is already running.
 
-    Otherwise each starts an interpreter and loads torch, which takes longer than grading a few.
+    Otherwise each run would start an interpreter and load torch, which takes longer than grading a
+    few submissions.
     """
     kept = SimpleNamespace(
         start=template.start, __enter__=lambda: None, __exit__=lambda *exception: None
@@ -39,8 +40,8 @@ def lend(connection: Connection, prefork_server: socket.socket) -> None:
     """Send the prefork server of this process to the test, and do nothing else.
 
     Args:
-        connection: to the test that wants it.
-        prefork_server: the connection to it.
+        connection: the connection to the test.
+        prefork_server: the connection to the prefork server.
     """
     send_handle(connection, prefork_server.fileno(), None)
     prefork_server.close()

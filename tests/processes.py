@@ -1,4 +1,6 @@
-"""Wait for conditions, and on Linux read data about processes that are not children of the test."""
+"""Wait for conditions, and read data about processes (on Linux), even if they are no children of
+the test.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def python_for_others() -> str:
 
 
 def lives(process: int) -> bool:
-    """Return whether there is such a process, and it has not ended."""
+    """Return whether a process exists and has not ended."""
     try:
         return _stat(process)[0] != "Z"
     except OSError:
@@ -65,13 +67,13 @@ def wait_until(condition: Callable[[], object], seconds: float = 60, failure: st
 
 
 def wait_until_gone(processes: Iterable[int], seconds: float) -> None:
-    """Wait for the end of processes, which may be children of any process."""
+    """Wait until processes have ended, whether or not they are children of the test."""
     waited_for = [*processes]
     wait_until(lambda: not any(map(lives, waited_for)), seconds, "a process is left")
 
 
 def memory_of(process: int) -> bytes:
-    """Return all memory that a process could change, without that of libraries."""
+    """Return the content of all writable memory of a process, except that of libraries."""
     found = []
     with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
         for line in maps:

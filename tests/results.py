@@ -10,7 +10,7 @@ from grader.result import Isolation, Policy, ProblemResult, Status, SubmissionRe
 
 
 def doubles(status: Status = Status.PASSED, message: str = "") -> TestResult:
-    """Return how the small course's test ended."""
+    """Return a result of the small course's test."""
     return TestResult("test_doubles", "it doubles", False, 4, status, message)
 
 
@@ -20,11 +20,13 @@ def result_of(
     isolation: Isolation | None = Isolation.SANDBOX,
     **more: Any,
 ) -> SubmissionResult:
-    """Return a result of some problems; without any, of the small course's with full marks."""
+    """Return a result with these problems, by default with the small course's problem and full
+    marks.
+    """
     found = [*problems] or [ProblemResult("01-doubling", "abc", [doubles()])]
     return SubmissionResult(name, 0, isolation, "", found, **more)
 
 
 def feedback_text(result: SubmissionResult, policy: Policy) -> str:
-    """Return the text of the page that a student may read."""
+    """Return the text of the feedback page."""
     return page_text(feedback_page(result, policy))

@@ -1,4 +1,4 @@
-"""Grading the text of a single file behind a sandbox."""
+"""Grade the text of a single file in a sandbox."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def prose(path: Path) -> Iterator[str]:
 
 
 def found_in(lines: Iterator[str]) -> tuple[int, list[str]]:
-    """Return the number of words, and each line with a phrase and what to write instead."""
+    """Return the number of words, and each line with a banned phrase and its replacement."""
     words, found = 0, []
     for line in lines:
         words += len(line.split())

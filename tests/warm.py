@@ -1,7 +1,7 @@
-"""Python commands with torch loaded: each a process that is forked from a waiting one.
+"""Run Python commands in processes that are forked from a process with torch loaded.
 
-Loading torch takes seconds, many times as long as most commands. Other modules may be loaded,
-too. Do not use these to test which modules a fresh interpreter finds or loads.
+Loading torch takes seconds, which is much longer than most commands take. The forked processes may
+have more modules than a fresh interpreter, so don't use them to test which modules a command loads.
 """
 
 from __future__ import annotations
@@ -63,12 +63,13 @@ else:
 
 
 class WarmPython:
-    """Run Python commands in forked processes. A context manager that ends the waiting process.
+    """Runs Python commands in forked processes. As a context manager, it ends the process with
+    torch.
 
     If a process can't be forked safely, each command is a fresh interpreter.
 
     Args:
-        loaded: the modules that are already loaded.
+        loaded: the modules to load once, before commands run.
     """
 
     def __init__(self, *loaded: str) -> None:
@@ -76,11 +77,11 @@ class WarmPython:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Do nothing yet: the first command starts it."""
+        """Return the object; the first command starts the process with torch."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """End the process that waits, if there is one."""
+        """End the process with torch, if it was started."""
         if self._process is not None:
             self._answers.close()
             self._channel.close()

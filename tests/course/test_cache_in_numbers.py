@@ -80,7 +80,9 @@ def test_kilobytes_of_gpt2() -> None:
 
 
 def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
-    """Return the operations of one more token that sees `length` tokens, in one of three ways."""
+    """Return the number of operations for one more token with `length` tokens of context, in one of
+    three ways.
+    """
     sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
     model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))
     if how == "whole text":
@@ -181,7 +183,9 @@ CachedGPT.forward = forward
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), TRICKS)
 def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
-    """Recomputing has the same cost in each call of a test."""
+    """A call that another call makes is counted; so a model that recomputes its past costs as
+    much.
+    """
     path = tmp_path / "problem.py"
     trick = WITHOUT_A_CACHE + TRICKS[name, how]
     path.write_text(REFERENCE.read_text(encoding="utf-8") + trick)

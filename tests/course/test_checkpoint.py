@@ -30,7 +30,7 @@ def model() -> TinyGPT:
 
 @pytest.fixture
 def tensors(model: TinyGPT) -> dict[str, Tensor]:
-    """The weights in the layout of GPT-2's files."""
+    """Return the weights in the layout of GPT-2's files."""
     matrices = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
     return {
         name.removeprefix("transformer."): weight.mT.contiguous()

@@ -1,4 +1,6 @@
-"""`grader compare` shows two styles of the course's files, their costs, and two answers."""
+"""`grader compare` shows two correct files in different styles, their costs, and answers to two
+questions.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def test_the_answers_are_right_for_every_right_file(
 def test_an_answer_with_numbers_on_both_sides_has_the_same(
     expected: dict[str, tuple[list[str], list[str]]],
 ) -> None:
-    """The numbers of problem 02 are not known in advance, but both rows are equal."""
+    """The answer of problem 02 shows two rows of random numbers, which are equal."""
     (problem,) = COURSE.select(["02"])
     script = Script.load(comparison_of(COURSE, problem).script, COURSE)
     module = load_module(COURSE.solution(problem), "problem_of_reference")

@@ -1,7 +1,7 @@
-"""The first failing test names the error, and its title blames nothing correct.
+"""The first failing test names the mistake, and its title accuses no correct code.
 
 `first_cross.edits` holds mistakes of beginners. The name of each begins with its problem's number.
-Its text is the test that checks the broken rule.
+Its sentence is the name of the test that checks the broken rule.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-r"""GitHub's Markdown passes the formulas of all documents unchanged to TeX.
+r"""GitHub and VS Code pass the formulas of all documents to TeX unchanged.
 
-GitHub applies Markdown to the text between dollars before TeX reads it. Markdown removes the
-first backslash of `\\`, `\,`, `\_` and similar, except of a `\\` at the end of a line, which
-GitHub keeps. It reads `_` and `*` in some places as emphasis. VS Code passes formulas to TeX
-unchanged. So Markdown must not change a formula.
+GitHub applies Markdown to the text between dollars before TeX reads it. Markdown removes the first
+backslash of `\\`, `\,`, `\_` and similar, except of a `\\` at the end of a line, which GitHub
+keeps. In some places it reads `_` and `*` as emphasis. VS Code passes formulas to TeX unchanged. So
+a formula must be written in such a way that Markdown does not change it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def by_github(formula: str) -> str:
 
 
 def by_tex(formula: str) -> str:
-    """Return a formula in MathML; TeX's commands are all known."""
+    """Return a formula as MathML. Raise an exception for an unknown command."""
     drawn = convert(formula)
     assert "\\" not in drawn, drawn
     return drawn

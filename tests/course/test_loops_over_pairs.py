@@ -1,4 +1,4 @@
-"""The tests of problem 05 recognize a loop over pairs of positions, also on a busy machine."""
+"""The tests of problem 05 recognize a loop over pairs of positions, even on a busy machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def no_steps(length: int) -> float:
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
-    """Return a function that calls it with a clock that simulates code and machine."""
+    """Return a function that judges simulated code, with a clock that simulates the machine."""
     now = 0.0
     clock = types.SimpleNamespace(perf_counter=lambda: now)
     monkeypatch.setattr("grader.run.calls.time", clock)
@@ -61,12 +61,14 @@ def test_a_loop_over_pairs_is_one(
 
 
 def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]) -> None:
-    """Otherwise correct code would get thousands of positions and exceed the time limit."""
+    """If short calls waited, the test must not request thousands of positions, as correct code
+    would exceed the time limit.
+    """
     assert judged(lambda length: 20 * steps_of_pairs(length), itertools.repeat(0.15), waiting=48)
 
 
 def test_what_is_quick_is_asked_once(judged: Callable[..., bool]) -> None:
-    """A dozen more calls would double the time of the test."""
+    """Quick code is called once, as a dozen more calls would double the time of the test."""
     asked: list[int] = []
 
     def quick(length: int) -> float:

@@ -1,4 +1,4 @@
-"""The content of `course.toml` is checked, and commands find their course."""
+"""The content of `course.toml` is checked, and commands find the course that they belong to."""
 
 from __future__ import annotations
 

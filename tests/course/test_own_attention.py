@@ -1,4 +1,4 @@
-"""A student's attention of problem 05 can replace the given one of 06 and 07."""
+"""A student's attention from problem 05 can replace the attention that 06 and 07 provide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GIVEN = re.compile(r"^class CausalSelfAttention\b.*?(?=^\S)", re.MULTILINE | re.
 
 
 def with_own_attention(source: str) -> str:
-    """Return a correct file in which 05's class replaces the given one."""
+    """Return a correct file in which the class of 05 replaces the provided one."""
     own = OWN[OWN.index("\ndef ") :] + "\n\nCausalSelfAttention = MultiHeadAttention\n\n\n"
     imports = "import math\n\nimport torch\nfrom torch import Tensor, nn\n"
     changed, places = GIVEN.subn(lambda _: imports + own, source)
@@ -43,7 +43,7 @@ def test_it_earns_all_points(course_suite: Suite, number: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("number", ["06", "07"])
 def test_no_argument_is_taken_for_another(number: str) -> None:
-    """By position `bias` would be read as `causal`: without biases there would be no mask."""
+    """If it were passed by position, `bias=False` would be read as `causal=False`."""
     (problem,) = COURSE.select([number])
     given = load_module(problem.original, f"given_{number}").CausalSelfAttention
     with pytest.raises(TypeError, match="positional"):

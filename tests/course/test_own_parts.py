@@ -1,4 +1,4 @@
-"""A model uses and names the student's parts that are correct."""
+"""A model uses those of the student's classes and functions that are correct, and lists them."""
 
 from __future__ import annotations
 

@@ -36,13 +36,15 @@ COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
 
 @pytest.fixture(scope="module")
 def library():
-    """The text that a model trains on by default, which is read once."""
+    """Return the text that a model trains on by default."""
     return functools.cache(training_text._library)
 
 
 @pytest.fixture
 def explore(tmp_path, monkeypatch, capsys, library):
-    """Run explore.py with the given problem.py; return its folder and its output."""
+    """Return a function that runs explore.py with a problem.py and returns the folder and the
+    output.
+    """
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
     monkeypatch.setattr(training_text, "_library", library)
     for name, coarse in COARSE.items():
@@ -106,13 +108,13 @@ def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Omit the slowest parts in tests that are not about them."""
+    """Omit the slowest pictures in tests that do not need them."""
     monkeypatch.setattr(pictures, "save", lambda figure, name, **options: None)
 
 
 @pytest.fixture
 def stopped_after(monkeypatch):
-    """Return code that simulates Ctrl-C after some steps of training."""
+    """Simulate Ctrl-C after some steps of training."""
 
     def stop(steps):
         step, done = torch_gpt.train_step, itertools.count()
@@ -232,7 +234,7 @@ def test_what_is_wrong_is_said(tmp_path, explore, wrong, said):
 
 
 def changed(problem_id, tmp_path, right, wrong):
-    """Return a file with a changed solution of a problem."""
+    """Write a solution with an edit and return the file."""
     text = (ROOT / "solutions" / problem_id / "problem.py").read_text("utf-8")
     assert right in text
     path = tmp_path / "problem.py"

@@ -1,4 +1,4 @@
-"""The lines of Python in the READMEs have the results that the text claims."""
+"""The lines of Python in the READMEs have the results that the READMEs print."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_line_has_the_value_of_its_comment(block: str) -> None:
-    """Readers type blocks with imports into Python."""
+    """In a block with imports, each expression has the value of its comment, as readers run such
+    blocks.
+    """
     if not block.startswith("import "):
         pytest.skip("a part of a program")
     here: dict[str, object] = {}

@@ -67,13 +67,13 @@ def test_attention_in_numbers() -> None:
 
 
 def row_of_position(position: int) -> list[str]:
-    """Return the row of a position; the tables of queries have rows of the same number."""
+    """Return the row of a position in the tables of queries, which have a row for each position."""
     rows = re.findall(rf"^\| {position} \|(.*)\|$", READMES["02"], re.MULTILINE)
     return next(cells for line in rows if len(cells := [c.strip() for c in line.split("|")]) == 3)
 
 
 def test_the_way_of_one_query() -> None:
-    """The picture has the numbers of the example."""
+    """The picture shows the numbers of the example."""
     script = COURSE.root / "problems/02-basic-attention/explore.py"
     (tables,) = re.findall(r"^tables = (\[.*?^\])", script.read_text(encoding="utf-8"), re.M | re.S)
     q, k, scores, weights, v, output = (

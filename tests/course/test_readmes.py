@@ -72,7 +72,9 @@ def test_each_step_has_a_command_and_all_of_the_stub_is_in_a_step(readme: Path) 
 
 @each_readme
 def test_the_command_of_a_step_runs_some_of_the_visible_tests(readme: Path) -> None:
-    """Pytest also looks for the words in the name of the file: `-k block` runs all tests of 06."""
+    """The command selects some tests, not all: pytest compares `-k` with names of files too, so `-k
+    block` would run all tests of 06.
+    """
     (file,) = readme.parent.glob("test_*.py")
     visible = file.read_text(encoding="utf-8").partition("\n# --- hidden tests ---\n")[0]
     names = re.findall(r"^def (test_\w+)", visible, re.MULTILINE)
@@ -95,9 +97,7 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 
 @pytest.mark.parametrize("readme", DRAWN, ids=lambda path: path.parent.name)
 def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
-    """GitHub draws it. Quoted text may contain any character; an unquoted bracket would break
-    it.
-    """
+    """GitHub can draw the diagram: labels are quoted, as an unquoted bracket is an error."""
     text = readme.read_text(encoding="utf-8")
     (diagram,) = re.findall(r"```mermaid\n(.*?)```", text, re.DOTALL)
     assert diagram.startswith("flowchart TD\n")
@@ -111,7 +111,7 @@ def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
 def test_its_head_says_what_the_manifest_does(problem: Problem) -> None:
-    """The audit compares the rest of it."""
+    """The first lines agree with course.toml. The audit compares the other facts."""
     title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert title == f"# {problem.id[:2]} · {problem.entry.title}"
     part = f"Part {problem.part.id} · " if problem.part.optional else ""

@@ -1,4 +1,4 @@
-"""A correct file that begins with star imports keeps all points, at home and when graded."""
+"""A correct file that begins with star imports gets all points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FUTURE = "from __future__ import annotations\n"
 
 @pytest.fixture
 def submission(tmp_path: Path) -> Path:
-    """A submission of all references, each after the star imports."""
+    """Return a submission with all references, each with star imports at its beginning."""
     for problem in own_course().problems():
         source = own_course().solution(problem).read_text(encoding="utf-8").replace(FUTURE, "")
         folder = tmp_path / "class/ada" / problem.id

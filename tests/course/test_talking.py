@@ -1,4 +1,4 @@
-"""Talking with a trained model: which code it uses, valid input, and generation without input."""
+"""`talk.py` with a trained model: the code that it uses, valid input, and text without input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def talk(problems: Path) -> Talk:
-    """Keep a small model, and return a function from typed lines to output."""
+    """Save a small model, and return a function that sends typed lines and returns the output."""
     torch.manual_seed(3)
     model = torch_gpt.TinyGPT(argparse.Namespace(**CONFIG))
     kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}

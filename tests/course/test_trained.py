@@ -1,4 +1,4 @@
-"""The model that problem 07 leaves for 08 and 09: read and kept whole, and only if it is best."""
+"""The model that problem 07 saves for 08 and 09 is complete, and replaced only by a better one."""
 
 from __future__ import annotations
 

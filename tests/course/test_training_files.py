@@ -1,4 +1,4 @@
-"""Files for problem 10 that use PyTorch's functions instead get no points for that part."""
+"""In problem 10, code that calls PyTorch's functions for a part gets no points for that part."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def graded(sandbox: Sandbox, added: str) -> ProblemResult:
 def at_home(
     suite: Suite, added: str, folder: Path, *, hidden: bool = True, tests: Iterable[str] = ()
 ) -> ProblemResult:
-    """Run tests as at home, for the reference with additional code at its end."""
+    """Run the tests of a local run on the reference with additional code at its end."""
     path = folder / "problem.py"
     path.write_text(REFERENCE + added, encoding="utf-8")
     session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=False)
@@ -112,7 +112,7 @@ def at_home(
 
 
 def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
-    """Return the messages of the tests of functions that may not use autograd."""
+    """Return the messages of the tests of functions in which autograd is forbidden."""
     own = {test.id for test in suite.tests if "autograd" in test.forbidden}
     return {test.id: test.message.split(".")[0] for test in result.tests if test.id in own}
 
@@ -171,7 +171,9 @@ def evaluate(model, batches):
 
 
 def evaluated(suite: Suite, added: str, folder: Path) -> list[TestResult]:
-    """Run the tests of evaluate at home, for the reference with another evaluate at its end."""
+    """Return the results of the tests of `evaluate`, for the reference with a different
+    `evaluate`.
+    """
     tests = [test.id for test in suite.tests if "evaluate" in test.id]
     return at_home(suite, added, folder, tests=tests).tests
 

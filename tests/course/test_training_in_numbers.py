@@ -26,7 +26,7 @@ SIZES = (64, 256, 1024)
 
 @pytest.fixture(scope="module")
 def tests() -> ModuleType:
-    """The test file of the problem."""
+    """Return the module of the problem's tests."""
     with modules_of_course(ROOT):
         path = ROOT / "problems/10-training-step/test_training_step.py"
         return load_module(path, "tests_of_10")
@@ -34,7 +34,7 @@ def tests() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def oracles() -> ModuleType:
-    """The right answers of its tests."""
+    """Return the module with the right answers of the tests."""
     with modules_of_course(ROOT):
         return importlib.import_module("shared.oracles.training")
 
@@ -100,7 +100,7 @@ def test_the_example_of_the_loss() -> None:
 
 
 def test_a_row_of_two(right: ModuleType) -> None:
-    """The formulas of the README, and its example."""
+    """The formulas of the README agree with its example."""
     s = torch.tensor([0.4, -0.3], requires_grad=True, dtype=torch.float64)
     w, g = s.softmax(-1), torch.tensor([2.0, -1.0], dtype=torch.float64)
     (first,) = torch.autograd.grad(w[0], s, retain_graph=True)
@@ -126,7 +126,9 @@ def test_the_example_of_adamw_and_the_prediction(right: ModuleType) -> None:
 
 
 def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -> None:
-    """With eps = 0 exactly; it is near 1 for steady gradients, and small for alternating ones."""
+    """With eps = 0 this is exact. The fraction is near 1 for steady gradients, and small for
+    alternating ones.
+    """
     assert "The fraction doesn't depend on the scale of the gradients" in README
 
     def moved(gradients: list[float]) -> float:
@@ -146,7 +148,7 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -> None:
-    """Some gradients are missing, and the learning rate changes."""
+    """Some gradients are missing, and the learning rate changes; the definition still agrees."""
     rng, rates, gradients = Rng(0), [0.05, 0.05, 0.2, 0.01, 0.0, 0.1], []
     before = rng.normal(3, 2, dtype=torch.float64)
     p = torch.nn.Parameter(before.clone())

@@ -1,4 +1,4 @@
-"""The text that a model trains on: any script, several files, a tenth held out."""
+"""A model trains on text in any script and from several files; a tenth is held out."""
 
 from __future__ import annotations
 

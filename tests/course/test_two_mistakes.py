@@ -50,7 +50,9 @@ def mistakes(number: str) -> dict[str, Mistake]:
 
 
 def together(number: str, *names: str) -> str | None:
-    """Return the source with these mistakes; None if their edits overlap or fit no right file."""
+    """Return a correct file with these mistakes, or None if their edits overlap or no correct file
+    has their lines.
+    """
     edits = [mistakes(number)[name] for name in names]
     blocks = tuple(block for each in edits for block in each.edit.blocks)
     for each in edits:
@@ -76,8 +78,9 @@ class Screen:
 
     Attributes:
         text: the screen.
-        named: the mistakes of its names or questions; in groups that can't be distinguished.
-        observes: whether it says more than wrong and right numbers.
+        named: groups of mistakes that are named or asked about; those of a group can't be
+            distinguished.
+        observes: whether it shows more than the returned and expected numbers.
     """
 
     text: str
@@ -143,7 +146,7 @@ def test_two_mistakes_get_a_true_message_that_a_repair_changes(
 
 @cache
 def answers_with(number: str, *names: str) -> dict[str, Answers]:
-    """Return the probe's answers of a file with these mistakes; without names of the reference."""
+    """Return the answers of a file with these mistakes to the probe."""
     problem = PROBLEMS[number]
     source = together(number, *names) if names else COURSE.solution(problem).read_text()
     probe = load_probe(problem)
@@ -156,7 +159,9 @@ def answers_with(number: str, *names: str) -> dict[str, Answers]:
 
 
 def named(number: str, among: list[str], *names: str) -> set[str]:
-    """Return the mistakes that are named in a file with some, if only `among` are known."""
+    """Return the mistakes that are named for a file with mistakes, if only those in `among` are
+    known.
+    """
     reference = answers_with(number)
     those = tuple(KnownMistake(n, deviations(answers_with(number, n), reference)) for n in among)
     texts = {name: Text(mistakes(number)[name].edit.when) for name in among}
@@ -189,7 +194,7 @@ def test_mistakes_in_two_parts_of_a_class_are_both_named(number: str, one: str, 
 
 
 def test_a_wrong_scale_is_seen_behind_an_identity_that_is_wider_than_it_is_high() -> None:
-    """The last columns of such an output are 0."""
+    """A wrong scale is recognized although the last columns of such an output are 0."""
     shown = screen("03", "module_scaled_twice").text
     assert "The scores behind these weights are 1/√n_embd" in shown
 

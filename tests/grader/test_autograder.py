@@ -69,7 +69,9 @@ def upload(
     only: str = "",
     part: str | None = None,
 ) -> dict[str, Any]:
-    """Grade the folder with a grader that gives each submission the same status."""
+    """Grade a folder in Gradescope's layout, with a simulated grader that gives every test the same
+    status.
+    """
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions
@@ -126,7 +128,7 @@ def test_what_is_not_one_submission_is_told(
 def test_for_one_problem_a_bare_file_will_do(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
-    """A file for another problem is reported by name and never graded as this one."""
+    """A file that is named after a different problem is reported and never graded as this one."""
     write(tmp_path / "submission", dict.fromkeys(files, RIGHT))
     (test,) = upload(tmp_path, small_course, only="02")["tests"]
     assert test["name"].startswith("02-halving:")

@@ -66,17 +66,17 @@ class Command(NamedTuple):
     text: str
 
     def runnable(self) -> bool:
-        """Return whether it can be run without harm."""
+        """Whether the test may run the command."""
         return all(RUNNABLE.match(part.strip()) for part in re.split(r"&&|\|\|?|;", self.text))
 
     @property
     def chooses(self) -> str:
-        """Return the argument of pytest -k, if the command has no other."""
+        """The argument of `pytest -k`, if the command has no other argument."""
         match = re.fullmatch(r"uv run pytest -k (.+)", self.text)
         return shlex.split(match[1])[0] if match else ""
 
     def may_return(self) -> set[int]:
-        """Return the allowed exit statuses: 1 means that a problem isn't solved yet."""
+        """The allowed exit statuses; 1 means that a problem isn't solved yet."""
         unsolved = re.search(r"\bpytest(?! tests)\b|\bgrader( check|$)", self.text)
         return {0, 1} if unsolved else {0}
 
@@ -89,7 +89,7 @@ def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def written_commands() -> Iterator[tuple[str, Command]]:
-    """Yield every command of the documents with its place."""
+    """Yield every command of the documents, each with its file and line."""
     for path in DOCUMENTS:
         document = path.relative_to(ROOT)
         for number, language, lines in blocks(path.read_text(encoding="utf-8")):
@@ -108,7 +108,7 @@ def written_commands() -> Iterator[tuple[str, Command]]:
 
 
 def made_by(make: str) -> list[str]:
-    """Return the commands that a make command runs."""
+    """Return the commands that a target of make runs."""
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
     # Without variables of the make that runs these tests, such as ARGS, and as a top-level make:
     # a make below another one also prints where it is.
@@ -119,13 +119,13 @@ def made_by(make: str) -> list[str]:
 
 @functools.cache
 def ci_commands() -> list[str]:
-    """Return the commands of CI, including the one that runs this file."""
+    """Return the commands that CI runs."""
     lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
     return [made for line in lines if line.startswith("make ") for made in made_by(line)]
 
 
 def runs_in_ci(command: Command) -> bool:
-    """Return whether CI runs a command, perhaps with more options."""
+    """Return whether CI runs a command, possibly with more options."""
     return command.folder == "." and any(
         f"{own} ".startswith(f"{command.text} ") for own in ci_commands()
     )
@@ -147,7 +147,7 @@ def commands_to_run() -> dict[Command, str]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project as git sees it, with files that are not committed yet."""
+    """Copy the files of the project that git tracks or does not ignore."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     folder = tmp_path_factory.mktemp("project")
@@ -160,7 +160,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_commands_work(copy: Path, tmp_path: Path) -> None:
-    """Each command ends with the right status. Two run at a time, as each waits for torch."""
+    """Each command ends with an allowed status. Two run at a time."""
     (tmp_path / "uv").write_text(UV, encoding="utf-8")
     (tmp_path / "uv").chmod(0o755)
     environment = {
@@ -194,7 +194,9 @@ def test_commands_work(copy: Path, tmp_path: Path) -> None:
 
 
 def run(command: Command, copy: Path, environment: dict[str, str]) -> tuple[int | None, str]:
-    """Run a command; return its exit status, None if it took too long, and its output."""
+    """Run a command; return its exit status and its output. The status is None if it took too
+    long.
+    """
     process = subprocess.Popen(
         ["bash", "-c", command.text],
         cwd=copy / command.folder,
@@ -229,7 +231,7 @@ def is_any(command: Command) -> bool:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[str(p.relative_to(ROOT)) for p in DOCUMENTS])
 def test_every_block_says_whether_it_is_run(path: Path) -> None:
-    """No block of code is unmarked, or marked as another shell's."""
+    """Each block of commands is marked as bash, console or text."""
     found = blocks(path.read_text(encoding="utf-8"))
     unclear = [n for n, language, _ in found if language in ("", "sh", "shell", "zsh")]
     assert not unclear, f"lines {unclear}: write ```bash (run by the tests), ```console or ```text"

@@ -1,4 +1,4 @@
-"""Correct values pass a check; others get a message with the subject's terms."""
+"""Correct values pass a check; for other values the message uses terms such as query and key."""
 
 from __future__ import annotations
 

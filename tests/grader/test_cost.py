@@ -45,7 +45,7 @@ def test_attention_counts_as_its_two_products(qkv, mode, wanted):
 
 @pytest.mark.slow
 def test_attention_that_torch_calls_itself_counts_the_same():
-    """Scripts and modules ask for it below what sees functions."""
+    """TorchScript and modules call the attention below the level at which functions are counted."""
     q = torch.randn(1, 2, 5, 8)
     script = torch.jit.trace(of_torch, (q, q, q))
     assert cost(script, q, q, q) == cost(of_torch, q, q, q)

@@ -1,6 +1,6 @@
 """The course itself: its points, and its problems in a student's pytest.
 
-That every stub scores 0 and every right file all points is what `grader author audit` proves.
+`grader author audit` shows that every stub scores 0 and every correct file gets all points.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def test_visible_tests_have_the_points_in_the_readme(course_suite: Suite, proble
 def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(
     course_suite: Suite, tmp_path: Path
 ) -> None:
-    """If a problem forbids functions, one test checks for them, and only it reports the typo."""
+    """If a problem forbids functions, a file with a typo fails the test for forbidden calls with a
+    message about the typo.
+    """
     course = own_course()
 
     def with_typo(problem: Problem) -> Path:

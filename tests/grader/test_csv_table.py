@@ -106,7 +106,7 @@ def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, 
 
 
 def test_a_list_in_an_old_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    """Its letters can't be known, and a guess would misname people."""
+    """The encoding can't be recognized, and a wrong guess would change the names of people."""
     (tmp_path / "list.csv").write_bytes("name\nJosé\n".encode("cp1252"))
     with pytest.raises(UsageError, match="In a spreadsheet, save it as 'CSV UTF-8'"):
         read_table(tmp_path / "list.csv")

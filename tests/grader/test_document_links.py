@@ -1,4 +1,4 @@
-"""Every link of the project's own pages leads to a file, and to a heading that is there."""
+"""Every link in the project's pages leads to an existing file and an existing heading."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def without(pattern: str, text: str) -> str:
 
 
 def headings(page: Path) -> set[str]:
-    """The names by which GitHub links to a page's headings."""
+    """Return the names that GitHub gives to the headings of a page."""
     text = without(r"```.*?```", page.read_text(encoding="utf-8"))
     found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}

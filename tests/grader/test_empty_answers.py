@@ -14,7 +14,7 @@ from grader.run.suite import Suite
 
 
 class _ReturnsNone(ast.NodeTransformer):
-    """Gives every function of a stub that isn't written yet an empty body."""
+    """Gives every unwritten function of a stub an empty body."""
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802
         unwritten = isinstance(node.exc, ast.Name) and node.exc.id == "NotImplementedError"

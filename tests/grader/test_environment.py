@@ -1,4 +1,4 @@
-"""An environment in which the grader cannot work is reported in a sentence at the start."""
+"""If the grader cannot work in an environment, it prints one sentence at its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock lasts as long as its process; obstructing files are moved away."""
+"""A lock lasts as long as its process, and files that are in the way are moved."""
 
 from __future__ import annotations
 

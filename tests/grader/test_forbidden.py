@@ -110,7 +110,7 @@ W.grad = torch.ones(3)
 
 
 class OwnOptimizer(torch.optim.Optimizer):
-    """Adds nothing to torch's own."""
+    """Inherits torch's optimizer without changes."""
 
 
 SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
@@ -138,7 +138,7 @@ SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
 
 
 def own_training() -> None:
-    """Do the work of a training step without torch.optim."""
+    """Run a training step without torch.optim."""
     W.grad = None
     (F.cross_entropy(W[None] * 2, torch.tensor([1])) + W.softmax(-1)[0]).backward()
     assert W.grad is not None
@@ -187,7 +187,7 @@ def test_a_training_step_of_ones_own_is_allowed() -> None:
 
 
 class OwnNorm(nn.LayerNorm):
-    """Takes its parameters from torch's LayerNorm, and nothing else."""
+    """Uses the parameters of torch's LayerNorm, but not its forward."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)

@@ -40,7 +40,7 @@ WORKERS_SIDE |= {
 
 
 def imported(path: Path) -> set[str]:
-    """The modules of the package that a file imports, anywhere in it, as paths without `.py`."""
+    """Return the modules of the package that a file imports, as paths without `.py`."""
     return {place for name in names_imported(path) if (place := place_of(name))}
 
 
@@ -65,7 +65,9 @@ def called_name(function: ast.expr) -> str:
 
 
 def place_of(name: str) -> str:
-    """Return the place of an imported name's module in the package; empty for other packages."""
+    """Return the path of the module of an imported name in the package, or "" for other
+    packages.
+    """
     first, _, rest = name.partition(".")
     if first != "grader":
         return ""
@@ -80,7 +82,7 @@ def is_module(path: Path) -> bool:
 
 
 def room(place: str) -> str:
-    """Return the folder, or the file at the top, of a module."""
+    """Return the folder of a module, or the module if it is not in a folder."""
     return place.partition("/")[0].removesuffix(".py")
 
 
@@ -115,7 +117,9 @@ def test_at_the_top_lie_only_files_that_all_use() -> None:
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:
-    """The files at the top have an order, so that they can be read one after the other."""
+    """The files at the top import each other in one order only, so they can be read in that
+    order.
+    """
     waiting = {name: imported(PACKAGE / f"{name}.py") & TOP for name in TOP}
     while waiting:
         ready = {name for name, needs in waiting.items() if not needs & waiting.keys()}

@@ -38,7 +38,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(course: Path, warm_python: WarmPython) -> Run:
-    """Runs a command in the copy."""
+    """Return a function that runs a command in the copy."""
     environment = os.environ | {"PYTHONPATH": str(course), "COLUMNS": "120"}
     return lambda *words: warm_python.run("-c", COMMAND, *words, cwd=course, env=environment)
 

@@ -77,7 +77,7 @@ def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.Complete
 
 
 def secrets(source: str, given: set[str]) -> set[str]:
-    """The lines of a solution, a variant or a mistake that say something the stubs don't."""
+    """Return the lines of a solution, a variant or a mistake that are not in the stubs."""
     lines = code_lines(source) - given - KNOWN
     return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
 
@@ -198,7 +198,7 @@ def test_the_front_page_says_what_the_problems_do() -> None:
 
 
 def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
-    """As the front page says it, and as git is after its installation."""
+    """The commands of the front page work with git's default settings."""
     page = (ROOT / "students/README.md").read_text(encoding="utf-8")
     (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
     who = {
@@ -244,7 +244,9 @@ def toml(path: Path) -> dict[str, Any]:
 
 
 def test_both_projects_are_one() -> None:
-    """Students run the tested versions: each package has one version."""
+    """The lock files of both projects have the same version of each package, so students run the
+    tested versions.
+    """
     ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
     assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
     for key in ("name", "version", "requires-python", "license", "entry-points"):
@@ -282,7 +284,7 @@ def test_students_install_what_they_need() -> None:
 
 @pytest.mark.slow
 def test_what_students_get_imports_what_they_install(copy: Course) -> None:
-    """A module of another package that isn't there would end a command as soon as it begins."""
+    """Each imported package is installed with the copy; otherwise a command would end at once."""
     declared = toml(ROOT / "students/pyproject.toml")["project"]["dependencies"]
     installed = {re.split(r"\W", need.replace("-", "_"), maxsplit=1)[0] for need in declared}
     known = sys.stdlib_module_names | installed | {"PIL", "grader"}
@@ -297,21 +299,23 @@ def test_what_students_get_imports_what_they_install(copy: Course) -> None:
 
 
 def imported_by(node: ast.stmt) -> list[str]:
-    """The modules that a statement at the top of a file imports."""
+    """Return the modules that a statement at the top level of a file imports."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 def is_there(copy: Course, name: str) -> bool:
-    """Return whether a module belongs to another package or is in the copy."""
+    """Return whether a module is in the copy or belongs to a different package."""
     path = copy.root.joinpath(*name.split("."))
     ours = name.startswith("grader.")
     return not ours or path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def test_the_small_build_leaves_the_files_of_the_copy_alone() -> None:
-    """What `uv remove` writes would be in the way of the next release."""
+    """The command for the small build changes no file, as a changed file would conflict with the
+    next release.
+    """
     page = (ROOT / "students/docs/install.md").read_text(encoding="utf-8")
     lines = [
         line
@@ -365,7 +369,7 @@ def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) ->
 
 @pytest.mark.slow
 def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Course) -> None:
-    """The audit proves that the solutions have full points."""
+    """The visible tests of the copy run and have the points that the front page promises."""
     tests = Suite(copy.problems(), copy.root).tests
     assert {test.problem.id for test in tests} == {problem.id for problem in copy.problems()}
     of_one = [test.points for test in tests if test.problem.part.id == "one"]
@@ -377,7 +381,7 @@ def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Cours
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """The course without solutions, to make corrections in."""
+    """Copy the course without its solutions, so that a test can correct it."""
     root = tmp_path / "instructor"
     for name in ("problems", "students"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -389,7 +393,7 @@ def course(tmp_path: Path) -> Course:
 
 @pytest.fixture
 def of_two_parts(two_parts: Course) -> Course:
-    """A course of two parts with all that goes out to students."""
+    """Return a course of two parts with all files that students get."""
     shutil.copytree(ROOT / "students", two_parts.root / "students")
     shutil.copy(ROOT / "LICENSE", two_parts.root)
     readme = two_parts.problems()[0].folder / "README.md"

@@ -1,4 +1,4 @@
-"""Another course, in NumPy alone, is checked, graded and audited by the same package."""
+"""The package also checks, grades and audits a different course, which uses only NumPy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 @pytest.fixture(scope="module")
 def run(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run a command on the course from a folder elsewhere."""
+    """Return a function that runs a command on the course from a different folder."""
     return runner(course, tmp_path_factory.mktemp("elsewhere"))
 
 
@@ -58,7 +58,7 @@ def runner(course: Course, folder: Path) -> Run:
 
 
 def grade(run: Run, course: Course, out: Path) -> dict[str, str]:
-    """Grade the class and return the marks, and see that it was in a sandbox where there is one."""
+    """Grade the class and return the marks; check that a sandbox was used if one is available."""
     level = [] if sys.platform == "linux" else ["--isolation", "process"]
     submissions, limits = str(course.root / "class"), ["--timeout", "0.5", "--jobs", "1", *level]
     done = run("grade", submissions, "--out", str(out), *limits)
@@ -85,7 +85,7 @@ def test_the_class_is_graded(run: Run, course: Course, tmp_path: Path) -> None:
 
 
 def assert_messages(out: Path) -> None:
-    """Messages name a dtype, a row, and the mistake."""
+    """Check that messages name a dtype, a row and the mistake."""
     output = page_text((out / "feedback/tomas-silva.html").read_text(encoding="utf-8"))
     assert "It returned an array of dtype float64, expected float32." in output
     assert "row [0]: got      [1.0000, 0.8944]" in output
@@ -94,7 +94,7 @@ def assert_messages(out: Path) -> None:
 
 @pytest.mark.slow
 def test_the_audit_has_no_findings(run: Run, tmp_path: Path) -> None:
-    """Stubs have no point, solutions all; each mistake is caught and named."""
+    """Stubs get no points and solutions all points; each mistake is caught and named."""
     done = run("author", "audit", "--jobs", "1", "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     last = " ".join(done.stdout.split("\n\n")[-1].split())

@@ -50,7 +50,7 @@ Add.
 
 @pytest.fixture
 def problem(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> Problem:
-    """The small course's problem, with hints and a stub to go back to; commands act on it."""
+    """Return the small course's problem with hints and a stub, and run commands in its course."""
     monkeypatch.setattr(cli, "own_course", lambda: small_course)
     problem = small_course.problems()[0]
     problem.kept_stub.parent.mkdir(parents=True)

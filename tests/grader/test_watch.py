@@ -1,4 +1,4 @@
-"""Watching: each save is tested, and keys work in a terminal."""
+"""The watch command tests each saved file, and its keys work in a terminal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def double(x):
 def save(
     tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
 ) -> Iterator[Callable[[str, str], str]]:
-    """Save the watched file and return the answer, which holds the given words."""
+    """Return a function that saves the watched file and returns the output that contains the given
+    words.
+    """
     course = new_course(tmp_path_factory.mktemp("watched") / "course")
     screen = io.StringIO()
     watch = Watch(course, Console(file=screen, width=100))
@@ -87,7 +89,7 @@ if __name__ == "__main__":
 def test_files_named_like_modules_are_not_taken_for_these(
     small_course: Course, tmp_path: Path
 ) -> None:
-    """Watched from the problem's folder, where a student tried things in files of such names."""
+    """The watch command works in a folder in which the student's files have names of modules."""
     script = tmp_path / "one_report.py"
     script.write_text(ONE_REPORT)
     folder = small_course.problems()[0].folder
@@ -121,7 +123,7 @@ def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, 
 
 @pytest.fixture
 def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[FoundSoFar]]]:
-    """Runs that count two seconds of silence as a hang, and their messages."""
+    """Yield runs that end after two seconds without a message, and the queue of their messages."""
     found: Queue[FoundSoFar] = Queue()
     runs = Runs(small_course.root, found.put, silence=2.0)
     yield runs, found
