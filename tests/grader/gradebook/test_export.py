@@ -25,6 +25,7 @@ from tests.grader.gradebook.platform_files import (
     canvas_gradebook,
     moodle_worksheet,
 )
+from tests.grader.intake.uploads import write
 
 Save = Callable[..., Path]
 ID = "03-scaled-attention"
@@ -186,27 +187,21 @@ def test_a_grade_that_moodle_has_locked_is_left_alone(
     assert [*filled.values()] == ["18.00", "20", ""]
 
 
-@pytest.mark.parametrize("most", ["nan", "1e999", "-5", "1000001", "２５", "9" * 400, "25 points"])
-@pytest.mark.parametrize("platform", ["canvas", "moodle"])
-def test_a_maximum_that_is_no_number_is_refused(
-    platform: str, most: str, tmp_path: Path, saved: Save
-) -> None:
-    reports = saved(handed_in(CLASS[0], 20, platform))
-    if platform == "canvas":
-        file, options = canvas_file(tmp_path, possible=most), ["--column", "Week 3"]
-    else:
-        file, options = moodle_file(tmp_path, most=most), []
-    said = refused(platform, file, reports, "--problem", "03", *options)
-    assert f"{file.name}, line " in said
-    assert "Write a number from 0 to 1,000,000, such as 2.5" in said
+@pytest.mark.parametrize("most", ["nan", "-5", "25 points"])
+def test_a_maximum_that_is_no_number_is_refused(most: str, tmp_path: Path, saved: Save) -> None:
+    canvas = canvas_file(tmp_path, possible=most), saved(handed_in(CLASS[0], 20))
+    said = refused("canvas", *canvas, "--problem", "03", "--column", "Week 3")
+    moodle = moodle_file(tmp_path, most=most), saved(handed_in(CLASS[0], 20, "moodle"))
+    for text in (said, refused("moodle", *moodle, "--problem", "03")):
+        assert ".csv, line " in text
+        assert "Write a number from 0 to 1,000,000, such as 2.5" in text
 
 
 def test_a_mark_out_of_less_than_the_others_is_not_filled_in(tmp_path: Path, saved: Save) -> None:
     excused = handed_in(CLASS[0], 20)
     reports = saved(excused, handed_in(CLASS[1], 20))
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
-    (reports.parent / "book").mkdir()
-    (reports.parent / "book/corrections.csv").write_text(lines)
+    write(tmp_path / "book", {"corrections.csv": lines})
     file = canvas_file(tmp_path, CLASS[:2])
     told = exported("canvas", file, reports, "--column", "Week 3")
     assert told[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
@@ -242,20 +237,10 @@ def test_the_file_of_another_language_keeps_its_commas(tmp_path: Path, saved: Sa
     assert b',"12,5","25,00",' in (tmp_path / "grades-filled.csv").read_bytes()
 
 
-@pytest.mark.parametrize("platform", ["canvas", "moodle", "gradescope"])
-def test_rows_that_are_there_twice_are_named_once(
-    platform: str, tmp_path: Path, saved: Save
-) -> None:
-    people, options = [CLASS[0], CLASS[0], CLASS[1]], list[str]()
-    file = moodle_file(tmp_path, people)
-    if platform == "canvas":
-        file, options = canvas_file(tmp_path, people), ["--column", "Week 3"]
-    elif platform == "gradescope":
-        file = tmp_path / "roster.csv"
-        file.write_text("Email\nu1001@x\nu1001@x\n1002\n")
-        options = ["--new-column", "Mark"]
-    reports = saved(*(handed_in(s, 20, platform) for s in CLASS[:2]))
-    told = exported(platform, file, reports, *options)
+def test_rows_that_are_there_twice_are_named_once(tmp_path: Path, saved: Save) -> None:
+    file = canvas_file(tmp_path, [CLASS[0], CLASS[0], CLASS[1]])
+    reports = saved(*(handed_in(s, 20) for s in CLASS[:2]))
+    told = exported("canvas", file, reports, "--column", "Week 3")
     assert told[0].startswith("1 mark filled in")
     assert len([text for text in told if "so these were left as they were." in text]) == 1
 
@@ -276,23 +261,17 @@ def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, sav
     assert filled_in(file)["Participant 6004"] == "4"
 
 
-def test_a_name_is_known_without_the_signs_that_no_file_name_has(
+def test_a_name_is_known_without_its_signs_but_not_without_its_vowels(
     tmp_path: Path, saved: Save
 ) -> None:
-    """Moodle omits them in the folder names of its download."""
-    file = moodle_file(tmp_path, [Student(93, "Bo", "O'Neil"), Student(94, "Bo", "Neil")])
-    exported("csv", file, saved(result("bo", full_name="Bo ONeil")), *OF_NAMES)
-    assert filled_in(file) == {"Participant 93": "20", "Participant 94": ""}
-
-
-def test_names_that_differ_in_vowel_signs_alone_are_those_of_two(
-    tmp_path: Path, saved: Save
-) -> None:
-    file = moodle_file(tmp_path, [Student(93, "राम", "वर्मा"), Student(94, "ராமன்", "")])
-    rama, raman = (result(f"r{n}", full_name=name) for n, name in enumerate(("रमा वर्मा", "ராமன்")))
-    told = exported("csv", file, saved(rama, raman), *OF_NAMES)
-    assert told[0] == "1 mark filled in under 'Grade'."
-    assert filled_in(file) == {"Participant 93": "", "Participant 94": "20"}
+    """Moodle omits signs in the folder names of its download."""
+    names = [("Bo", "O'Neil"), ("Bo", "Neil"), ("राम", "वर्मा"), ("ராமன்", "")]
+    file = moodle_file(tmp_path, [Student(n, *name) for n, name in enumerate(names)])
+    found = [
+        result(f"r{n}", full_name=name) for n, name in enumerate(("Bo ONeil", "रमा वर्मा", "ராமன்"))
+    ]
+    exported("csv", file, saved(*found), *OF_NAMES)
+    assert [*filled_in(file).values()] == ["20", "", "", "20"]
 
 
 def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
@@ -305,10 +284,8 @@ def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
     joined.members = ("Participant 203",)
     other = result("eve", identity="moodle:8", full_name="Eve")
     reports = saved(joined, other)
-    book = tmp_path / "book"
-    book.mkdir()
     names = "found,means\nmoodle:93,moodle:7\nmoodle:203,moodle:7\nmoodle:94,Eve\nsoftmx.py,01\n"
-    (book / "names.csv").write_text(names)
+    write(tmp_path / "book", {"names.csv": names})
     told = exported("moodle", file, reports)
     filled = filled_in(file)
     assert filled == {"Participant 93": "20", "Participant 94": ""}
@@ -332,15 +309,35 @@ def test_a_worksheet_of_other_numbers_comes_with_the_line_that_joins_them(
     assert ("add a line" in told) is (full_name == "Ada Lovelace")
 
 
+def of_moodle_group(number: int) -> SubmissionResult:
+    """Return a group's result; the group has the same number as a participant."""
+    name, members = f"Group {number}", (f"Participant {number}",)
+    return result(f"g-{number}", identity=f"moodle:{number}", full_name=name, members=members)
+
+
+NO_PARTICIPANTS = "a group's number is no participant's"
+
+
 def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved: Save) -> None:
     rows = [[c for n, c in enumerate(row) if n not in (1, 2)] for row in cells(moodle_worksheet())]
     file = tmp_path / "Grades.csv"
     file.write_text(as_csv(rows))  # type: ignore[arg-type]
     blind = result("p", identity="moodle:1004", full_name="Participant 1004")
-    exported("moodle", file, saved(blind), "--feedback", str(tmp_path / "f.zip"))
-    assert filled_in(file)["Participant 1004"] == "20"
+    reports = saved(blind, of_moodle_group(1005))
+    told = exported("moodle", file, reports, "--feedback", str(tmp_path / "f.zip"))
+    filled = filled_in(file)
+    assert (filled["Participant 1004"], filled["Participant 1005"]) == ("20", "")
+    assert NO_PARTICIPANTS in " ".join(told)
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:
         assert archive.namelist() == ["Participant_1004_assignsubmission_file_/feedback.html"]
+
+
+def test_a_groups_number_is_no_participants(tmp_path: Path, saved: Save) -> None:
+    file = moodle_file(tmp_path, CLASS[:3], marks={1002: "3.00"})
+    told = " ".join(exported("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002))))
+    assert [*filled_in(file).values()] == ["", "3.00", ""]
+    assert "0 marks filled in" in told
+    assert NO_PARTICIPANTS in told
 
 
 @pytest.mark.parametrize(
@@ -369,15 +366,12 @@ def test_corrections_and_lateness_are_in_the_marks(tmp_path: Path, saved: Save) 
     stale = handed_in(CLASS[0], 20)
     stale.problems[0].adjustments = [Adjustment(-20, "An old one")]
     reports = saved(stale)
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book/corrections.csv").write_text(
-        "submission,problem,test,mark,reason\ncanvas:1001,03,,23,why\n"
-    )
+    lines = "submission,problem,test,mark,reason\ncanvas:1001,03,,23,why\n"
+    write(tmp_path / "book", {"corrections.csv": lines})
     file = canvas_file(tmp_path, CLASS[:1])
     exported("canvas", file, reports, "--column", "Week 3")
     assert filled_in(file)["1001"] == "23"
-    with (tmp_path / "book/corrections.csv").open("a") as lines:
-        lines.write("nobody,03,,1,why\n")
+    write(tmp_path / "book", {"corrections.csv": f"{lines}nobody,03,,1,why\n"})
     assert "# nobody,03,,1,why" in refused("canvas", file, reports, "--problem", "03")
 
 
@@ -413,11 +407,12 @@ def test_names_in_a_list_are_read_in_each_encoding_of_excel(
     encoding: str, tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "list.csv"
-    file.write_bytes("Name;Mark\r\nJosé Núñez;\r\n".encode(encoding))
-    reports = saved(result("jose", full_name="José Núñez"))
-    exported("csv", file, reports, "--id-column", "Name", "--column", "Mark")
+    file.write_bytes("Nr;Wer;Mark\r\n1;JOSÉ Núñez;\r\n2;ada;\r\n".encode(encoding))
+    reports = saved(result("jose", full_name="José Núñez", identity="canvas:7"), result("ada"))
+    assert "Name it with --id-column" in refused("csv", file, reports, "--problem", "03")
+    exported("csv", file, reports, "--id-column", "Wer", "--column", "Mark")
     filled = (tmp_path / "list-filled.csv").read_bytes()
-    assert filled == "Name;Mark\r\nJosé Núñez;20\r\n".encode(encoding)
+    assert filled == "Nr;Wer;Mark\r\n1;JOSÉ Núñez;20\r\n2;ada;20\r\n".encode(encoding)
 
 
 def of_group(*people: str, id: str = ID, points: float = 20, most: float = 25) -> SubmissionResult:
@@ -433,8 +428,7 @@ def test_who_was_in_several_groups_has_the_mark_of_each_problem_and_no_sum(
 ) -> None:
     file = tmp_path / "roster.csv"
     file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\nEve,003,eve@x.edu\n")
-    (tmp_path / book).mkdir()
-    (tmp_path / book / "roster.csv").write_bytes(file.read_bytes())
+    write(tmp_path / book, {"roster.csv": file.read_bytes()})
     first = {"id": "01-softmax", "most": 10}
     alone, others = of_group("ada", points=5, **first), of_group("bob", "eve", points=7, **first)
     reports = saved(alone, others, of_group("ada", "bob"))
@@ -461,26 +455,14 @@ def test_marks_of_several_groups_for_one_problem_are_nobodys(tmp_path: Path, sav
         assert [row[3] for row in rows[1:]] == ["", "20"]
 
 
-def test_any_file_by_a_column_that_is_named(tmp_path: Path, saved: Save) -> None:
-    file = tmp_path / "list.csv"
-    file.write_text("Nr;Wer;Punkte\n1;ADA;\n2;陳 小明;\n")
-    reports = saved(result("ada"), result("chen-12", full_name="陳 小明", identity="canvas:7"))
-    assert "Name it with --id-column" in refused("csv", file, reports, "--problem", "03")
-    options = ["--id-column", "Wer", "--column", "Punkte"]
-    exported("csv", file, reports, *options)
-    assert (tmp_path / "list-filled.csv").read_text() == "Nr;Wer;Punkte\n1;ADA;20\n2;陳 小明;20\n"
-
-
 @pytest.mark.parametrize("column", ["Student", "SIS Login ID", "Email"])
 def test_any_file_by_what_the_roster_says_of_people(
     column: str, tmp_path: Path, saved: Save
 ) -> None:
     roster = "Student,ID,SIS Login ID,Section,Email\n"
     roster += '"Lovelace, Ada",1,adal,A,Ada@x.edu\n"Noether, Emmy",2,emmy,A,emmy@x.edu\n'
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book/roster.csv").write_text(roster)
-    file = tmp_path / "list.csv"
-    file.write_text(roster)
+    write(tmp_path / "book", {"roster.csv": roster})
+    file = write(tmp_path, {"list.csv": roster}) / "list.csv"
     people = result("noetheremmy", identity="canvas:2"), result("adalovelace", identity="canvas:1")
     exported("csv", file, saved(*people), "--id-column", column, "--new-column", "Week 3")
     filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "ID", "Week 3")
@@ -490,9 +472,8 @@ def test_any_file_by_what_the_roster_says_of_people(
 def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
     tmp_path: Path, saved: Save
 ) -> None:
-    (tmp_path / "book").mkdir()
     roster = "Student,ID\nAda Lovelace,1\nAda Lovelace,2\nEmmy Noether,3\n"
-    (tmp_path / "book/roster.csv").write_text(roster)
+    write(tmp_path / "book", {"roster.csv": roster})
     file = tmp_path / "list.csv"
     file.write_text("Student\nAda Lovelace\nEmmy Noether\n")
     people = [
@@ -504,16 +485,6 @@ def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
     filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "Student", "Week 3")
     assert filled == {"Ada Lovelace": "", "Emmy Noether": "20"}
     assert any("Ada Lovelace (canvas:1)" in line for line in told)
-
-
-def test_a_file_in_which_nobody_is_known_is_refused(tmp_path: Path, saved: Save) -> None:
-    file = tmp_path / "list.csv"
-    file.write_text("who,mail\nAda L,ada@x.edu\n")
-    reports = saved(result("ada", identity="canvas:7", full_name="Ada Lovelace"))
-    options = ["--id-column", "mail", "--new-column", "Week 3"]
-    told = refused("csv", file, reports, "--problem", "03", *options)
-    assert "Nothing was filled in: no name or id in list.csv is known here." in told
-    assert told.endswith("There: ada@x.edu. Here: Ada Lovelace (canvas:7).")
 
 
 @pytest.mark.slow
@@ -545,25 +516,15 @@ def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
     assert "There are no results in" in why
 
 
-@pytest.mark.parametrize("known", ["", "0000077"])
-def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save, known: str) -> None:
+def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save) -> None:
     """A spreadsheet changes 0001234 to 1234."""
-    book = tmp_path / "book"
-    book.mkdir()
-    (book / "roster.csv").write_text(
-        "name,id,sis user id\nAda,canvas:1,0001234\nBo,canvas:2,0000077\n"
-    )
+    roster = "name,id,sis user id\nAda,canvas:1,0001234\nBo,canvas:2,0000077\n"
+    write(tmp_path / "book", {"roster.csv": roster})
     reports = saved(*(result(f"s{n}", identity=f"canvas:{n}") for n in (1, 2)))
     file = tmp_path / "list.csv"
-    file.write_text(f"Id,Mark\n1234,\n{known or 77},\n1.23457E+12,\n")
-    options = ["--id-column", "Id", "--column", "Mark", "--book", str(book), "--problem", "03"]
-    told = (
-        " ".join(exported("csv", file, reports, *options))
-        if known
-        else refused("csv", file, reports, *options)
-    )
-    asked = "0001234 by 1234" if known else "0001234 by 1234, 0000077 by 77"
-    assert f"Did you mean {asked}? list.csv lacks leading zeros: save that column as" in told
+    file.write_text("Id,Mark\n1234,\n0000077,\n1.23457E+12,\n")
+    told = " ".join(exported("csv", file, reports, "--id-column", "Id", "--column", "Mark"))
+    assert "Did you mean 0001234 by 1234? list.csv lacks leading zeros: save that column" in told
 
 
 # Feedback

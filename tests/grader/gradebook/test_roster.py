@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
+from grader.grade.same_person import as_on_roster
 from grader.gradebook.folder import GradebookFolder
 from grader.gradebook.lines import read_criteria
 from grader.gradebook.roster import Known, Matched, read_roster
+from grader.intake.handed_in import Submission
 from grader.result import SubmissionResult
 from tests.grader.gradebook.built import adjusted, problem, result
 from tests.grader.gradebook.platform_files import CLASS, canvas_gradebook, moodle_worksheet
@@ -43,11 +45,8 @@ def test_moodle_worksheet_gives_people_by_their_names_and_not_by_its_numbers(fol
 
 
 def test_a_plain_list_is_of_names(folder: Path) -> None:
-    found = matched(
-        folder,
-        "# of the office\nLovelace, Ada\nKim Lee\n".replace("Lovelace, Ada", '"Lovelace, Ada"'),
-        Known("Ada Lovelace"),
-    )
+    roster = '# of the office\n"Lovelace, Ada"\nKim Lee\n'
+    found = matched(folder, roster, Known("Ada Lovelace"))
     assert found.name("Ada Lovelace") == "Ada Lovelace"
     assert [entry.shown for entry in found.absent] == ["Kim Lee"]
 
@@ -91,11 +90,27 @@ def test_a_group_has_the_rows_of_all_its_members(folder: Path) -> None:
     found = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
     assert (found.name(group.identity), found.section(group.identity)) == ("", "1, 2")
     assert [entry.shown for entry in found.absent] == ["C"]
-
-
-def test_a_group_is_not_called_like_its_only_member_on_the_roster(folder: Path) -> None:
-    group = Known("gradescope:a@x+b@x", "A + B", ("a@x", "b@x"))
     assert not matched(folder, "name,email\nA,a@x\n", group).name(group.identity)
+
+
+def test_a_moodle_groups_members_are_those_of_the_list_of_participants(folder: Path) -> None:
+    (folder / "roster.csv").write_text(
+        '"First name","Last name","Email address",Groups\nAda,Lovelace,a@x,"Group One"\n'
+        'Kurt,Gödel,k@x,"Group One, Lab 3"\nEmmy,Noether,e@x,"Group Two"\nKim,Lee,l@x,\n',
+        encoding="utf-8",
+    )
+    names = ["Group One", "Group Two", "Kim Lee", "Lab 9"]
+    submissions = [
+        Submission(name, {}, [], (f"Participant {n}",), identity=f"moodle:{n}", full_name=name)
+        for n, name in enumerate(names)
+    ]
+    found = as_on_roster(submissions, read_roster(folder / "roster.csv"))
+    assert {submission.identity: submission.members for submission in found} == {
+        "moodle:a@x+k@x": ("a@x", "k@x"),
+        "moodle:e@x": ("e@x",),
+        "moodle:2": ("Participant 2",),
+        "moodle:3": ("Participant 3",),
+    }
 
 
 def test_a_member_of_two_groups_has_the_row_of_each(folder: Path) -> None:
