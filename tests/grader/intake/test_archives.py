@@ -111,8 +111,3 @@ def test_an_archive_deeper_than_that_is_not_opened(read: Read) -> None:
     for deeper in (zipped(("hw.zip", hw)), tarred(("hw.zip", hw))):
         found = read(zipped(("a.zip", deeper)))
         assert_bad(found, "archive inside an archive, which is not opened; unpack the outer one")
-
-
-def test_an_archive_in_a_tar_file_is_not_opened(read: Read) -> None:
-    packed = tarred(("hw.zip", zipped((FILE, RIGHT))))
-    assert_bad(read(packed, ".tar"), "archive inside an archive, which is not opened")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course
-from grader.intake import limits, locate, opening, problem_names
+from grader.intake import limits, opening
 from grader.intake.limits import MAX_SOURCE_BYTES
 from grader.intake.opening import parts_of
-from grader.intake.problem_names import nearest_folder
 from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import (
     BOTH,
@@ -115,22 +113,6 @@ def test_the_time_for_names_counts(
     few, many = ([(FILE, RIGHT), *((f"slow/{n}", b"") for n in range(n))] for n in (9, 11))
     assert read(pack(*few), ending).files["01-doubling"].source == RIGHT
     assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")
-
-
-@BOTH
-def test_few_names_are_compared(
-    read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compared = set()
-
-    def nearest(name: str, ids: Sequence[str]) -> str:
-        compared.add(name)
-        return nearest_folder(name, ids)
-
-    monkeypatch.setattr(problem_names, "nearest_folder", nearest)
-    monkeypatch.setattr(locate, "_MOST_COMPARED", 20)
-    read(pack(*((f"01-doubling-{n:03}/a.txt", b"") for n in range(300))), ending)
-    assert len(compared) <= 21
 
 
 # What tools leave behind

@@ -16,20 +16,13 @@ from tests.grader.intake.uploads import (
 )
 
 OWN_NAMES = [
-    "problem(1).py",
     "problem (1).py",
     "problem-1.py",
-    "problem_1.py",
-    "problem copy.py",
     "problem - Copy.py",
     "Problem.py",
-    "problem.PY",
     "problem.py.py",
-    "problem .py",
-    "problem-final.py",
     "problem_v2.py",
     "problem1.py",
-    "doubling (1).py",
     "01-doubling(1).py",
     "hw1.py",
     "11111111.py",
@@ -38,9 +31,7 @@ OWN_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "place", ["", "hw/", f"{ID}/", f"{ID}/final/", f"hw/problems/{ID}/", "doubling/"]
-)
+@pytest.mark.parametrize("place", ["", f"{ID}/final/", f"hw/problems/{ID}/"])
 @pytest.mark.parametrize("name", OWN_NAMES)
 def test_the_only_python_file_is_the_given_problems(take_one: Take, place: str, name: str) -> None:
     files = {f"ada/{place}{name}": RIGHT, f"ada/{OTHER}/problem.py": WRONG}

@@ -11,7 +11,6 @@ from grader.errors import UsageError
 from grader.intake.names_file import Names, read_names
 from grader.intake.submissions import take_in
 from tests.grader.intake.uploads import (
-    FILE,
     ID,
     OTHER,
     RIGHT,
@@ -114,26 +113,3 @@ def test_what_is_there_by_its_own_name_counts(tmp_path: Path, small_course: Cour
     )
     ada, bea = take_in(folder, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, None)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"dubbeling.py": RIGHT},
-        {"dubbeling.py": RIGHT, "doubling.py": WRONG},
-        {"dubbeling.py": RIGHT, "hw.zip": zip_file({"x": b""})},
-        {"dubbeling.py": RIGHT, FILE: WRONG},
-        {"dubbeling.py": RIGHT, "01-doublin/problem.py": WRONG},
-    ],
-    ids=["alone", "two", "an archive", "a folder", "a misspelt folder"],
-)
-def test_a_file_is_called_as_it_was_handed_in(
-    tmp_path: Path, small_course: Course, files: Files
-) -> None:
-    folder = write(tmp_path / "class", {f"bea/{FILE}": WRONG})
-    write(folder / "ada", files)
-    ada = take_in(folder, small_course, problems_by_name=MEANT).submissions[0]
-    told = [*ada.notes, *ada.unused, *(file.reason for file in ada.files.values())]
-    assert any("dubbeling.py" in text for text in told)
-    assert f"{ID}.py" not in ada.unused
-    assert not any(f"'{ID}.py'" in text for text in told)

@@ -102,13 +102,6 @@ def loose(name: str) -> str:
     )
 
 
-def test_a_bare_file_beside_a_class_is_told(take_one: Take) -> None:
-    files = {f"{name}/problem.py": RIGHT for name in ("ada", "bea")}
-    intake = take_one(files | {"problem.py": WRONG})
-    assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-    assert intake.unmatched == [loose("problem.py")]
-
-
 @pytest.mark.parametrize("place", ["", "spring/"])
 def test_code_that_lies_beside_students_folders_is_told(
     take: Take, take_one: Take, place: str

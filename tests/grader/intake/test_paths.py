@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,6 @@ from tests.grader.intake.uploads import (
     assert_bad,
     open_to_all,
     source,
-    submission,
     write,
 )
 
@@ -41,21 +39,6 @@ def test_a_path_that_holds_nothing_is_refused(
         path.mkdir()
     with pytest.raises(SubmissionError, match=what):
         find_submissions(path, small_course)
-
-
-def test_a_class_that_may_not_be_read_is_the_instructors_to_mend(
-    class_folder: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submission(class_folder, "ada")
-
-    def refuse(path: Path, scandir: Callable[[Path], object] = os.scandir) -> object:
-        if path == class_folder:
-            raise PermissionError(13, "Permission denied")
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(SubmissionError, match="can't be read .Permission denied.; give a"):
-        find_submissions(class_folder, small_course)
 
 
 @pytest.mark.parametrize("name", ["bad.zip", "bad.tar.gz", "bad.7z"])
@@ -97,10 +80,6 @@ def _dangling(path: Path) -> None:
     path.symlink_to("nowhere")
 
 
-def _circular(path: Path) -> None:
-    path.symlink_to(path)
-
-
 def _too_large(path: Path) -> None:
     write(path, {f"extra{number}": b"" for number in range(6)})
 
@@ -114,7 +93,7 @@ def _closed(path: Path) -> None:
 
 
 IS_LINK = "is a link; a link is not followed."
-ODD = {_dangling: IS_LINK, _circular: IS_LINK, _closed: "can't be read (Permission denied)."}
+ODD = {_dangling: IS_LINK, _closed: "can't be read (Permission denied)."}
 ODD |= dict.fromkeys([_too_large, _too_large_below], "holds more than 5 files and folders.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +15,9 @@ from tests.grader.intake.uploads import (
     FILE,
     ID,
     OTHER,
-    PACKERS,
     RIGHT,
     WRONG,
     Files,
-    Read,
     Take,
     source,
     submission,
@@ -305,48 +302,3 @@ def test_a_file_of_unknown_problem_is_named_once(class_folder: Path, two_problem
     assert found.has_unknown_file
     (reason,) = {file.reason for file in found.files.values()}
     assert "It is not known which problem is in 'problem.py': no folder around it is" in reason
-
-
-def test_the_only_archive_in_a_students_folder_is_read(
-    class_folder: Path, small_course: Course, tmp_path: Path
-) -> None:
-    """Some learning platforms put submissions into a folder of the student's name."""
-    work = submission(tmp_path, "work")
-    (class_folder / "ada").mkdir()
-    shutil.make_archive(str(class_folder / "ada" / "hw"), "zip", work)
-    (found,) = find_submissions(class_folder, small_course)
-    assert found.files["01-doubling"].source
-    assert found.notes == ["The work is in the archive 'hw.zip'."]
-    (work / FILE).write_text("x = 2\n")
-    shutil.make_archive(str(class_folder / "ada" / "hw2"), "zip", work)
-    submission(class_folder, "grace")
-    ada, _ = find_submissions(class_folder, small_course)
-    assert f"could be 'hw.zip/{FILE}', 'hw2.zip/{FILE}'" in ada.files["01-doubling"].reason
-
-
-@pytest.mark.parametrize("ending", PACKERS)
-@pytest.mark.parametrize("place", ["", "./", "problems/", "hw/", "hw/problems/"])
-def test_a_submission_is_read(read: Read, ending: str, place: str) -> None:
-    packed = PACKERS[ending]((f"{place}{FILE}", RIGHT), (f"{place}README.md", b"hello"))
-    found = read(packed, ending)
-    assert found.files["01-doubling"].source == RIGHT
-    assert found.notes == []
-
-
-def test_work_in_folders_counts_before_single_files(take: Take) -> None:
-    one = "ada_12_98_hw.zip"
-    two = "bea_13_99_hw.zip"
-    files = {
-        one: zip_file(COURSE | {"problem_01.py": WRONG}),
-        two: zip_file({"a.py": b"", "b.py": b""}),
-    }
-    ada, bea = take(files).submissions
-    assert source(ada) == RIGHT
-    assert ada.notes == ["Not read: 'problem_01.py'."]
-    assert "which problem is in 'a.py', 'b.py'" in bea.files[ID].reason
-
-
-def test_a_file_goes_before_an_archive(take: Take) -> None:
-    files = {"ada_12_98_hw.zip": zip_file({FILE: WRONG}), "ada_12_99_problem_01.py": RIGHT}
-    (ada,) = take(files).submissions
-    assert (source(ada), ada.unused) == (RIGHT, ("hw.zip",))

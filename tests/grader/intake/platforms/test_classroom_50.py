@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from grader.course import Course
-from grader.intake.submissions import take_in
-from tests.grader.intake.uploads import COURSE, ID, RIGHT, Take, by_name, source, write, zip_file
+from tests.grader.intake.uploads import ID, RIGHT, Take, by_name, source
 
 CLASSROOM_50 = "cs-attention_submissions_2026_11_24_T_09_05_00"
 SCORES = (
@@ -90,47 +86,9 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
     ]
 
 
-def test_two_folders_of_one_user_have_the_same_line(tmp_path: Path, small_course: Course) -> None:
-    files = {f"{CLASSROOM_50}/cs-attention-{u}/{ID}/problem.py": RIGHT for u in ("ada", "Ada")}
-    content = scores(("ada", "2026-11-02T23:30:00Z", "submit/1", ""))
-    folder = write(tmp_path / "class", files | {f"{CLASSROOM_50}/scores.csv": content})
-    intake = take_in(folder, small_course)
-    assert {s.files[ID].handed_in for s in intake.submissions} == {"2026-11-02T23:30:00+00:00"}
-
-
 def test_a_students_list_is_not_read(take: Take) -> None:
     """Otherwise a student could move the time of others."""
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in ("ada", "b")}
     evil = scores(("ada", "2026-11-20T10:00:00Z", "submit/1", ""))
     intake = take(files | {f"{CLASSROOM_50}/cs-attention-b/scores.csv": evil})
     assert [s.files[ID].handed_in for s in intake.submissions] == ["", ""]
-
-
-@pytest.mark.parametrize(
-    ("time", "is_read"),
-    [
-        ("2023-09-05T10:22:33Z", "2023-09-05T10:22:33+00:00"),
-        ("2023-09-05 10:22:33.5 -0700", "2023-09-05T10:22:33.500000-07:00"),
-        ("2023-13-05 10:22", ""),
-        ("yesterday", ""),
-        ("", ""),
-    ],
-)
-def test_when_it_was_submitted(take: Take, time: str, is_read: str) -> None:
-    files = {
-        f"{CLASSROOM_50}/cs-attention-ada/{ID}/problem.py": RIGHT,
-        f"{CLASSROOM_50}/cs-attention-bea/notes.txt": b"",
-        f"{CLASSROOM_50}/scores.csv": scores(("ada", time, "s/1", ""), ("bea", time, "s/2", "")),
-    }
-    ada, bea = sorted(take(files).submissions, key=lambda s: s.identity)
-    assert ada.files[ID].handed_in == is_read
-    assert bea.files[ID].handed_in == ""  # nothing came
-
-
-def test_what_classroom_50_packs_in_the_browser_is_a_folder_of_archives(take: Take) -> None:
-    """Nothing in it shows that the names are GitHub's."""
-    own = zip_file({f"org-cs-attention-ada-0a1b2c3/{name}": data for name, data in COURSE.items()})
-    intake = take(
-        {"cs-attention-submissions/ada.zip": own, "cs-attention-submissions/Bea.zip": own}
-    )
-    assert [(s.identity, source(s)) for s in intake.submissions] == [("Bea", RIGHT), ("ada", RIGHT)]

@@ -62,20 +62,6 @@ def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
     assert intake.recognised == []
 
 
-@pytest.mark.parametrize("name", ["problems", "hw_submissions_2026_11_24_T_09_05_00", "mallory"])
-def test_one_folder_that_cannot_be_read_is_a_row(
-    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
-    files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea")}
-    folder = write(tmp_path / "class", files | {f"{name}/{n}": b"" for n in range(6)})
-    (folder / "link").symlink_to("nowhere")
-    found = {s.identity: s for s in take_in(folder, small_course).submissions}
-    assert found.keys() == {"ada", "bea", name, "link"}
-    assert (source(found["ada"]), source(found["bea"])) == (RIGHT, RIGHT)
-    assert "holds more than 5 files" in found[name].files[ID].reason
-
-
 def test_what_a_student_packs_is_no_platform(take: Take) -> None:
     """Otherwise a student could submit for others."""
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
