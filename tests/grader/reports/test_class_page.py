@@ -70,6 +70,8 @@ def test_nothing_is_said_of_nobody(results: list[SubmissionResult]) -> None:
     assert "Whoever tried" not in page
     assert "tried by everybody" not in page
     assert "Nothing was handed in that runs." in page
+    is_fault = bool(results) and results[0].status == "internal"
+    assert ("the grader itself failed" in page) is is_fault
 
 
 def test_the_grid_says_who_needs_help() -> None:

@@ -53,15 +53,6 @@ def test_how_long_is_told_in_round_numbers(each: float, total: int, output: str)
     assert run.lines[-1] == f"grading: 1 of {total} done, {output}"
 
 
-@pytest.mark.parametrize("total", [0, 3])
-def test_a_short_run_has_no_line(total: int) -> None:
-    run = Run()
-    run.shown.update(run.task, total=total)
-    for _ in range(total):
-        run.pass_by(1)
-    assert run.lines == []
-
-
 def test_a_file_gets_lines_and_a_terminal_a_bar() -> None:
     assert isinstance(progress_bar(Console(file=io.StringIO())), ProgressLines)
     assert not isinstance(progress_bar(Console(force_terminal=True)), ProgressLines)

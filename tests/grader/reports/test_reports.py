@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from grader.course import own_course
-from grader.grade.outcome import internal_result
 from grader.reports.class_table import RunSummary, about_book, about_run, remarks
 from grader.reports.dashboard import dashboard
 from grader.reports.feedback import feedback_page
@@ -190,16 +189,6 @@ def test_a_file_that_was_not_read_raised_no_exception() -> None:
 # The class at a glance
 
 
-def test_the_page_says_what_was_not_understood() -> None:
-    text = "It looks as if nothing is scaled."
-    results = [result_with(text, name=name) for name in ("ada", "bob")]
-    untouched = TestResult("test_seen[1]", "It doubles", False, 1, Status.NOT_IMPLEMENTED, "-")
-    results.append(result_of("eve", ProblemResult("01-softmax", "abc", [untouched])))
-    shown = " ".join(Page(dashboard(results, ["01-softmax"])).text.split())
-    assert f"2 of 2 who tried 01-softmax: {text} ada, bob" in shown
-    assert "2 of 2 who tried 01-softmax: It doubles ada, bob" in shown
-
-
 def test_all_points_are_those_that_somebody_could_reach() -> None:
     """Points by hand that some students do not have yet take no points from others."""
     full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
@@ -211,14 +200,6 @@ def test_all_points_are_those_that_somebody_could_reach() -> None:
     assert full_and_untried in page
     assert "of 15 points" in page
     assert 'title="90-100 %: 2"' in page  # 10 of 10, and 14 of 15
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_a_page_of_next_to_nothing(count: int) -> None:
-    results = [internal_result("ada", "a fault")] * count
-    shown = Page(dashboard(results, ["01-softmax"])).text
-    assert f"{count} submissions" in shown
-    assert ("the grader itself failed" in shown) is bool(count)
 
 
 # The documented model
