@@ -213,10 +213,6 @@ DAMAGED = [
     "",
     "{",
     "[]",
-    "[" * 100_000,
-    '{"seen": 3, "passed": []}',
-    '{"seen": {"01-doubling": 3}}',
-    '{"seen": {"01-doubling": [3]}}',
     '{"seen": {"01-doubling": [[3]]}}',
     '{"passed": {"01-doubling": {}}}',
 ]

@@ -41,23 +41,6 @@ def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hidden_tests_load_no_triton(course: Course) -> None:
-    """Python would print 40 lines about leaks if Triton is installed."""
-    output = LEAN.replace('"sympy"', '"triton"')
-    done = subprocess.run(
-        [sys.executable, "-c", output],
-        cwd=course.problems()[0].folder,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "--hidden"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert "not written yet" in done.stdout
-    assert "triton" not in done.stdout.splitlines()[-1]
-    assert "leaked" not in done.stderr
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course) -> None:
     import pty
@@ -73,15 +56,3 @@ def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course)
         process.kill()  # in the middle of it
         process.wait()
         os.close(ours)
-
-
-@pytest.mark.slow
-def test_garbage_is_collected_again_and_one_thread_works_once_torch_is_loaded() -> None:
-    code = (
-        "import gc, grader.run.plugin as plugin, torch; print(gc.isenabled());"
-        "torch.set_num_threads(2);"
-        "from grader.run.announce import loaded; loaded(); print(gc.isenabled());"
-        "print(torch.get_num_threads())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "True", "1"]

@@ -95,22 +95,6 @@ def test_a_rule_that_depends_on_what_is_wrong_waits(
     assert student_pytest("def double(x): return 3 * x", *options).screen == snapshot
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["-v"]], ids=["first", "all"])
-def test_only_the_first_message_is_shown_unless_all_are_wanted(
-    student_pytest: StudentPytest,
-    small_course: Course,
-    snapshot: SnapshotAssertion,
-    options: list[str],
-) -> None:
-    (problem,) = small_course.problems()
-    test = "@pytest.mark.points(1)\ndef test_{0}(problem):\n    problem.double({0})"
-    more = [test.format(n) for n in range(3)]
-    problem.test_file.write_text("\n\n".join(["import pytest", *more]), encoding="utf-8")
-    source = "def double(x): raise ValueError(f'number {x}')"
-    assert student_pytest(source, *options).screen == snapshot
-
-
 @pytest.fixture
 def two_problems(
     student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
