@@ -74,70 +74,55 @@ def replaced(where: str, old: str, new: str) -> Callable[[Path], None]:
     return spoil
 
 
+def written(where: str, text: str) -> Callable[[Path], None]:
+    """Return a function that writes a file of the course."""
+    return lambda root: (root / where).write_text(text) and None
+
+
 README = "problems/01-doubling/README.md"
 TESTS = "problems/01-doubling/test_doubling.py"
 PROBE = "problems/01-doubling/probe.py"
 EDITS = "solutions/01-doubling/mistakes.edits"
 
 
-def spoil_stub(root: Path) -> None:
-    (root / "problems/01-doubling/problem.py").write_text("def double(x): return x + x\n")
-
-
-def spoil_solution(root: Path) -> None:
-    (root / "solutions/01-doubling/problem.py").write_text(
-        "def double(x):\n    x = x * 3\n    return x + x\n"
-    )
-
-
-def spoil_variant(root: Path) -> None:
-    (root / "solutions/01-doubling/variants/product.py").write_text("def double(x): return x * 4\n")
-
-
-def spoil_hint(root: Path) -> None:
-    (root / "problems/01-doubling/hints.md").write_text("# Hints\n\n## divide\n")
-
-
-def spoil_test(root: Path) -> None:
-    path = root / "problems/01-doubling/test_doubling.py"
-    test = "@pytest.mark.points(1)\ndef test_idle(problem):\n    '''nothing is compared'''\n\n\n"
-    path.write_text(path.read_text().replace("# --- hidden", test + "# --- hidden"))
-
-
-def spoil_steadiness(root: Path) -> None:
-    path = root / "problems/01-doubling/test_doubling.py"
-    check = 'check(problem.double(torch.ones(1)), oracles.doubled(torch.ones(1)), "double(x)")'
-    tests = f"""SEEN = []
+CHECK = 'check(problem.double(torch.ones(1)), oracles.doubled(torch.ones(1)), "double(x)")'
+IDLE = "@pytest.mark.points(1)\ndef test_idle(problem):\n    '''nothing is compared'''\n\n\n"
+UNSTEADY = f"""SEEN = []
 
 @pytest.mark.points(1)
 def test_busy(problem):
     '''it is seen'''
     SEEN.append(problem)
-    {check}
+    {CHECK}
 
 @pytest.mark.points(1)
 def test_idle(problem):
     '''only after the other'''
     SEEN.pop()
-    {check}
+    {CHECK}
+
+
 """
-    path.write_text(path.read_text().replace("# --- hidden", tests + "\n\n# --- hidden"))
 
 
 SPOILT = {
-    "stub": spoil_stub,
-    "solution": spoil_solution,
-    "variant": spoil_variant,
+    "stub": written("problems/01-doubling/problem.py", "def double(x): return x + x\n"),
+    "solution": written(
+        "solutions/01-doubling/problem.py", "def double(x):\n    x = x * 3\n    return x + x\n"
+    ),
+    "variant": written(
+        "solutions/01-doubling/variants/product.py", "def double(x): return x * 4\n"
+    ),
     "mistake is right": replaced(EDITS, "3 * x", "2 * x"),
     "mistake is no Python": replaced(EDITS, "3 * x", "3 * (x"),
     "points in the README": replaced(README, "Points: 4", "Points: 5"),
     "minutes in the README": replaced(README, "5 minutes", "10 minutes"),
-    "hint": spoil_hint,
+    "hint": written("problems/01-doubling/hints.md", "# Hints\n\n## divide\n"),
     "docstring": replaced(TESTS, '"""double is right for other numbers"""', ""),
     "probe": replaced(PROBE, "problem.double(", "problem.duoble("),
     "rule": replaced(README, "`test_doubles`", "`test_hidden`"),
-    "idle test": spoil_test,
-    "unsteady test": spoil_steadiness,
+    "idle test": replaced(TESTS, "# --- hidden", f"{IDLE}# --- hidden"),
+    "unsteady test": replaced(TESTS, "# --- hidden", f"{UNSTEADY}# --- hidden"),
 }
 
 
@@ -333,25 +318,6 @@ def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
     rare = f"def test_rare(problem):\n    '''rarely'''\n    {call}\n"
     path.write_text(f"{text}\n\n@pytest.mark.points(1)\n{rare}")
     assert audit(audited).findings == []
-
-
-def test_a_mistake_is_watched_for_what_it_calls_and_not_for_what_it_says(
-    audited: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Watching doubles the time of a run."""
-    path = audited.root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(path.read_text().replace("the number is multi", "softmax: the number is multi"))
-    watched, run_once = {}, running._run_once
-
-    def noted(candidate, *arguments, watch, **options):
-        watched[candidate.name] = watch
-        return run_once(candidate, *arguments, watch=watch, **options)
-
-    monkeypatch.setattr(running, "_run_once", noted)
-    for candidate in candidates(audited, audited.problems()):
-        if candidate.kind is CandidateKind.MISTAKE:
-            running.run(candidate, root=audited.root)
-    assert watched == {"triples": False, "squares": False, "uses_softmax": True}
 
 
 BUSY = """

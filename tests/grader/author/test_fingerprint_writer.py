@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from grader.author.audit import run_audit
-from grader.author.code_hash import code_hash, code_hashes
 from grader.course import Course
 from tests.catalogue import write_mistakes
 
@@ -52,20 +51,3 @@ def test_code_changes_the_fingerprints(small_course: Course, written: Callable[[
     assert with_other_reference != before
     add(small_course.root / PROBE, "other = 3")
     assert written() not in (before, with_other_reference)
-
-
-def test_the_hash_of_code_ignores_comments_docstrings_and_layout() -> None:
-    short = b"def f(x):\n    return x + 1\n"
-    long = b'"""A."""\n\ndef f(\n    x,\n):  # b\n    """C."""\n    return (x\n        + 1)\n'
-    assert code_hash(short) == code_hash(long)
-    assert code_hash(short) != code_hash(short.replace(b"1", b"2"))
-    assert code_hash(short) != code_hash(short.replace(b"f", b"g"))
-
-
-def test_code_that_does_not_parse_has_a_hash() -> None:
-    assert code_hash(b"def f(:") != code_hash(b"def g(:")
-
-
-def test_the_order_of_modules_does_not_matter() -> None:
-    assert code_hashes([b"a = 1", b"b = 2"]) == code_hashes([b"b = 2", b"a = 1"])
-    assert code_hashes([b"a = 1"]) != code_hashes([b"a = 1", b"a = 1"])

@@ -150,12 +150,6 @@ def test_what_was_written_elsewhere_is_kept(small: Problem) -> None:
     assert small.stub.read_bytes() == b"# third\n"
 
 
-def test_a_deleted_file_is_written_again(small: Problem) -> None:
-    small.stub.unlink()
-    assert saved(small, STUB, None)
-    assert small.stub.read_bytes() == STUB
-
-
 class Shell:
     """The environment of a notebook's cells, as far as the magic uses it."""
 
@@ -187,10 +181,6 @@ def test_a_cell_defines_its_names_and_knows_no_other_cells(
 PAGE = "# A title\n\nText.\n\ngit clone ADDRESS attention\n"
 
 
-def test_without_an_address_the_front_page_stays() -> None:
-    assert with_address(PAGE, "", notebook="problems/01-softmax/notebook.ipynb") == PAGE
-
-
 @pytest.mark.parametrize("url", [URL, f"{URL}.git", f"{URL}/"])
 def test_badges_open_the_copy_in_a_browser(url: str) -> None:
     page = with_address(PAGE, url, notebook="problems/01-softmax/notebook.ipynb")
@@ -200,38 +190,27 @@ def test_badges_open_the_copy_in_a_browser(url: str) -> None:
     place = "some-school/attention/blob/main/problems/01-softmax/notebook.ipynb"
     assert f"](https://colab.research.google.com/github/{place})" in badges
     assert "](https://codespaces.new/some-school/attention)" in badges
+    branch = with_address(PAGE, f"{URL}/tree/2026", notebook="problems/01-softmax/notebook.ipynb")
+    assert f"git clone --branch 2026 {URL} attention" in branch
+    assert "some-school/attention/blob/2026/problems" in branch
+    assert "](https://codespaces.new/some-school/attention/tree/2026)" in branch
 
 
-def test_another_branch_is_named_in_the_address() -> None:
-    page = with_address(PAGE, f"{URL}/tree/2026", notebook="problems/01-softmax/notebook.ipynb")
-    assert f"git clone --branch 2026 {URL} attention" in page
-    assert "some-school/attention/blob/2026/problems" in page
-    assert "](https://codespaces.new/some-school/attention/tree/2026)" in page
-
-
-def test_without_notebooks_there_is_no_badge_of_colab() -> None:
-    page = with_address(PAGE, URL)
-    assert "colab" not in page
-    assert "codespaces" in page
-
-
-def test_an_address_elsewhere_has_no_badges() -> None:
-    page = with_address(PAGE, "https://gitlab.com/some-school/attention", notebook="a.ipynb")
-    assert page == PAGE.replace("ADDRESS", "https://gitlab.com/some-school/attention")
-
-
-@pytest.mark.slow
-def test_the_front_page_of_the_copy_has_them(copy: Course) -> None:
-    page = (copy.root / "README.md").read_text(encoding="utf-8")
-    assert f"git clone {URL} attention" in page
-    assert f"/blob/main/problems/01-softmax/{NOTEBOOK})" in page
-    assert "ADDRESS" not in page
+def test_a_badge_needs_its_notebook_and_its_address() -> None:
+    assert with_address(PAGE, "", notebook="a.ipynb") == PAGE
+    without_notebooks = with_address(PAGE, URL)
+    assert "colab" not in without_notebooks
+    assert "codespaces" in without_notebooks
+    elsewhere = "https://gitlab.com/some-school/attention"
+    assert with_address(PAGE, elsewhere, notebook="a.ipynb") == PAGE.replace("ADDRESS", elsewhere)
 
 
 @pytest.mark.slow
 def test_a_copy_of_part_two_opens_its_first_notebook(tmp_path: Path) -> None:
     release(COURSE, tmp_path / "copy", ["two"], notebooks=True, url=URL)
     page = (tmp_path / "copy/README.md").read_text(encoding="utf-8")
+    assert f"git clone {URL} attention" in page
+    assert "ADDRESS" not in page
     assert "/blob/main/problems/06-transformer-block/notebook.ipynb)" in page
     text = (tmp_path / "copy/problems/06-transformer-block/notebook.ipynb").read_text("utf-8")
     assert "05-multi-head-attention" not in text

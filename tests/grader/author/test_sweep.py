@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -104,26 +103,6 @@ def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
     left.append("torch.logsumexp(x, -1) answers as logsumexp")
     output = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
     assert findings(write=True) == findings(write=False) == output
-
-
-def test_what_one_share_found_is_told_and_not_kept_where_the_other_had_no_sandbox(
-    small_course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    output = "torch.softmax(x, -1) answers as softmax"
-
-    def found(sets, shares, number):
-        return {} if number else dict.fromkeys(sets, [output])
-
-    @contextmanager
-    def two_shares(jobs):
-        yield map
-
-    monkeypatch.setattr(sweep, "_left_open_of_a_share", found)
-    monkeypatch.setattr(sweep, "several", two_shares)
-    problems = small_course.problems()
-    findings = sweep_findings(small_course, problems, jobs=2, write=True)
-    assert findings == [f"{problem.id}: {output}" for problem in problems]
-    assert not (small_course.root / "solutions/swept.json").exists()
 
 
 @pytest.mark.parametrize("damaged", ["", "<<<<<<< HEAD", "[1]", "\udcff"])
