@@ -150,11 +150,6 @@ def test_a_number_must_be_a_float(wrong: object) -> None:
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
 
 
-def test_a_number_of_numpy_is_told_as_that() -> None:
-    with pytest.raises(Mismatch, match="a numpy.float32, but a Python float"):
-        check_number(numpy.float32(1), 0.0, 2.0, "f()", "about 1")
-
-
 @pytest.mark.parametrize("wrong", [2.5, -1.0, math.nan])
 def test_a_number_outside_its_bounds_is_wrong(wrong: float) -> None:
     with pytest.raises(Mismatch, match="about 1"):
@@ -170,11 +165,6 @@ def test_a_number_that_is_a_function_of_the_right_one_is_told_as_that() -> None:
 def test_a_number_that_may_be_a_multiple_is_told_as_no_function() -> None:
     assert number_hint(0.5, 0.25) == number_hint(4.0, 2.0) == ""
     assert number_hint(1.5, 2.25) == "It is the root of what it should be."
-
-
-def test_a_number_that_is_wrong_has_no_sign_where_it_is_0() -> None:
-    with pytest.raises(Mismatch, match="returned 0, "):
-        check_number(-0.0, 0.5, 2.0, "f()", "about 1")
 
 
 def test_a_lost_gradient_is_named() -> None:
@@ -222,21 +212,6 @@ def test_equal_arrays_pass() -> None:
     check(ARRAY > 0.3, ARRAY > 0.3, "f(x)", all_digits=True)
     check(ARRAY, ARRAY.astype(numpy.float32), "f(x)")  # a wider dtype is allowed
     check(numpy.zeros((0, 3)), numpy.zeros((0, 3)), "f(x)")
-
-
-class AgreesWithAll(numpy.ndarray):
-    def __sub__(self, other: object) -> object:
-        return numpy.zeros(self.shape)
-
-    def __eq__(self, other: object) -> object:
-        return numpy.ones(self.shape, dtype=bool)
-
-    def astype(self, *_: object, **__: object) -> object:
-        return self
-
-
-def test_an_array_of_a_class_of_its_own_is_compared_by_its_entries() -> None:
-    assert "All rows differ" in message(numpy.zeros((2, 3)).view(AgreesWithAll), ARRAY)
 
 
 def test_a_hint_calls_nothing_that_a_problem_forbids() -> None:

@@ -31,21 +31,6 @@ def test_what_is_not_filled_in_stays(text: str) -> None:
     assert parse_table(text.encode(), "f.csv", any_encoding=True).encoded() == text.encode()
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "cp1250"])
-def test_an_encoding_is_kept(encoding: str) -> None:
-    data = "Student,ID,X\nŠéñ,1004,\n".encode(encoding, "replace")
-    table = parse_table(data, "f.csv", any_encoding=True)
-    table.fill(table.rows[0], 2, "7")
-    assert table.encoded() == data.replace(b"1004,", b"1004,7")
-
-
-def test_unicode_text_of_a_spreadsheet_is_read() -> None:
-    data = "Student\tID\nŠéñ\t1004\n".encode("utf-16")
-    table = parse_table(data, "f.csv", any_encoding=True)
-    assert table.rows[0].value(0) == "Šéñ"
-    assert table.encoded() == data
-
-
 @pytest.mark.parametrize("declared", ["sep=;", "SEP=;", '"sep=;"'])
 def test_a_declared_separator_is_used(declared: str) -> None:
     table = parse_table(f"{declared}\r\nname;id\r\nAda,L,M;7\r\n".encode(), "f.csv")
@@ -75,12 +60,6 @@ def test_a_cell_is_filled_in() -> None:
     for row in table.rows:
         table.fill(row, 1, "8.5")
     assert table.encoded() == b'a,b\n1,8.5\n2,8.5\n3,8.5\n"4,5",8.5\n'
-
-
-def test_a_column_is_added_behind_all_others() -> None:
-    table = parse_table(b"a,b\r\n1,2\r\n\r\n3\r\n4,5\r\n", "f.csv", any_encoding=True)
-    table.add_column("Week 3, again")
-    assert table.encoded() == b'a,b,"Week 3, again"\r\n1,2,\r\n\r\n3,,\r\n4,5,\r\n'
 
 
 def test_lines_are_counted_as_an_editor_counts_them() -> None:

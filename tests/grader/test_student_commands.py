@@ -214,30 +214,23 @@ def test_reset_keeps_what_was_there(problem: Problem) -> None:
     assert (problem.folder / "problem.py.bak-1").read_bytes() == b"# first\n"
 
 
-def test_reset_knows_the_folder_it_is_in(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem.stub.write_text("# work\n", encoding="utf-8")
+def test_reset_asks_first_and_knows_the_folder_it_is_in(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(problem.folder)
-    assert grader("reset", "--yes")[0] == 0
-    assert problem.stub.read_bytes() == problem.original.read_bytes()
-
-
-def test_reset_asks_first(problem: Problem) -> None:
     problem.stub.write_text("# work\n", encoding="utf-8")
-    assert grader("reset", "01", answer="n\n")[0] == 1
+    assert grader("reset", answer="n\n")[0] == 1
     assert problem.stub.read_text(encoding="utf-8") == "# work\n"
-    assert grader("reset", "01", answer="y\n")[0] == 0
+    assert grader("reset", answer="y\n")[0] == 0
+    assert problem.stub.read_bytes() == problem.original.read_bytes()
+    problem.stub.unlink()
+    assert grader("reset", "--yes")[0] == 0
     assert problem.stub.read_bytes() == problem.original.read_bytes()
 
 
 def test_reset_leaves_a_stub_as_it_is(problem: Problem) -> None:
     assert "is the stub already" in grader("reset", "01")[1]
     assert list(problem.folder.glob("*.bak-*")) == []
-
-
-def test_reset_brings_back_a_deleted_file(problem: Problem) -> None:
-    problem.stub.unlink()
-    assert grader("reset", "01", "--yes")[0] == 0
-    assert problem.stub.read_bytes() == problem.original.read_bytes()
 
 
 def test_reset_in_the_repository_says_what_puts_the_stub_back_there(
