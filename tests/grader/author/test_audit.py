@@ -34,7 +34,7 @@ MISTAKES = {
 
 @pytest.fixture
 def audited(small_course: Course) -> Course:
-    """The small course with a catalogue of mistakes and a variant."""
+    """Return the small course with a catalogue of mistakes and a variant."""
     solutions = small_course.root / "solutions/01-doubling"
     line = "    return x + x"
     write_mistakes(
@@ -233,7 +233,7 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The mistakes and variants that the probe runs on."""
+    """Collect the mistakes and variants that the probe runs on."""
     names: list[str] = []
     answers = running._probe_answers
 

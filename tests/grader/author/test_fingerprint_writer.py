@@ -1,4 +1,4 @@
-"""fingerprints.json changes only with its inputs."""
+"""fingerprints.json changes only if its inputs change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTS = "problems/01-doubling/test_doubling.py"
 
 @pytest.fixture
 def written(small_course: Course) -> Callable[[], str]:
-    """A course with one mistake; a call audits it and returns its fingerprints."""
+    """Return a function that audits a course with one mistake and returns the fingerprints."""
     mistake = ("the number is tripled", "    return x + x", "    return 3 * x")
     write_mistakes(small_course.root / "solutions/01-doubling", {"triples": mistake})
 

@@ -66,7 +66,7 @@ def test_points_for_claims(found: Callable[[str], list[str]], body: str, share: 
 
 
 def test_a_good_test(found: Callable[[str], list[str]]) -> None:
-    """A test without findings, which a wrong file fails."""
+    """A good test has no findings, and a wrong file fails it."""
     assert found('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
 
 

@@ -1,4 +1,4 @@
-"""Notebooks contain the students' files and run where PyTorch is installed."""
+"""Notebooks contain the files that students get, and run if PyTorch is installed."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_was_written_elsewhere_is_kept(small: Problem) -> None:
 
 
 class Shell:
-    """The environment of a notebook's cells, as far as the magic uses it."""
+    """The parts of IPython's shell that the magic command uses."""
 
     def __init__(self) -> None:
         self.user_ns: dict[str, Any] = {"x": 3}

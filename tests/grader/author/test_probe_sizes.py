@@ -1,4 +1,4 @@
-"""Sizes of a probe that are related whenever a function is called are found."""
+"""The audit finds sizes of a probe that are related in every call of a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record has the outcome of each test for each file, and shows changed outcomes."""
+"""A record of the audit has the outcome of each test for each file. A comparison shows changes."""
 
 from __future__ import annotations
 

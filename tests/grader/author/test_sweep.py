@@ -1,4 +1,4 @@
-"""The sweep finds functions of torch with the results of forbidden ones."""
+"""The sweep finds functions of torch that return the same as a forbidden function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def is_known(name: str) -> bool:
 
 @pytest.mark.slow
 def test_forbidden_functions_answer_nowhere(sandbox: Sandbox) -> None:
-    """`author audit` calls all of torch; here it calls functions that work if none is forbidden."""
+    """The audit sweeps all of torch; this test calls only functions that would return right
+    answers.
+    """
     sets = [SOFTMAX, ATTENTION, NORMS]
     assert left_open(sandbox, sets, is_known) == dict.fromkeys(sets, [])
 
@@ -61,7 +63,7 @@ def test_each_is_found_where_none_is_forbidden(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> None:
-    """Only LayerNorm is forbidden here, and with one group GroupNorm is the same."""
+    """Only LayerNorm is forbidden here, and GroupNorm with one group returns the same."""
     found = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
     output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
     assert found["layer_norm",] == [
@@ -72,7 +74,7 @@ def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> Non
 
 @pytest.mark.slow
 def test_what_crashes_is_passed_over(sandbox: Sandbox) -> None:
-    """An abort, and a name that does not exist."""
+    """A function that aborts the process is skipped, and so is a name that does not exist."""
     found = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
     assert [*found] == ["torch:softmax"]
 
@@ -109,7 +111,9 @@ def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
 def test_a_record_that_can_not_be_read_is_no_record(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
-    """For example after a merge. Torch is swept again, and the record can be rewritten."""
+    """If the record can't be read, for example after a merge, torch is swept again and the record
+    rewritten.
+    """
     path = small_course.root / "solutions/swept.json"
     path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""The audit's table shows how many points of a function a mistake with a weight leaves."""
+"""The audit's table shows how many points of a function each weight of mistakes leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake is settled by its weight and by the messages of earlier tests."""
+"""The weight of a mistake and the results of earlier tests decide which tests it still runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.result import ProblemResult, Status, TestResult
 
 
 def result_of(ended: str) -> ProblemResult:
-    """Return the result of tests worth a point each, of which F failed."""
+    """Return a result of tests with one point each; F is a failed test."""
     ends = {".": Status.PASSED, "F": Status.FAILED}
     tests = [
         TestResult(f"test_{number}", "", hidden=False, max=1.0, status=ends[sign])

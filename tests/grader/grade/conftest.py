@@ -27,7 +27,7 @@ OTHER = "02-doubling"
 
 
 class School:
-    """A class, its course and its folder of reports; grading runs in this process."""
+    """A class, its course and its folder of reports. Commands run in this process."""
 
     right = "def double(x): return x + x"
     wrong = "def double(x): return 3 * x"
@@ -57,7 +57,7 @@ class School:
         return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
 
     def command(self, *words: str, path: Path | None = None, status: int = 0) -> str:
-        """Run `grader grade` on the class or on another path; return its output in one line."""
+        """Run `grader grade` on the class or on a path; return the output in one line."""
         self.graded.clear()
         given = str(path or self.folder)
         done = CliRunner().invoke(app, ["grade", given, "--out", str(self.out), *words])
@@ -79,13 +79,13 @@ class School:
 
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """A class of two. Marks are derived from the sources without running them."""
+    """Create a class of two. Marks are derived from the text of the files, which do not run."""
     return school_of(small_course, tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def term(school: School) -> School:
-    """A course of two problems without students."""
+    """Create a course of two problems, and a class without students."""
     add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     return school
@@ -93,7 +93,7 @@ def term(school: School) -> School:
 
 @pytest.fixture
 def long_school(tmp_path: Path, two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """The same in a course of two parts."""
+    """Create a class of two in a course of two parts."""
     return school_of(two_parts, tmp_path, monkeypatch)
 
 

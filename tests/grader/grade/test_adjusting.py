@@ -1,4 +1,4 @@
-"""Corrections and the late policy are applied in each run, without grading anything again."""
+"""Each run applies corrections and the late policy without grading submissions again."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_doubles(problem, x):
     ],
 )
 def test_a_late_policy_for_an_unknown_problem_ends_the_run(text: str, school: Any) -> None:
-    """Otherwise a typing error would cost points, or none."""
+    """Otherwise a typing error would give the late policy no effect, or the wrong one."""
     school.write_book("late.toml", text)
     said = school.command(status=2)
     assert "late.toml: there is no problem '11'; there are 01-doubling." in said
@@ -265,7 +265,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
 
 
 def test_a_correction_of_a_test_loads_nothing_that_tests_need(school: Any) -> None:
-    """The process that reads the class does not load torch."""
+    """The command that applies a correction does not load torch."""
     correct(school, "bob,01,test_doubles,1,why\n")
     source = school.course.problems()[0].test_file
     source.write_text("import nothing_that_is_there\n" + source.read_text())

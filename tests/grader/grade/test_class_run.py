@@ -124,7 +124,7 @@ def test_who_is_missing_is_named_and_stays(school: Any) -> None:
 
 
 def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
-    """The reports are of the whole class; results without a new submission are unchanged."""
+    """The reports contain the whole class, and the results of the other students are unchanged."""
     school.hand_in("eve", school.wrong)
     school.grade()
     before = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}

@@ -1,4 +1,4 @@
-"""A cluster gives the same results as one machine, also if a worker is lost."""
+"""A cluster gives the same results as one machine, even if a worker is lost."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def test_without_dask_one_line_says_how_to_install_it(
 
 @pytest.fixture
 def no_client_left() -> Iterator[None]:
-    """Delete a client of dask that could not be created.
+    """Delete a dask client that could not be created.
 
-    The garbage collector could delete it while the thread of the next one starts. Then each would
-    wait for the other.
+    The garbage collector could delete the client while the thread of the next client starts. Then
+    both would wait for each other.
     """
     yield
     gc.collect()
@@ -157,7 +157,9 @@ def scheduler() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared_course(tmp_path_factory: pytest.TempPathFactory, new_course: Any) -> Course:
-    """A course that workers open once, as that takes longer than grading a class."""
+    """Write a course for all tests of this file, as opening a course takes longer than grading a
+    class.
+    """
     return new_course(tmp_path_factory.mktemp("shared") / "course")
 
 
@@ -165,7 +167,7 @@ def shared_course(tmp_path_factory: pytest.TempPathFactory, new_course: Any) -> 
 def shared_class(
     tmp_path_factory: pytest.TempPathFactory, shared_course: Course
 ) -> list[Submission]:
-    """Submissions to the shared course."""
+    """Return submissions to the shared course."""
     folder = tmp_path_factory.mktemp("handed in") / "class"
     hand_in(folder)
     return find_submissions(folder, shared_course)
@@ -246,7 +248,9 @@ def test_a_submission_that_needs_much_time_is_graded_last(
 def test_no_two_workers_grade_on_one_core(
     small_course: Course, submissions: list[Submission], scheduler: Any
 ) -> None:
-    """Neither has opened this course before, so that both grade some of the class."""
+    """Both workers have to open the course first, so that each of them grades a part of the
+    class.
+    """
     results: list[SubmissionResult] = []
     many = [replace(each, name=f"{each.name}{n}") for n in range(12) for each in submissions]
     address = scheduler.scheduler_address
@@ -258,7 +262,7 @@ def test_no_two_workers_grade_on_one_core(
 
 
 def cores_stayed_on(worker: Any) -> set[int]:
-    """Return the cores that single threads of a worker stay on."""
+    """Return the cores on which single threads of a worker stay."""
     threads = Path(f"/proc/{worker.process.process.pid}/task").iterdir()
     allowed = [os.sched_getaffinity(int(thread.name)) for thread in threads]
     return {core for cores in allowed if len(cores) == 1 for core in cores}

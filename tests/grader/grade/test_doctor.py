@@ -1,4 +1,4 @@
-"""The doctor lists installed and missing parts, and tries `grade`."""
+"""`grader doctor` lists installed and missing parts, and grades a submission."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.sandbox.starting import SandboxError
 
 @pytest.fixture
 def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that can't isolate."""
+    """Simulate a machine without a sandbox."""
 
     def tried(function: str, isolation: str) -> None:
         assert isolation == "sandbox"

@@ -19,7 +19,7 @@ def files(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 @pytest.fixture
 def dry(school: Any) -> Any:
-    """Return the output of a dry run."""
+    """Return a function that returns the output of a dry run."""
 
     def run(*more: str) -> str:
         said = school.command("--dry-run", *more)

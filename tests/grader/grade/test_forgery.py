@@ -1,4 +1,4 @@
-"""Wrong files that forge their worker's records earn hardly more than without the forgery."""
+"""Wrong files that forge records get at most a few points more than without the forgery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARE = 1 / 20
 
 
 def stub(number: str) -> str:
-    """Return a problem's stub; wrong files need its given parts."""
+    """Return a problem's stub, which contains parts that wrong files need."""
     (problem,) = own_course().select([number])
     return problem.stub.read_text(encoding="utf-8")
 
@@ -264,7 +264,7 @@ def grade(sandbox: Sandbox) -> Grade:
 
 @pytest.fixture(scope="module")
 def without(grade: Grade) -> Callable[[str], ProblemResult]:
-    """Return the result of the wrong file itself."""
+    """Return a function that grades a wrong file without a forgery."""
     return functools.cache(lambda number: grade(number, WRONG[number]))
 
 

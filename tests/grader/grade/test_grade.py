@@ -1,4 +1,4 @@
-"""Each submission of a class is a row, even if it is invalid."""
+"""Each submission of a class has a row in the gradebook, even an invalid one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def results(
     new_course: Callable[[Path], Course],
     origin: TemplateProcess,
 ) -> dict[str, SubmissionResult]:
-    """The class above, graded once."""
+    """Grade the class of this file once, and return the results."""
     course = new_course(tmp_path_factory.mktemp("course"))
     folder = tmp_path_factory.mktemp("class")
     write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})

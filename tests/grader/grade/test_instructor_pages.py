@@ -1,4 +1,4 @@
-"""A class's folder holds a page about each student and the files as they were graded."""
+"""The folder of reports contains a page about each student and the graded files."""
 
 from __future__ import annotations
 

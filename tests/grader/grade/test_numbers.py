@@ -1,4 +1,4 @@
-"""An impossible number stops the command at once, with its place and a remedy."""
+"""A command with an impossible number stops at once; the message has the option and a remedy."""
 
 from __future__ import annotations
 

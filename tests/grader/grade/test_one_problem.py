@@ -1,4 +1,4 @@
-"""A class submits one problem after the other; results of other problems stay."""
+"""If a class submits one problem after the other, the results of the earlier problems are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER = "02-doubling"
 
 @pytest.fixture
 def term(school: Any) -> Any:
-    """A class of a course with two problems; the second problem was submitted separately."""
+    """Grade the second problem of a class that submitted the two problems separately."""
     add_problem(school.course.root, OTHER)
     hand_in_second(school, ada=school.wrong, bob=school.right)
     return school
@@ -34,13 +34,13 @@ def grade_second(term: Any, **options: object) -> ClassRun:
 
 
 def rows(term: Any) -> dict[str, tuple[str, ...]]:
-    """Return both problems, the total and the maximum of each row."""
+    """Return for each row the points of both problems, the total and the maximum."""
     columns = ("01-doubling", OTHER, "total", "max")
     return {name: tuple(row[column] for column in columns) for name, row in term.rows().items()}
 
 
 def test_only_the_given_problem_is_entered(term: Any) -> None:
-    """The gradebook has the same columns, and a missing submission is not a zero."""
+    """Only that problem's column changes, and a missing submission does not become 0 points."""
     run = grade_second(term)
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
     assert rows(term) == {"ada": ("", "0", "0", "4"), "bob": ("", "4", "4", "4")}
@@ -109,7 +109,9 @@ def test_marks_that_rest_on_something_else_are_told(term: Any) -> None:
 
 
 def test_a_whole_class_after_one_problem(term: Any) -> None:
-    """Valid results of the problem are kept; missing students are listed and kept."""
+    """Results of the earlier problem are kept; students without a submission are listed and
+    stay.
+    """
     for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
         term.hand_in(name, source, OTHER)
     grade_second(term)
@@ -121,7 +123,7 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
 
 
 def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
-    """No mark becomes zero because `--problem` was forgotten."""
+    """The command requests `--problem`, so that no mark becomes zero because it was forgotten."""
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()
     folder = term.folder.with_name("second")

@@ -1,4 +1,4 @@
-"""In a term on three platforms, played week by week, everyone gets the right marks."""
+"""In a simulated term on three platforms every student gets the right marks in every week."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Term:
         return {who: row[column] for who, row in self.school.rows().items() if row[column]}
 
     def export(self, platform: str, sheet: str, problem: str, *options: str) -> list[str]:
-        """Return the last column of an exported file."""
+        """Export marks and return the last column of the file."""
         file = self.folder / f"{platform}.csv"
         file.write_text(sheet, encoding="utf-8")
         words = ["export", platform, str(file), "--reports", str(self.school.out), *options]
@@ -62,7 +62,7 @@ class Term:
 
 
 def gradescope(people: dict[str, tuple[str, str]], time: str) -> dict[str, str]:
-    """Return Gradescope's export with one file for each key, of people with names and addresses."""
+    """Write Gradescope's export: one file for each key; the values are names and addresses."""
     lines, files = [], {}
     for number, (source, (name, email)) in enumerate(people.items()):
         lines.append(f"submission_{number}:\n  :submitters:\n  - :name: {name}\n")

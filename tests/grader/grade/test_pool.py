@@ -1,4 +1,4 @@
-"""The pool retries failures alone if the code may not have caused them."""
+"""The pool retries a submission alone if the student's code may not have caused the failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FakeProcess:
 
 
 class FakeConnection:
-    """Answers each task by the script; real ones are pipes."""
+    """A connection that answers each task as a script says."""
 
     def __init__(self, answer) -> None:  # type: ignore[no-untyped-def]
         self.answer, self.tasks = answer, []
@@ -108,7 +108,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
 def test_a_submission_that_needs_much_time_is_graded_last(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It gets a short time limit at first, and the full one after the others."""
+    """A slow submission first gets a short time limit, and the full one after all others."""
     asked: list[tuple[str, bool]] = []
     connection = FakeConnection(None)
 

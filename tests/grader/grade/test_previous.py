@@ -139,7 +139,7 @@ def skip_if_readable(damage: Callable[[Path], None]) -> None:
 def results(
     tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
 ) -> Iterator[Path]:
-    """The folder of results of a class of two, graded once."""
+    """Grade a class of two once, and return the folder of results."""
     root = tmp_path_factory.mktemp("graded")
     with pytest.MonkeyPatch.context() as patch:
         made = school_of(new_course(root / "course"), root, patch)
@@ -185,7 +185,7 @@ def test_a_damaged_result_is_graded_again(school: Any, name: str) -> None:
 def test_a_file_that_may_not_be_read_is_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if the grader runs as root, who may read everything."""
+    """The result holds even if the grader runs as root, who may read every file."""
 
     def refused(path: Path, **options: str) -> str:
         raise PermissionError(errno.EACCES, "Permission denied")

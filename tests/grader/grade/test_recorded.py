@@ -1,4 +1,4 @@
-"""Tests in the worker: which data the student's code can read, and which it can forge."""
+"""Code in a worker can read no right answers, and what it forges is not accepted."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def recorded_course(
 
 @pytest.fixture(scope="module")
 def grade(recorded_course: Course, sandbox: Sandbox) -> Grade:
-    """Grade a file of the small course."""
+    """Return a function that grades a file for the small course."""
     return SourceGrader(recorded_course, sandbox)
 
 
@@ -328,7 +328,7 @@ OF_HIDDEN = ("double is right for other numbers", "test_hidden")
 
 @pytest.fixture(scope="module")
 def grade_slowly(recorded_course: Course, origin: TemplateProcess) -> Iterator[Grade]:
-    """Grade a file that takes its time."""
+    """Return a function that grades a slow file, with a longer time limit."""
     with lent_sandbox(origin, call_seconds=60, memory_mb=512) as sandbox:
         yield SourceGrader(recorded_course, sandbox)
 
@@ -431,7 +431,7 @@ def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:
 def test_each_reference_passes_in_workers(
     origin: TemplateProcess, course: Course, number: str
 ) -> None:
-    """A worker lacks nothing that a test or the reference needs."""
+    """A worker has everything that the tests and the reference need."""
     (problem,) = course.select([number])
     with lent_sandbox(origin, call_seconds=60) as sandbox:
         grade = SourceGrader(course, sandbox, problem)

@@ -33,7 +33,7 @@ def helper(x):
 
 @pytest.fixture
 def graded(tmp_path: Path, small_course: Course) -> Path:
-    """A class of two students; one was graded with another seed."""
+    """Write results of two students, who were graded with different seeds."""
     write(tmp_path / "class", {f"{name}/{FILE}": SOURCE for name in ("ada", "bob")})
     (ada, _) = find_submissions(tmp_path / "class", small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
@@ -45,7 +45,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
 
 @pytest.fixture
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect the seeds of replays instead of running them."""
+    """Collect the seeds of replays; the replays do not run."""
     used = []
 
     def run(function: str, isolation: str, *args: Any) -> Rerun:
@@ -114,7 +114,9 @@ def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: 
 def test_one_problems_file_is_found_by_its_test(
     tmp_path: Path, small_course: Course, seeds: list[int]
 ) -> None:
-    """The problem may have been submitted alone, and the others graded with another seed."""
+    """A replay works if the problem was submitted alone and the others were graded with a different
+    seed.
+    """
     ada = write(tmp_path / "class/ada", {"problem.py": SOURCE})
     problem = ProblemResult("01-doubling", hashlib.sha256(SOURCE.encode()).hexdigest())
     problem.provenance = {"seed": 7, "isolation": "process"}
@@ -140,7 +142,7 @@ def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
 def test_a_submission_may_be_named_as_reports_name_it(
     graded: Path, small_course: Course, seeds: list[int]
 ) -> None:
-    """Canvas's download has no real names, but the roster had them when it was graded."""
+    """A download of Canvas without real names is found by the names that the roster gave."""
     path = graded / "out/results/ada.json"
     path.write_text(path.read_text().replace('"full_name": ""', '"full_name": "Ada Lovelace"'))
     found = replay(

@@ -1,4 +1,4 @@
-"""The command that instructors type, on a part of the sample class."""
+"""The command for a class, with part of the sample class."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A run loads torch once for all its processes; the command itself does not load it.
 
-Loading torch is most of the cost of a start, so the test counts the loads.
+Loading torch takes most of the time of a start, so the test counts how often it is loaded.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ NOTE = """
 
 @pytest.fixture
 def run(tmp_path: Path, small_course: Course) -> Any:
-    """Return a function that runs a command on one submission and returns the processes at its
-    first test.
+    """Return a function that runs a command on one submission and returns the processes that exist
+    during the first test.
     """
     file = small_course.problems()[0].test_file
     text = file.read_text()

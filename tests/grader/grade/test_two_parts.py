@@ -1,4 +1,4 @@
-"""Part two has separate columns and totals; reports omit it if it was not submitted."""
+"""Part two has separate columns and totals. Reports omit it if nobody submitted it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of a file is that of the first submission with the same bytes, not of the newest."""
+"""The time of a file is the time of the first submission with the same bytes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ LATE = "share = 0.5\n[deadlines]\n01 = 2026-11-03T00:00:00Z\n02 = 2026-11-10T00:
 
 @pytest.fixture(autouse=True)
 def late_policy(term: Any) -> None:
-    """A late policy that subtracts half."""
+    """Write a late policy that subtracts half of the points."""
     term.write_book("late.toml", LATE)
 
 
 def clones(folder: Path, pushed: str, **sources: str) -> Path:
-    """Return Ada's clone of Classroom 50, submitted then; `p01` is her file of 01."""
+    """Write Ada's clone from Classroom 50, pushed at this time; `p01` is her file for problem
+    01.
+    """
     scores = f"username,datetime,submission_tag\nada,{pushed},submit/1\n"
     files = {"scores.csv": scores} if pushed else {}
     ids, name = {"p01": "01-doubling", "p02": OTHER}, "hw_submissions_2026_11_24_T_09_05_00"
@@ -63,7 +65,9 @@ def test_a_file_with_other_bytes_came_when_these_did(term: Any, tmp_path: Path) 
 
 
 def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path) -> None:
-    """The order in which downloads are graded does not change the mark."""
+    """An older download that is graded later shows that the bytes were in time. The order does not
+    change the mark.
+    """
     week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     assert problems(term.grade(week2))["01"].points < 4
@@ -89,8 +93,8 @@ def test_the_graders_own_fault_makes_no_file_late(term: Any, tmp_path: Path) -> 
 
 
 def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path) -> None:
-    """Canvas only reports that a submission was late; the flag disappears if the platform removes
-    it.
+    """Canvas reports only that a submission was late, not when it came. Bytes that were in time
+    stay in time.
     """
     names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
     folders = {}

@@ -1,4 +1,4 @@
-"""Marks go to the right students: over weeks, in any script, in changing classes."""
+"""Marks go to the right students over several weeks, with names in any script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.grader.intake.uploads import write
 
 
 def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
-    """In the second week only one of the two submits; her file keeps her own mark."""
+    """If only one of the two submits in the second week, she keeps her own mark."""
     first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
@@ -33,7 +33,7 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
 
 
 def test_a_class_in_one_students_archive_is_told(term: Any, tmp_path: Path) -> None:
-    """A submission that is graded alone is a class of its members."""
+    """An archive that seems to contain a class, not one student's files, is reported."""
     both = {f"{name}/01-doubling/problem.py": term.right for name in ("ada", "mallory")}
     assert "read as a class" not in term.command(path=write(tmp_path / "class", both))
     mallory = {f"{name}/01-doubling/problem.py": term.wrong for name in ("ada", "mallory")}
@@ -60,7 +60,7 @@ def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) ->
 
 
 def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path) -> None:
-    """For example because a user renamed a file."""
+    """A result file with a different identity is ignored, for example after a user renamed it."""
     week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
     term.grade(week, only="01")
     (path,) = (term.out / "results").iterdir()
@@ -77,7 +77,9 @@ def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path)
 
 
 def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
-    """Moodle's numbers differ in each assignment; the lines for names.csv are printed."""
+    """Moodle's numbers differ in each assignment. The command prints lines for names.csv that join
+    a student's rows.
+    """
     moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
     week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
     week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
@@ -122,14 +124,18 @@ def test_what_the_book_says_of_either_name_counts(term: Any, tmp_path: Path) -> 
 
 
 def moodle(folder: Path, term: Any, names: str) -> Path:
-    """Write Moodle's download of an assignment with a correct file for each name and number."""
+    """Write Moodle's download of an assignment, with a correct file for each name and its
+    number.
+    """
     each = [name.replace("=", "_") for name in names.split()]
     files = {f"{name}_assignsubmission_file_/problem.py": term.right for name in each}
     return write(folder, files)
 
 
 def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_path: Path) -> None:
-    """All numbers change every week, and in the third week Cy submits nothing."""
+    """The lines are printed every week until names.csv contains them, even if a student submits
+    nothing.
+    """
     add_problem(term.course.root, "03-doubling")
     weeks = ["Ada=1 Bea=2 Cy=3", "Ada=11 Cy=13 Dan=14", "Ada=21 Bea=22 Dan=24"]
     for n, names in enumerate(weeks, 1):
@@ -150,7 +156,7 @@ def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_pat
 
 
 def groups(folder: Path, term: Any, **members: str) -> Path:
-    """Write Gradescope's export of groups; each member is a letter."""
+    """Write Gradescope's export of groups; each letter is a member."""
     lines, files = [], {}
     for number, (source, people) in enumerate(members.items()):
         lines.append(f"submission_{number}:\n  :submitters:\n")
@@ -241,7 +247,9 @@ def test_two_of_one_name_who_both_hand_in_are_two(term: Any, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("second", ["01", "02"])
 def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> None:
-    """The numbers of Canvas never change."""
+    """Two numbers of Canvas are two students, even with the same name, as these numbers never
+    change.
+    """
     term.write_book("roster.csv", "Student,ID,Section\nkim,1002,A\n")
     term.grade(write(tmp_path / "week1", {"kim_1001_11_problem.py": term.right}), only="01")
     week2 = write(tmp_path / "week2", {"kim_1002_12_problem.py": term.right})
@@ -249,7 +257,7 @@ def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> 
 
 
 def test_two_of_one_name_who_both_hand_in_are_not_joined(term: Any, tmp_path: Path) -> None:
-    """The number in the line is a typing error."""
+    """Two students with one name are not joined by a line of names.csv with a typing error."""
     both = {"kim_1001_11_problem.py": term.right, "kim_1002_12_problem.py": term.wrong}
     people = {"canvas:1002": "canvas:1001"}
     run = term.grade(write(tmp_path / "both", both), only="01", people=people)
@@ -258,7 +266,7 @@ def test_two_of_one_name_who_both_hand_in_are_not_joined(term: Any, tmp_path: Pa
 
 
 def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path: Path) -> None:
-    """Moodle writes a group before a name, as in Blue-Ada; but Anne-Marie is not Marie."""
+    """Moodle writes a group before a name, as in Blue-Ada, but Anne-Marie is not Marie."""
     week1, week2 = ["Anne-Marie Curie_7", "Blue-Bob_8"], ["Marie Curie_93", "Blue-Bob_94"]
     for n, week in enumerate((week1, week2), 1):
         names = {f"{name}_assignsubmission_file_/problem.py": term.right for name in week}
@@ -336,7 +344,7 @@ def test_names_are_data_in_every_report(school: Any) -> None:
 
 @pytest.fixture
 def named(school: Any) -> Any:
-    """A class with capital letters, a formula and two who look the same."""
+    """Create a class whose names have capital letters, a formula, and two forms of one letter."""
     for name in ("AdaLovelace", "Kim Lee", "kim lee", "=1+1"):
         school.hand_in(name, school.wrong)
     school.grade()

@@ -1,4 +1,4 @@
-"""Sentences and names are no part of marks: if they change, no result is graded again."""
+"""If sentences about mistakes or names of mistakes change, no result is graded again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def known() -> Fingerprints:
 
 
 def named(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
-    """Return the kept result of code with a mistake, if these mistakes are known."""
+    """Return the stored result of code with a mistake, if these mistakes are known."""
     answers = with_deviations(known.reference, mistake.deviations)
     found = diagnose(known, answers)
     return ProblemResult(
@@ -37,7 +37,7 @@ def named(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
 
 
 def kept(school: Any, problem: ProblemResult) -> None:
-    """Replace the mistakes in bob's result by those of a problem."""
+    """Replace the mistakes in bob's stored result by the mistakes of a result."""
     result = load_previous(school.out / "results").results["bob"]
     (own,) = result.problems
     own.diagnoses, own.mistakes = problem.diagnoses, problem.mistakes
@@ -50,7 +50,7 @@ def of_bob(school: Any) -> ProblemResult:
 
 
 def some_mistake(known: Fingerprints) -> KnownMistake:
-    """Return a mistake that is named alone if it is known, and not at all otherwise."""
+    """Return a mistake that is named alone if it is known; if it is not known, none is named."""
     return next(
         mistake
         for mistake in known.mistakes

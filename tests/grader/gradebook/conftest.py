@@ -1,4 +1,4 @@
-"""A folder of reports for the tests of the book."""
+"""A folder of reports for the tests of the gradebook."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from grader.result import SubmissionResult
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of reports, without results."""
+    """Create a folder of reports without results."""
     (tmp_path / "reports").mkdir()
     return tmp_path / "reports"
 
 
 @pytest.fixture
 def saved(folder: Path) -> Callable[..., Path]:
-    """Save results into the folder, each with a page of feedback."""
+    """Return a function that saves results into the folder, each with a page of feedback."""
 
     def save(*results: SubmissionResult) -> Path:
         (folder / "feedback").mkdir(exist_ok=True)

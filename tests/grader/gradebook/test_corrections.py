@@ -25,7 +25,7 @@ ID = "03-scaled-attention"
 def corrected(
     folder: Path, lines: str, *results: SubmissionResult
 ) -> tuple[list[SubmissionResult], list[str]]:
-    """Return the results and remarks with this file."""
+    """Return the results and messages with this file of corrections."""
     (folder / "corrections.csv").write_text(HEADER + lines, encoding="utf-8")
     return adjusted(results, GradebookFolder(folder))
 
@@ -150,7 +150,7 @@ def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
 
 
 def test_marks_that_no_result_has_any_more_are_listed() -> None:
-    """Totals, names and missing marks are not listed."""
+    """Marks without a result are listed; totals, names and empty marks are not."""
     row = {"submission": "ada", "status": "graded", "03-scaled-attention": "20", "total": "20"}
     row |= {"01-softmax": "10", "02-basic-attention": "", "max": "35"}
     row |= {"part_two_total": "3", "member": "1001"}

@@ -1,4 +1,4 @@
-"""Exports fill the right marks into a platform's file, and change nothing else."""
+"""An export fills the right marks into a platform's file and changes nothing else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def handed_in(student: Student, points: float, platform: str = "canvas") -> Subm
 
 
 def exported(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
-    """Run the command and return the lines that it prints."""
+    """Run `grader export` and return the printed lines."""
     command = ["export", platform, str(file), "--reports", str(reports), *options]
     if not any(option.startswith(("--problem", "--total")) for option in options):
         command += ["--problem", "03"]
@@ -61,7 +61,7 @@ def exported(platform: str, file: Path, reports: Path, *options: str) -> list[st
 
 
 def refused(platform: str, file: Path, reports: Path, *options: str) -> str:
-    """Run the command, which writes nothing, and return its message."""
+    """Run `grader export`, check that it writes nothing, and return its message."""
     before = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}
     command = ["export", platform, str(file), "--reports", str(reports), *options]
     run = CliRunner().invoke(app, command)
@@ -94,7 +94,7 @@ def marks_in(data: bytes, by: str, name: str, separator: str = ",") -> dict[str,
 
 
 def filled_in(file: Path) -> dict[str, str]:
-    """Return the marks that were filled in, by the student's number on Canvas or Moodle."""
+    """Return the filled-in marks, by the student's number on Canvas or Moodle."""
     columns = {"grades.csv": ("ID", "Week 3 (123456)"), "Grades.csv": ("Identifier", "Grade")}
     return marks_in(file.with_stem(f"{file.stem}-filled").read_bytes(), *columns[file.name])
 
@@ -277,7 +277,7 @@ def test_a_name_is_known_without_its_signs_but_not_without_its_vowels(
 def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
     tmp_path: Path, saved: Save
 ) -> None:
-    """Results hold the first number as identity, and the last in `members`; 93 is neither."""
+    """A student whose numbers are joined in names.csv is recognized by each of the numbers."""
     ada, bob = Student(93, "Ada", "Lovelace"), Student(94, "Bob", "Ross")
     file = moodle_file(tmp_path, [ada, bob])
     joined = result("ada", identity="moodle:7", full_name="Ada Lovelace")
@@ -297,7 +297,9 @@ def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
 def test_a_worksheet_of_other_numbers_comes_with_the_line_that_joins_them(
     full_name: str, tmp_path: Path, saved: Save
 ) -> None:
-    """Of two students with one name no line is printed."""
+    """The command prints the line for names.csv that joins two numbers, except if two students have
+    the name.
+    """
     kims = [Student(94, "Kim", "Lee"), Student(95, "Kim", "Lee")]
     file = moodle_file(tmp_path, [Student(93, "Ada", "Lovelace"), *kims])
     others = [result(f"kim{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (8, 9)]
@@ -517,7 +519,7 @@ def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
 
 
 def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save) -> None:
-    """A spreadsheet changes 0001234 to 1234."""
+    """A number that lost its leading zeros in a spreadsheet is suggested, not accepted."""
     roster = "name,id,sis user id\nAda,canvas:1,0001234\nBo,canvas:2,0000077\n"
     write(tmp_path / "book", {"roster.csv": roster})
     reports = saved(*(result(f"s{n}", identity=f"canvas:{n}") for n in (1, 2)))

@@ -1,4 +1,4 @@
-"""The late policy is off without its file; deductions are exact and explained in words."""
+"""Without late.toml there is no late policy. Deductions are exact and explained."""
 
 from __future__ import annotations
 

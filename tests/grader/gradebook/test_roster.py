@@ -1,4 +1,4 @@
-"""The roster is matched with the right submissions."""
+"""Each row of the roster is matched with the right submission."""
 
 from __future__ import annotations
 
@@ -246,7 +246,9 @@ def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
 
 
 def test_a_file_of_the_book_by_a_name_that_is_nearly_right_is_told(tmp_path: Path) -> None:
-    """Otherwise unused deadlines would be overlooked."""
+    """A file with a nearly right name is reported. Otherwise its deadlines would be ignored
+    silently.
+    """
     book = GradebookFolder(tmp_path)
     for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
         (tmp_path / name).touch()

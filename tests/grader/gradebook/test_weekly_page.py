@@ -1,4 +1,4 @@
-"""The files shown on the page about the weekly workflow are valid."""
+"""The example files on the page about the weekly workflow are valid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.grader.gradebook.built import adjusted, problem, result
 
 
 def shown_file(first_line: str) -> str:
-    """Return the block of the page that begins with this text."""
+    """Return the block of the page that begins with this line."""
     text = (own_course().root / "docs/weekly.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^```text\n({re.escape(first_line)}.*?)^```", text, re.M | re.S)
     return str(found)

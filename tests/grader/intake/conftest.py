@@ -34,7 +34,7 @@ def class_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["folder", "zip"])
 def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -> Take:
-    """Take in files as a folder, and as a zip file of the same name."""
+    """Return a function that reads files as a folder, and as a zip file with the same name."""
 
     def take_files(
         files: Files, name: str = "download", problem: str = "", course: Course = small_course
@@ -55,14 +55,14 @@ def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -
 
 @pytest.fixture
 def two_problems(small_course: Course) -> Course:
-    """The small course with a second problem that has the same tests."""
+    """Return the small course with a second problem, which has the same tests."""
     add_problem(small_course.root, OTHER)
     return small_course
 
 
 @pytest.fixture
 def take_one(take: Take, two_problems: Course) -> Take:
-    """Take in submissions to the first of two problems."""
+    """Return a function that reads submissions to the first of two problems."""
 
     def take_files(files: Files, problem: str = "01", **options: str) -> Intake:
         return take(files, problem=problem, course=two_problems, **options)
@@ -72,7 +72,9 @@ def take_one(take: Take, two_problems: Course) -> Take:
 
 @pytest.fixture
 def read(tmp_path: Path, small_course: Course) -> Read:
-    """Read an archive of `ada` next to one of `grace`, which it must not affect."""
+    """Return a function that reads an archive of `ada` next to an archive of `grace`, and checks
+    that the second one is read.
+    """
 
     def read_it(content: bytes, ending: str = ".zip") -> Submission:
         folder = tmp_path / "class"
@@ -91,7 +93,9 @@ def read(tmp_path: Path, small_course: Course) -> Read:
 
 @pytest.fixture
 def hand_in(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a class of one submission, `ada`, and returns her problem's folder."""
+    """Return a function that writes a class of one submission, `ada`, and returns the folder of her
+    problem.
+    """
 
     def write_file(content: bytes | None = RIGHT, name: str = "ada") -> Path:
         folder = tmp_path / "class" / name / ID

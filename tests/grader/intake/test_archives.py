@@ -50,7 +50,9 @@ def test_a_linked_folder_in_a_tar(read: Read) -> None:
 def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
     tmp_path: Path, small_course: Course, around: str
 ) -> None:
-    """Otherwise the link could replace another student's file."""
+    """The row of a link with a student's name is refused. Otherwise the link could replace that
+    student's file.
+    """
     own, others = (f"{around}{name}/{FILE}" for name in ("ada", "bob"))
     for members in ([f"{around}ada", own, others], [own, others, f"{around}ada"]):
         with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:

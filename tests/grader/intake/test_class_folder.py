@@ -28,7 +28,7 @@ from tests.grader.intake.uploads import (
 
 @pytest.mark.parametrize("around", ["", "spring"])
 def test_a_folder_of_submissions(class_folder: Path, small_course: Course, around: str) -> None:
-    """A folder around the class is skipped, and a tool's file is no submission."""
+    """A folder around the class is skipped, and files of tools are no submissions."""
     submission(class_folder / around, "ada")
     submission(class_folder / around, "grace", below="problems")
     (class_folder / around / ".01-doubling.py").touch()
@@ -43,7 +43,7 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course, aroun
 def test_what_lies_beside_students_makes_no_submission_of_their_class(
     take_one: Take, place: str, stray: str
 ) -> None:
-    """Neither in the given folder nor in the only folder in it."""
+    """A stray file next to the students' folders does not make the class one submission."""
     names = {"ada", "bea"}
     found = take_one({f"{place}{path}": RIGHT for path in (stray, *(f"{n}/{FILE}" for n in names))})
     assert {*by_name(found)} - {ID} == names
@@ -116,7 +116,9 @@ def test_an_archive_by_itself_is_one_submission(
 def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
-    """It may be a class of one student, or a student's archive."""
+    """A note states which name the row has, as the archive may be a class of one or a student's
+    archive.
+    """
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))
@@ -133,7 +135,7 @@ def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
 
 
 def test_one_folder_of_an_odd_name_does_not_hide_a_class(hand_in, small_course):
-    """One student submitted only the problem's folder, next to the folders of the others."""
+    """A class is still found if one student submitted only a problem's folder."""
     folder = hand_in(name="ada")
     hand_in(name="grace")
     stray = folder.parents[1] / "01-doubling"

@@ -1,4 +1,4 @@
-"""A broken archive is a row, and a partial submission is never graded as a complete one."""
+"""A damaged archive has a row, and a partial submission is never graded as a complete one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.grader.intake.uploads import FILE, PACKERS, RIGHT, Read, assert_bad, 
 
 
 def encrypted() -> bytes:
-    """Return a zip file that says that its members are encrypted."""
+    """Return a zip file whose members are marked as encrypted."""
     packed = bytearray(zipped((FILE, RIGHT)))
     packed[6] |= 1
     packed[packed.rindex(b"PK\x01\x02") + 8] |= 1
@@ -68,7 +68,7 @@ def test_what_is_no_archive(read: Read, ending: str, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
 def test_cut_short_anywhere(read: Read, ending: str) -> None:
-    """It is a row, and a partial submission is never graded as a complete one."""
+    """An archive that is cut off at any byte has a row and is never graded as a complete one."""
     packed = PACKERS[ending]((FILE, RIGHT), ("README.md", b"hello" * 300), ("x/y", RIGHT))
     end = packed.rindex(b"hello") if ending == ".tar" else len(packed) - 30
     for length in range(1, end, max(1, end // 40)):

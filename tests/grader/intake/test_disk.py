@@ -1,4 +1,4 @@
-"""Files on disk: links are not followed, pipes do not block, and both are reported."""
+"""Links on disk are not followed, pipes do not block, and both are reported."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ WHY = {"pipe": "is not a regular file", "a terabyte of nothing": "has more than 
 def test_anything_but_a_file_is_refused_and_named(
     class_folder: Path, small_course: Course, name: str, is_given: bool
 ) -> None:
-    """In a problem's folder, and alone if the problem is given."""
+    """The refusal holds in a problem's folder, and for a single file if the problem is given."""
     path = class_folder / "ada" / ("problem.py" if is_given else FILE)
     path.parent.mkdir(parents=True)
     try:

@@ -1,4 +1,6 @@
-"""Downloads of learning platforms, graded by the command: gradebook, members, one problem."""
+"""`grader grade` with downloads of learning platforms: gradebook, members of groups, one
+problem.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def test_the_gradebook_has_a_row_for_each_member(tmp_path: Path) -> None:
 def grade(
     tmp_path: Path, two_problems: Course, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Result]:
-    """Run `grader grade` on the course of two problems; give it files to grade."""
+    """Return a function that runs `grader grade` on files, in the course of two problems."""
     monkeypatch.setattr("grader.cli.own_course", lambda: two_problems)
 
     def run(files: Files, *options: str) -> Result:

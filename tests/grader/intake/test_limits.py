@@ -70,7 +70,7 @@ def test_a_bomb_of_many_members(
 
 
 def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course) -> None:
-    """In an uncompressed tar it is skipped."""
+    """A large file next to the submission is skipped, not read."""
     info = tarfile.TarInfo("data.bin")
     info.size = 5 * 2**30
     with (tmp_path / "ada.tar").open("wb") as file:
@@ -101,7 +101,7 @@ def test_an_archive_that_takes_too_long(
 def test_the_time_for_names_counts(
     read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No member is read, but checking each name takes a second."""
+    """The time for checking names counts, even if no member is read."""
     clock = [0.0]
 
     def slowly(name: str) -> tuple[str, ...]:
@@ -136,7 +136,9 @@ def test_files_of_tools_are_not_counted_in_a_submission(
 
 @pytest.mark.slow
 def test_a_repository_with_its_environment(read: Read) -> None:
-    """The list alone has more than eight million bytes if a student packs everything."""
+    """A repository with a virtual environment is read, although its list of names has more than 8
+    MB.
+    """
     place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
     found = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
     assert found.files["01-doubling"].source == RIGHT

@@ -1,4 +1,4 @@
-"""Files are found under the names that people and browsers give them, at every depth."""
+"""Files are found under the names that people and browsers give to them, at every depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of archives' members: none leads out of the archive, with either separator."""
+"""No name of an archive's member leads out of the archive, with either separator."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_a_path_begins_in_the_archive(
 
 @pytest.mark.parametrize("place", ["", "hw\\", "hw\\problems\\", ".\\"])
 def test_a_zip_made_on_windows(read: Read, place: str) -> None:
-    """Some programs write backslashes between folders, and after a folder's name."""
+    """Zip files from Windows may have backslashes between folders and after the name of a
+    folder.
+    """
     found = read(
         zipped(
             (f"{place}01-doubling\\", b""),

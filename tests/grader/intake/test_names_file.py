@@ -39,7 +39,9 @@ def test_what_it_says(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
-    """It is read like other files of the book, but a name may begin with a number sign."""
+    """names.csv of a spreadsheet is read like the other gradebook files; a name may begin with
+    #.
+    """
     path = tmp_path / "names.csv"
     path.write_text("Found;Means\n#2.py;02\n\na, b;ada\n")
     assert read_names(path, KNOWN) == Names({"#2.py": OTHER}, {"a, b": "ada"})
@@ -101,7 +103,9 @@ def test_of_a_platform(tmp_path: Path, small_course: Course) -> None:
 
 
 def test_what_is_there_by_its_own_name_counts(tmp_path: Path, small_course: Course) -> None:
-    """Of two with the same meaning none is chosen."""
+    """A submission with the student's own name counts. Of two other names for one student none is
+    chosen.
+    """
     folder = write(
         tmp_path / "class",
         {

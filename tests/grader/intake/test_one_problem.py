@@ -1,4 +1,6 @@
-"""A download for one problem: a bare file is that problem's, and another's is never taken."""
+"""In a download for one problem, a single file belongs to that problem, unless its name is a
+different problem's.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
 
 
 def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
-    """Submissions of whole courses are allowed; their other files are ignored."""
+    """Submissions with all problems are allowed; the files of other problems are ignored."""
     whole = {f"{ID}/problem.py": WRONG, f"{OTHER}/problem.py": RIGHT}
     files = {f"ada/{name}": content for name, content in whole.items()}
     files |= {f"bea/repo/problems/{name}": content for name, content in whole.items()}
@@ -106,7 +108,7 @@ def loose(name: str) -> str:
 def test_code_that_lies_beside_students_folders_is_told(
     take: Take, take_one: Take, place: str
 ) -> None:
-    """It may be a submission without a folder of the student's name."""
+    """A file next to the students' folders is reported, as it may be a submission."""
     files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
     code = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
     beside = [f"{place}{name}" for name in [*code, "grades.csv", "test_doubling.py"]]

@@ -1,4 +1,4 @@
-"""`--only NAME`: an identity, a file's name or a real name; unknown names are errors."""
+"""`--only NAME` accepts an identity, a file's name or a real name; an unknown name is an error."""
 
 from __future__ import annotations
 

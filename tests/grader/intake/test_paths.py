@@ -1,4 +1,4 @@
-"""Paths that the instructor gives: one or several, and errors in them."""
+"""The instructor's paths: one or several, and messages about errors in them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_one_odd_entry_of_a_class_is_a_row(
     monkeypatch: pytest.MonkeyPatch,
     make: Callable[[Path], None],
 ) -> None:
-    """Alone it is an error, unless it can be listed."""
+    """An unreadable entry of a class has a row. Given alone, it is an error."""
     monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "cho")})
     open_to_all(tmp_path)

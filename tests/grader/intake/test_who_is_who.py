@@ -1,4 +1,4 @@
-"""No student can take another one's identity or file by choosing a name."""
+"""No student can get the identity or the file of a different student by choosing a name."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_odd_names_are_data(tmp_path: Path, small_course: Course) -> None:
 
 
 def test_a_canvas_student_is_the_user_number(take: Take) -> None:
-    """Names of Chinese characters must not become `__` and `__-2`, numbered in each download."""
+    """Canvas's number identifies a student, as it reduces a Chinese name to `__`."""
     both = take(
         {"王芳_1004_90_problem_01.py": RIGHT, "李娜_1005_91_problem_01.py": WRONG}
     ).submissions
@@ -101,7 +101,7 @@ def test_a_name_cannot_be_taken(tmp_path: Path, small_course: Course) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
 def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> None:
-    """Unicode has two forms of é that look the same; only one of the two can be the student's."""
+    """Two names that look the same, with the two Unicode forms of é, are reported."""
     forms = [unicodedata.normalize(form, "rené") for form in ("NFC", "NFD")]
     folder = write(tmp_path / "class", {f"{form}/{ID}/problem.py": RIGHT for form in forms})
     intake = take_in(folder, small_course)
@@ -111,7 +111,7 @@ def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> 
 
 
 def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Course) -> None:
-    """Only an archive is identified by its name without the ending."""
+    """A folder called `ada.zip` keeps its whole name; only an archive loses the ending."""
     folder = write(tmp_path / "class", {f"ada.zip/{ID}/problem.py": WRONG})
     write(folder, {"bea.tar.gz": zip_file(COURSE), "cho.rar": b""})
     found = find_submissions(folder, small_course)
@@ -127,7 +127,7 @@ def test_a_folder_cannot_be_called_a_platforms_student(take: Take) -> None:
 
 
 def test_no_file_is_anothers() -> None:
-    """A plain folder may have the name of another submission's result file."""
+    """No result replaces the file of a different submission, whatever the names of folders are."""
     taken = result_name("canvas:12", "ada")
     names = [taken, taken.upper(), "ada", "Ada", "nul", "a" * 101, "a" * 101 + "b", "é", "e"]
     found = [result_name(name, name) for name in names]
@@ -138,7 +138,9 @@ def test_no_file_is_anothers() -> None:
 
 @pytest.mark.parametrize("name", ["王芳", "نیک", "Zoë"])
 def test_a_zip_that_does_not_say_utf_8(tmp_path: Path, small_course: Course, name: str) -> None:
-    """As macOS packs it. It belongs to the same student as a folder."""
+    """A zip file without the UTF-8 flag, as macOS writes it, has the same identities as a
+    folder.
+    """
     packed = zip_file({f"{name}/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     path = tmp_path / "class.zip"
     # The flag is in each member's head, and again in the list of members.

@@ -1,4 +1,4 @@
-"""Choose the file of a problem in a submission: one order of places, and no guess between two."""
+"""The file of a problem is chosen by one order of places in a submission, and never by a guess."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TESTS = b"def test_it(problem):\n    assert problem.double(1) == 2\n"
 
 
 class Case(NamedTuple):
-    """The files of a submission, the source that counts, and the notes or the reason."""
+    """The files of a submission, the chosen source, and the notes or the reason for a refusal."""
 
     files: Files
     source: bytes | None
@@ -225,7 +225,7 @@ def test_which_file_counts(
 def test_folders_passed_through_are_said_as_one_may_be_the_students(
     tmp_path: Path, small_course: Course
 ) -> None:
-    """A class of one student, two folders deep, has the name of the outer folder."""
+    """Skipped folders are reported, as one of them may have the student's name."""
     submission(tmp_path / "week", "export", below="ada")
     (found,) = find_submissions(tmp_path / "week", small_course)
     assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
@@ -259,7 +259,7 @@ def test_of_a_stub_a_notebook_is_named(take_one: Take, stub: bytes, name: str) -
 def test_the_notebook_that_is_handed_out_is_nobodys_work(
     take: Take, two_problems: Course, stub: bytes
 ) -> None:
-    """A copy that was released with notebooks has one next to each stub."""
+    """An unchanged notebook of the course does not count as a submission."""
     files = {f"{id}/{name}": stub for id in (ID, OTHER) for name in ("problem.py", NOTEBOOK)}
     (untouched,) = take(files, course=two_problems).submissions
     (found,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions

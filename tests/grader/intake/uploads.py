@@ -60,7 +60,7 @@ def zip_file(files: Files) -> bytes:
 
 
 def zipped(*members: Member, mode: int = 0) -> bytes:
-    """Return a zip file; `mode` is the file type of all members."""
+    """Return a zip file; `mode` is the file type of each member."""
     made = io.BytesIO()
     with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(made, "w") as archive:
         for name, content in members:
@@ -73,7 +73,7 @@ def zipped(*members: Member, mode: int = 0) -> bytes:
 
 
 def tarred(*members: Member, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    """Return a tar file; `kind` and `target` are those of all members."""
+    """Return a tar file; each member has this kind and this target."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         for name, content in members:
@@ -117,7 +117,7 @@ def open_to_all(folder: Path) -> None:
 
 
 def as_ordinary_user(action: Callable[[], Result]) -> Result:
-    """Run code as an ordinary user, as root has all rights."""
+    """Run a function as an ordinary user, as root may read every file."""
     if os.geteuid() != 0:
         return action()
     os.setegid(NOBODY)
@@ -130,5 +130,5 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
 
 
 def class_of(folder: Path, course: Course) -> dict[str, Submission]:
-    """Return the submissions, by name, of the class that contains this problem's folder."""
+    """Return the submissions of the class that contains this problem's folder, by name."""
     return {s.full_name: s for s in find_submissions(folder.parents[1], course)}

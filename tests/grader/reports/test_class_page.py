@@ -1,4 +1,4 @@
-"""The class page counts only students with judged code."""
+"""The class page counts only students whose code was judged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_only_code_that_ran_is_counted() -> None:
 
 
 def test_those_who_could_not_be_judged_are_not_counted() -> None:
-    """A test that can't be judged yet says nothing about the student."""
+    """A test that could not be judged is not counted."""
     waiting = TestResult("h", "What h asks", True, 6, Status.FAILED, not_yet("v is wrong"))
     bob = ProblemResult(FIRST, "", [outcome(n, ok=False) for n in "vw"] + [waiting])
     cem = ProblemResult(FIRST, "", [outcome(n, ok=n != "h") for n in "vwh"])
@@ -52,7 +52,7 @@ def first_screen(page: str) -> str:
 
 
 def student(name: str, *statuses: Status, mistake: str = "", id: str = FIRST) -> SubmissionResult:
-    """Return a result of one problem, in which a mistake may have been found."""
+    """Return a result of one problem, optionally with a named mistake."""
     tests = [TestResult(f"t{n}", f"Test {n}", False, 2, s) for n, s in enumerate(statuses)]
     made = ([f"It is {mistake}."], [[mistake]]) if mistake else ([], [])
     return result_of(name, ProblemResult(id, "abc", tests, [], *made), identity=name)

@@ -1,4 +1,4 @@
-"""Feedback shows visible tests in full, and hidden ones within the policy."""
+"""Feedback shows visible tests in full, and hidden tests as the policy allows."""
 
 from __future__ import annotations
 

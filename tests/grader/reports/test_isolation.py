@@ -1,4 +1,4 @@
-"""Every report states the isolation of student code, in plain words if there was no sandbox."""
+"""Every report states how student code was isolated, and warns if there was no sandbox."""
 
 from __future__ import annotations
 

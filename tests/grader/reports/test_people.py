@@ -1,4 +1,4 @@
-"""Pages show real names, one message for many students, and reasons of changed marks."""
+"""Pages show real names, a common message only once, and the reasons for changed marks."""
 
 from __future__ import annotations
 

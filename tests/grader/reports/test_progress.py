@@ -1,4 +1,4 @@
-"""The progress of a run without a terminal."""
+"""A run without a terminal prints its progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.reports.progress_bar import EVERY_SECONDS, ProgressLines, progress_b
 
 
 class Run:
-    """A run with a clock that the test sets."""
+    """A run whose clock is set by the test."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

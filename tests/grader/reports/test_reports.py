@@ -1,4 +1,4 @@
-"""Reports stay valid for any names and output of students."""
+"""Reports are valid for any names and any output of students."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NEVER_RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 
 
 def result_with(text: str, name: str = "ada") -> SubmissionResult:
-    """Return a result that says `text` wherever a text may come from outside."""
+    """Return a result with `text` in each field that a student can influence."""
     tests = [
         TestResult("test_seen[1]", "It doubles", False, 1, Status.PASSED, seconds=0.5),
         TestResult("test_seen[2]", "It doubles", False, 1, Status.FAILED, text, (text,), 0.5),
@@ -53,7 +53,7 @@ def result_with(text: str, name: str = "ada") -> SubmissionResult:
 
 
 class Page(HTMLParser):
-    """The elements and the text of a page, as a browser reads it."""
+    """The elements and the text of a page, as a browser reads the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ def test_a_file_that_was_not_read_raised_no_exception() -> None:
 
 
 def test_all_points_are_those_that_somebody_could_reach() -> None:
-    """Points by hand that some students do not have yet take no points from others."""
+    """Points given by hand count only for students who have them already."""
     full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
     by_hand = Adjustment(4, "Style", 5)
     problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]

@@ -1,4 +1,4 @@
-"""The page about one student shows all results next to the code, with links to others."""
+"""The page about one student shows all results next to the code, and links to other students."""
 
 from __future__ import annotations
 

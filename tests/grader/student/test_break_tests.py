@@ -1,4 +1,4 @@
-"""`grader break`: a student's own tests on correct files and on known mistakes."""
+"""`grader break` runs a student's tests on correct files and on known mistakes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_numbers(problem, number):
 
 @pytest.fixture
 def broken(small_course: Course) -> Course:
-    """A course with a few mistakes, and with a second correct file."""
+    """Return a course with a few mistakes and a second correct file."""
     folder = small_course.root / "solutions/01-doubling"
     write_mistakes(folder, MISTAKES)
     (folder / "variants").mkdir()

@@ -1,4 +1,4 @@
-"""The place that a failing test prints is in the student's file."""
+"""The location that a failing test prints is in the student's file."""
 
 from __future__ import annotations
 

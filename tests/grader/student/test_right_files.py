@@ -1,4 +1,4 @@
-"""`grader compare` shows correct files in other styles, their costs and two questions."""
+"""`grader compare` shows correct files in different styles, their costs and two questions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Course], None]:
-    """Let commands act on another course."""
+    """Return a function that makes commands use a course."""
     return lambda course: monkeypatch.setattr(cli, "own_course", lambda: course)
 
 
@@ -49,14 +49,14 @@ def grader(*arguments: str) -> tuple[int, str]:
 
 
 def solve(problem: Problem) -> None:
-    """Write the reference, and let the copy remember that it passes."""
+    """Write the reference into the student's file, and record that the problem is solved."""
     (own,) = COURSE.select([problem.id])
     problem.stub.write_bytes(COURSE.solution(own).read_bytes())
     remember(problem)
 
 
 def remember(problem: Problem) -> None:
-    """Let the copy remember that a problem passes in its current state."""
+    """Record that a problem is solved with its present file."""
     passed = TestResult("all", "all", False, 1, Status.PASSED)
     SeenMistakes(problem.folder.parents[1]).keep(problem, ProblemResult(problem.id, tests=[passed]))
     assert SeenMistakes(problem.folder.parents[1]).passes(problem)

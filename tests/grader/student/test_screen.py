@@ -1,4 +1,4 @@
-"""Lines of a watched problem that fit into a small window."""
+"""The lines about a watched problem fit into a small window."""
 
 from __future__ import annotations
 

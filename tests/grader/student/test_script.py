@@ -1,4 +1,4 @@
-"""The start of explore.py: no file next to it shadows a module, and Ctrl-C ends it quietly."""
+"""No file next to explore.py shadows a module, and Ctrl-C ends explore.py without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""At home a mistake is named when it is seen again; the first time only its numbers are shown."""
+"""At home the first run with a mistake shows numbers and a question; later runs name the
+mistake.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ Each row should sum to 2."""
 
 @pytest.fixture
 def known(small_course: Course) -> Course:
-    """The small course, which knows one mistake."""
+    """Return the small course with one known mistake."""
     (problem,) = small_course.problems()
     probe = load_probe(problem)
     assert probe is not None
@@ -161,7 +163,7 @@ def test_part_of_the_tests_is_a_run_too(known: Course, student_pytest: StudentPy
 
 @pytest.fixture
 def grader(known: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Run a command on the course that knows one mistake, and return its output."""
+    """Return a function that runs a command on that course and returns the output."""
     monkeypatch.setattr(cli, "own_course", lambda: known)
 
     def run(*arguments: str) -> str:

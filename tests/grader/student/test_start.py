@@ -1,4 +1,4 @@
-"""A student's run loads only what it needs, and prints a line before it loads PyTorch."""
+"""A student's run loads no unneeded module, and prints a line before it loads PyTorch."""
 
 from __future__ import annotations
 

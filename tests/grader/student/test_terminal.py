@@ -1,4 +1,4 @@
-"""What `uv run pytest` shows of a problem."""
+"""The output of `uv run pytest` about a problem."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def test_a_rule_that_depends_on_what_is_wrong_waits(
 def two_problems(
     student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> StudentPytest:
-    """Run pytest from the root of a course of two problems, of which the second is unwritten."""
+    """Return a function that runs pytest from the root of a course whose second problem is
+    unwritten.
+    """
     add_problem(small_course.root, "02-doubling-again")
     monkeypatch.chdir(small_course.root)
     return student_pytest

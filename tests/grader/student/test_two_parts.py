@@ -1,4 +1,4 @@
-"""Part two is optional: no command requests problems of it that are not begun."""
+"""Part two is optional: no command requests a problem of part two that was not begun."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 
 @pytest.fixture
 def problems(two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
-    """The problems of a course with untouched stubs; commands use it."""
+    """Return the problems of a course with untouched stubs, which commands use."""
     monkeypatch.setattr(cli, "own_course", lambda: two_parts)
     monkeypatch.chdir(two_parts.root)
     return two_parts.problems()
@@ -67,7 +67,7 @@ def test_check_tests_part_two_when_it_is_asked_for(
 
 
 def check(*arguments: str) -> str:
-    """What `grader check` prints, and its exit status."""
+    """Run `grader check`; return its output and its exit status."""
     done = CliRunner().invoke(cli.app, ["check", *arguments], terminal_width=200)
     return f"{done.output}exit status {done.exit_code}"
 
@@ -104,7 +104,9 @@ def test_a_hint_is_for_part_one_until_it_is_done(
 def from_root(
     two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, list[str]]]:
-    """Run pytest in the course's folder and return its status and lines."""
+    """Return a function that runs pytest in the course's folder and returns its status and
+    lines.
+    """
     shutil.copy(own_course().root / "pyproject.toml", two_parts.root)
     monkeypatch.chdir(two_parts.root)
     monkeypatch.setenv("COLUMNS", "120")

@@ -53,7 +53,7 @@ def test_canvas(take: Take) -> None:
 
 
 def test_canvas_without_names(take: Take) -> None:
-    """In Canvas's code, late submissions have the word before `anon`."""
+    """Canvas writes `late` before `anon` in the names of anonymous files."""
     intake = take(
         {
             "LATE_anon_aB3dE_103_problem_01.py": RIGHT,
@@ -74,7 +74,7 @@ def test_canvas_without_names(take: Take) -> None:
 
 
 def test_one_student_who_is_two_is_told(take: Take) -> None:
-    """A number with two names is rejected; the other students are graded."""
+    """A number with two names is reported and not graded; the other students are graded."""
     intake = take(
         {
             "ada_12_98_problem_01.py": RIGHT,
@@ -90,7 +90,9 @@ def test_one_student_who_is_two_is_told(take: Take) -> None:
 
 
 def test_canvas_uploads_again(take: Take) -> None:
-    """The newest attachment counts, by its number; a file of unknown problem is never chosen."""
+    """The attachment with the highest number counts. A file without a known problem is never
+    chosen.
+    """
     found = by_name(
         take(
             {
@@ -121,7 +123,7 @@ def test_canvas_uploads_again(take: Take) -> None:
 
 
 def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
-    """A class of archives with a date in each name is a class of archives."""
+    """Archives with dates in their names are not a download of Canvas."""
     names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
     folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})
     intake = take_in(folder, small_course)

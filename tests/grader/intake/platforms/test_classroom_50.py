@@ -1,4 +1,4 @@
-"""The clones of Classroom 50 and their list of students."""
+"""Clones of Classroom 50, and the list of submissions next to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCORES = (
 
 
 def scores(*lines: tuple[str, str, str, str]) -> bytes:
-    """Return scores.csv, of user names, times, tags and links."""
+    """Return a scores.csv with lines of user name, time, tag and link."""
     rows = (
         f"{user},A,B,,Lab 1,1,2,{time},{tag},{user},{url},false," for user, time, tag, url in lines
     )
@@ -22,7 +22,9 @@ def scores(*lines: tuple[str, str, str, str]) -> bytes:
 
 
 def test_classroom_50(take: Take) -> None:
-    """Numbered groups differ between assignments."""
+    """A numbered group of one assignment is not the group with the same number in a different
+    one.
+    """
     users = ("ada-l", "bea", "cho", "group-1")
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in users}
     lines = [
@@ -87,7 +89,9 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
 
 
 def test_a_students_list_is_not_read(take: Take) -> None:
-    """Otherwise a student could move the time of others."""
+    """A list inside a student's clone is ignored. Otherwise a student could change the times of
+    others.
+    """
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in ("ada", "b")}
     evil = scores(("ada", "2026-11-20T10:00:00Z", "submit/1", ""))
     intake = take(files | {f"{CLASSROOM_50}/cs-attention-b/scores.csv": evil})

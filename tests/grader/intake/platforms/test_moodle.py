@@ -1,4 +1,4 @@
-"""Moodle's downloads, with folders and without."""
+"""Moodle's downloads, with a folder for each student or without folders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_moodle_without_folders(take: Take) -> None:
 
 
 def test_moodle_names_with_underscores(take: Take) -> None:
-    """Names may contain digits, and students without a group have no number."""
+    """Names with underscores and digits are read completely."""
     intake = take(
         {
             f"Ada_Love_lace_7_assignsubmission_file_/{ID}/problem.py": RIGHT,

@@ -1,4 +1,4 @@
-"""On all platforms no student is lost or can submit for another one."""
+"""On no platform is a student lost, or able to submit for a different student."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
     ],
 )
 def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
-    """It takes no other student's number and hides no other student."""
+    """A student whose name looks like a platform's file affects no other student."""
     files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea", "cho")}
     own = {name: zip_file(COURSE)} if name.endswith(".zip") else {f"{name}/{ID}/problem.py": RIGHT}
     intake = take(files | own)
@@ -63,7 +63,9 @@ def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
 
 
 def test_what_a_student_packs_is_no_platform(take: Take) -> None:
-    """Otherwise a student could submit for others."""
+    """Files of a platform inside a student's archive are ignored. Otherwise a student could submit
+    for others.
+    """
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
     files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
     assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
@@ -72,7 +74,9 @@ def test_what_a_student_packs_is_no_platform(take: Take) -> None:
 def test_one_students_archive_harms_nobody_else(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Zip bombs, member names with `../`, and nested archives, all inside the class's zip file."""
+    """A harmful archive inside the zip file of a class affects only its own row: zip bombs, `../`
+    in names, nested archives.
+    """
     monkeypatch.setattr(limits, "MAX_NESTED_BYTES", 100_000)
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 300_000)
     bad = {
