@@ -12,7 +12,7 @@ import torch.ao.nn.quantizable
 import torch.nn.functional as F
 from torch import nn
 from torch.distributions import constraints, transform_to
-from torch.distributions.transforms import SoftmaxTransform
+from torch.distributions.transforms import ComposeTransform, SoftmaxTransform
 
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.sandbox.worker.removal import remove
@@ -60,17 +60,25 @@ QUANTIZABLE = torch.ao.nn.quantizable.MultiheadAttention(4, 2)
 
 SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "torch": lambda: torch.softmax(X, -1),
+    "functional": lambda: F.softmax(X, -1),
     "method": lambda: X.softmax(-1),
     "module": lambda: nn.Softmax(-1)(X),
+    "getattr": lambda: getattr(torch, "soft" + "max")(X, -1),
+    "special": lambda: torch.special.softmax(X, -1),
     "operator": lambda: torch.ops.aten.softmax.int(X, -1),
     "kernel": lambda: torch.ops.aten._softmax(X, -1, False),
+    "bindings": lambda: torch._C._VariableFunctions.softmax(X, -1),
     "scripted": lambda: scripted(X),
     "softmin": lambda: F.softmin(-X, -1),
+    "log": lambda: X.log_softmax(-1).exp(),
     "logsumexp": lambda: (X - X.logsumexp(-1, keepdim=True)).exp(),
     "last of cumulated": lambda: (X - X.logcumsumexp(-1)[..., -1:]).exp(),
+    "gumbel": lambda: F.gumbel_softmax(X),
+    "categorical": lambda: torch.distributions.Categorical(logits=X).probs,
     "cross entropy": lambda: F.cross_entropy(X.view(6, 4), torch.zeros(6, dtype=torch.long)),
     "vmap": lambda: torch.vmap(lambda row: torch.softmax(row, -1))(X),
     "transform": lambda: SoftmaxTransform()(X),
+    "composed transform": lambda: ComposeTransform([SoftmaxTransform()])(X),
     "transform of a constraint": lambda: transform_to(constraints.simplex)(X),
     "swallowed": swallowed,
     "overrides off": with_overrides_off,
@@ -78,7 +86,9 @@ SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
 
 ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
     "functional": lambda: F.scaled_dot_product_attention(X, X, X),
+    "4-D": lambda: F.scaled_dot_product_attention(X[None], X[None], X[None]),
     "operator": lambda: torch.ops.aten.scaled_dot_product_attention(X, X, X),
+    "bindings": lambda: torch._C._nn.scaled_dot_product_attention(X, X, X),
     "scripted": lambda: scripted_attention(X),
     "module": lambda: MULTI_HEAD(X, X, X),
     "module without weights": lambda: MULTI_HEAD(X, X, X, need_weights=False),
@@ -87,19 +97,28 @@ ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
 }
 
 ENCODER_LAYER = nn.TransformerEncoderLayer(4, 2, batch_first=True, norm_first=True)
+RMS_NORM = nn.RMSNorm(4)
 
 SPELLINGS_OF_A_BLOCK: dict[str, Callable[[], object]] = {
     "gelu": lambda: F.gelu(X, approximate="tanh"),
+    "gelu as a module": lambda: nn.GELU()(X),
+    "gelu in place": lambda: torch._C._nn.gelu_(X.clone()),
+    "gelu as an operator": lambda: torch.ops.aten.gelu(X),
     "gelu of a product": lambda: torch._addmm_activation(X[0, 0], X[0, :, :3], X[1], use_gelu=True),
     "layer": lambda: F.layer_norm(X, (4,)),
+    "layer as a module": lambda: nn.LayerNorm(4)(X),
     "layer by its parent": lambda: nn.LayerNorm.forward(nn.LayerNorm(4), X),
+    "layer, torch": lambda: torch.layer_norm(X, (4,)),
     "layer, native": lambda: torch.native_layer_norm(X, (4,), None, None, 1e-5),
     "layer, scripted": lambda: scripted_norm(X),
+    "layer, vmap": lambda: torch.vmap(lambda row: F.layer_norm(row, (4,)))(X),
     "group": lambda: nn.GroupNorm(1, 3)(X),
     "instance": lambda: nn.InstanceNorm1d(3)(X),
     "batch": lambda: F.batch_norm(X[0].T, None, None, training=True),
+    "batch as a module": lambda: nn.BatchNorm1d(3)(X),
     "batch, native": lambda: torch.native_batch_norm(X, None, None, None, None, True, 0.1, 1e-5),
     "rms": lambda: F.rms_norm(X - X.mean(-1, keepdim=True), (4,)),
+    "rms as a module": lambda: RMS_NORM(X),
     "encoder layer": lambda: ENCODER_LAYER(X),
     "encoder layer in evaluation": lambda: ENCODER_LAYER.eval()(X),
 }

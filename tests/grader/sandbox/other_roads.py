@@ -66,7 +66,7 @@ def redispatched(operator, *args):
 KEY = ["CPU"]
 
 
-def with_the_library_reset():
+def with_the_library_reset(call):
     seen = [*gc.get_objects(), *KEPT["frames"]]
     for thing in seen[:]:
         if type(thing) is types.FunctionType:
@@ -77,11 +77,16 @@ def with_the_library_reset():
                 thing = thing.cell_contents
         if type(thing) is LIBRARY:
             thing.reset()
-    return X.softmax(-1)
+    return call()
 
 
 def late(name):
     return importlib.import_module(name)
+
+
+def source_of_torch(path):
+    with open(os.path.join(TORCH, path), "rb") as file:
+        return file.read()
 
 
 def of_kept_code(code):
@@ -90,6 +95,13 @@ def of_kept_code(code):
 
 def reloaded():
     return importlib.reload(nn.modules.activation)
+
+
+def executed():
+    inside = {"__name__": "torch.nn.modules.activation", "__package__": "torch.nn.modules"}
+    with contextlib.suppress(RuntimeError):  # the functions of C have their texts already
+        exec(compile(source_of_torch("nn/modules/activation.py"), nn.__file__, "exec"), inside)
+    return inside["MultiheadAttention"]
 
 
 def many_heads(function):
@@ -125,10 +137,11 @@ def to_the_lazy_device(x):
     return F.scaled_dot_product_attention(x, x, x).to("cpu")
 
 
-def convolution():
-    x, ones = torch.randn(1, 1, 4, 1), [1, 1]
-    operator = torch.ops.mkldnn._convolution_pointwise
-    return operator(x, torch.ones(1, 1, 1, 1), None, [0, 0], ones, ones, 1, "gelu", [], "tanh")
+def by_convolution(name, *rest):
+    x = torch.randn(1, 1, 4, 1)
+    operator = getattr(torch.ops.mkldnn, name)
+    ones = [1, 1]
+    return operator(x, torch.ones(1, 1, 1, 1), None, *rest, ones, ones, 1, "gelu", [], "tanh")
 
 
 def mkldnn_layer_norm():
@@ -192,17 +205,29 @@ def frozen_after_own_kernels():
 
 X = torch.ones(1, 2, 2)
 WAYS = {
-    "block: convolution": convolution,
+    "block: convolution": lambda: by_convolution("_convolution_pointwise", [0, 0]),
+    "block: transposed convolution": lambda: by_convolution(
+        "_convolution_transpose_pointwise", [0, 0], [0, 0]
+    ),
     "block: norm of torch in Python": lambda: sys.modules["torch._refs"]._normalize(X, [1], 1e-5),
     "block: norm of MKL-DNN": mkldnn_layer_norm,
     "block: norm of a graph": layer_norm_of_a_graph,
     "block: fused": fused_after_own_kernels,
     "block: frozen": frozen_after_own_kernels,
     "softmax: redispatched": lambda: redispatched(torch.ops.aten.softmax.int, X, -1),
+    "softmax: redispatched below": lambda: redispatched(
+        torch.ops.aten._softmax.default, X, -1, False
+    ),
+    "softmax: redispatched sum": lambda: redispatched(torch.ops.aten.logsumexp.default, X, [-1]),
+    "softmax: cumulated sum": lambda: (X - X.logcumsumexp(-1)[..., -1:]).exp(),
+    "softmax: transform": lambda: distributions.transforms.SoftmaxTransform()(X),
     "softmax: transform reloaded": lambda: importlib.reload(
         distributions.transforms
     ).SoftmaxTransform()(X),
-    "softmax: library": with_the_library_reset,
+    "softmax: transform of a simplex": lambda: distributions.transform_to(
+        distributions.constraints.simplex
+    )(X),
+    "softmax: library": lambda: with_the_library_reset(lambda: X.softmax(-1)),
     "softmax: kept kernel": lambda: KEPT["kernel"].call_boxed(
         torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), X, -1, False
     ),
@@ -214,18 +239,28 @@ WAYS = {
     "attention: redispatched": lambda: redispatched(
         torch.ops.aten.scaled_dot_product_attention.default, X, X, X
     ),
+    "attention: redispatched math": lambda: redispatched(
+        torch.ops.aten._scaled_dot_product_attention_math.default, X, X, X
+    ),
+    "attention: library": lambda: with_the_library_reset(
+        lambda: F.scaled_dot_product_attention(X, X, X)
+    ),
     "attention: lazy": lambda: to_the_lazy_device(X),
     "attention: flex": lambda: late("torch.nn.attention.flex_attention").flex_attention(
         X[None], X[None], X[None]
     ),
     "attention: onnx": lambda: late("torch.onnx.ops").attention(X[None], X[None], X[None]),
+    "attention: quantizable": lambda: late("torch.ao.nn.quantizable").MultiheadAttention(2, 1)(
+        X, X, X
+    ),
     "attention: reloaded": lambda: importlib.reload(nn.modules.activation).MultiheadAttention(2, 1)(
         X, X, X
     ),
+    "attention: executed": lambda: executed()(2, 1)(X, X, X),
     "attention: function of code": lambda: many_heads(of_kept_code(KEPT["code"])),
     "attention: code of a function": lambda: many_heads(given_kept_code(KEPT["code"])),
-    "attention: hook changed": without_the_hook,
-    "attention: ctypes": through_c,
+    "attention: hook changed": lambda: without_the_hook(),
+    "attention: ctypes": lambda: through_c(),
 }
 
 

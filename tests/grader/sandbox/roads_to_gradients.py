@@ -19,6 +19,17 @@ def by_formula(x):
 
 OPERATORS = {
     "torch": "torch._softmax_backward_data(grad, weights, -1, weights.dtype)",
+    "of the logarithm": (
+        "torch._log_softmax_backward_data(grad * weights, weights.log(), -1, weights.dtype)"
+    ),
+    "masked": (
+        "torch.ops.aten._masked_softmax_backward("
+        "grad, weights, torch.zeros_like(weights).bool(), -1)"
+    ),
+    "out": (
+        "torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, "
+        "grad_input=torch.empty_like(grad))"
+    ),
     "kernel": (
         "torch.ops.aten._softmax_backward_data.default.redispatch("
         "torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), grad, weights, -1, weights.dtype)"
@@ -38,6 +49,20 @@ FUNCTIONS = {
         softmax(x).backward(grad)
         return x.grad
     """,
+    "autograd.backward": """
+        x = scores_of(weights)
+        torch.autograd.backward([by_formula(x)], [grad])
+        return x.grad
+    """,
+    "overrides off": """
+        with torch._C.DisableTorchFunction():
+            return torch._softmax_backward_data(grad, weights, -1, weights.dtype)
+    """,
+    "gradients switched on": """
+        with torch.enable_grad():
+            x = scores_of(weights)
+            return torch.autograd.grad((softmax(x) * grad).sum(), x)[0]
+    """,
     "engine": """
         x = scores_of(weights)
         engine = torch.autograd.Variable._execution_engine
@@ -54,14 +79,26 @@ FUNCTIONS = {
     "functional.vjp": """
         return functional.vjp(softmax, weights.log(), grad)[1]
     """,
+    "functional.jvp": """
+        return functional.jvp(softmax, weights.log(), grad)[1]
+    """,
     "func.vjp": """
         return torch.func.vjp(softmax, weights.log())[1](grad)[0]
     """,
     "func.grad": """
         return torch.func.grad(lambda x: (by_formula(x) * grad).sum())(weights.log())
     """,
+    "func.jacfwd": """
+        jacobians = torch.vmap(torch.func.jacfwd(by_formula))(weights.log())
+        return (jacobians @ grad[..., None])[..., 0]
+    """,
     "func.jvp": """
         return torch.func.jvp(by_formula, (weights.log(),), (grad,))[1]
+    """,
+    "a module of functorch": """
+        from torch._functorch import eager_transforms
+
+        return eager_transforms.vjp(softmax, weights.log())[1](grad)[0]
     """,
     "level of gradients": """
         import torch._C._functorch as functorch
@@ -100,6 +137,29 @@ FUNCTIONS = {
         y.register_hook(found.append)
         softmax(y).backward(grad)
         return found[0]
+    """,
+    "function of one's own": """
+        found = []
+
+        class Keep(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, slope):
+                found.append(slope)
+                return slope
+
+        softmax(Keep.apply(scores_of(weights))).backward(grad)
+        return found[0]
+    """,
+    "checkpoint": """
+        from torch.utils.checkpoint import checkpoint
+
+        x = scores_of(weights)
+        checkpoint(by_formula, x, use_reentrant=False).backward(grad)
+        return x.grad
     """,
     "a part of gradcheck": """
         import sys

@@ -12,6 +12,41 @@ from grader.course import Course
 from grader.sandbox.spawn import may_want_compiler
 from tests.grader.sandbox.conftest import Ask
 
+WANT = [
+    "torch.empty(2, device='meta')",
+    "from torch import optim",
+    "torch.optim.SGD(model.parameters())",
+    "torch.compile(f)",
+    "torch.func.vmap(f)",
+    "from torch.utils.checkpoint import checkpoint",
+    "@torch.jit.script",
+    "getattr(torch, name)",
+    "import torch.autograd.forward_ad as forward_ad",
+    "from torch.masked import masked_tensor",
+    "torch.use_deterministic_algorithms(True)",
+    "torch.sym_max(n, 1)",
+]
+DO_NOT = [
+    "import torch.nn.functional as F",
+    "torch.vmap(torch.dot, in_dims=(None, 0))(query, keys)",
+    "F.softmax(scores, dim=-1)",
+    "# no optimizer touches it",
+    "torch.backends.cudnn.deterministic = True",
+    "raise ValueError(f'{n_embd} is not divisible by {n_head}')",
+    "self.register_buffer('mask', torch.ones(n, n).tril().bool())",
+    "masked = scores.masked_fill(mask, -math.inf)  # the residual path keeps both",
+]
+
+
+@pytest.mark.parametrize("line", WANT)
+def test_these_may(line: str) -> None:
+    assert may_want_compiler(line.encode())
+
+
+@pytest.mark.parametrize("line", DO_NOT)
+def test_these_do_not(line: str) -> None:
+    assert not may_want_compiler(line.encode())
+
 
 def test_no_reference_does(course: Course) -> None:
     """No reference needs torch's compiler; otherwise every run would load it."""
@@ -62,7 +97,7 @@ def test_a_worker_has_it_where_it_is_wanted(ask: Ask) -> None:
 def test_and_not_where_it_is_not(ask: Ask, forbidden: tuple[str, ...]) -> None:
     source = "import sys as s\ndef has(): return 'torch._dyn' + 'amo' in s.modules"
     assert not ask(source, "problem.has()", forbidden=forbidden)
-    assert ask(f"# torch.compile(f)\n{source}", "problem.has()", forbidden=forbidden)
+    assert ask(f"# {WANT[0]}\n{source}", "problem.has()", forbidden=forbidden)
 
 
 def test_a_function_is_carried_over_to_a_batch_without_it(ask: Ask) -> None:
