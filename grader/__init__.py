@@ -1,12 +1,12 @@
 """Tests, verdicts and reports for a course of exercises.
 
-This module imports nothing: `explore.py` imports this package first, and Python would import a
-student's `enum.py` from the same folder until `grader.student.script` prevents it.
+This module imports nothing. `explore.py` imports this package first, and until
+`grader.student.script` has run, Python would import a student's `enum.py` from the same folder.
 """
 
 
 def check(problem: str) -> None:
-    """Test a problem from a notebook's cell, and print the same report as `uv run pytest`.
+    """Test a problem from a cell of a notebook, and print the same report as `uv run pytest`.
 
     Args:
         problem: the problem, such as "03".

@@ -1,7 +1,7 @@
 """The students' commands, their options, and the messages for errors of any command.
 
 This is the entry point of the students' copy. `cli_instructor.py` adds the commands of instructors
-and authors. A command imports its work when it runs.
+and authors. Each command imports its modules when it runs, so that the others start quickly.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ThisProblem = Annotated[
 
 
 def this_course() -> Course:
-    """Return the course that the commands are about."""
+    """Return the course on which the commands work."""
     return own_course()
 
 
@@ -235,7 +235,9 @@ def _with_solutions() -> Course:
 
 
 def _these_problems(course: Course, name: str | None) -> list[Problem]:
-    """Return the named problem, or that of the current folder; otherwise all."""
+    """Return the named problem. Without a name, return the problem of the current folder, or all
+    problems.
+    """
     from grader.student.testing import around
 
     return course.select([name]) if name else around(course, Path.cwd())
@@ -252,7 +254,7 @@ def _this_problem(course: Course, name: str | None, command: str) -> Problem:
 
 
 class _Interrupted(BaseException):
-    """A signal ends this process, or its terminal was closed."""
+    """A signal ended this process, or its terminal was closed."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -288,7 +290,8 @@ def faults() -> Iterator[list[str]]:
     """Turn an error into one line and an exit status.
 
     Yields:
-        A list for further lines when a command ends early: its finished work, and how to continue.
+        A list. The command adds lines about its finished work and how to continue, which are
+        printed if it ends early.
     """
     on_early_end: list[str] = []
     try:
@@ -317,11 +320,11 @@ def stop(message: str, status: int) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print sentences that can contain names from outside, without control characters."""
+    """Print sentences without control characters, as names of files may contain some."""
     for line in lines:
         console.print(plain(line), markup=False)
 
 
 def print_text(text: str) -> None:
-    """Print a text of the course or the grader; replace symbols that the terminal lacks."""
+    """Print a text of the course or the grader; replace symbols that the terminal cannot show."""
     console.print(printable(text, console.encoding), markup=False)

@@ -1,6 +1,6 @@
-"""The commands of instructors and authors, with their options, beside those of `cli.py`.
+"""The commands of instructors and authors, with their options, in addition to those of `cli.py`.
 
-This is the entry point of the course's own repository. A command imports its work when it runs.
+This is the entry point of the course's own repository.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def grade(
 
 
 def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> list[str]:
-    """Return a line if the path was read as a class, but has the name of a student."""
+    """Return a line if the path was read as a class although it has the name of a student."""
     from grader.grade.previous import RESULTS, result_path
     from grader.intake.tree import without_suffix
 

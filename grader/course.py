@@ -70,7 +70,7 @@ class CoursePart(Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the course.
 
     Attributes:
-        id: its name in commands and in the columns of a gradebook.
+        id: the name of the part in commands and in the columns of a gradebook.
         title: its subject.
         optional: whether its points are reported separately from the total.
     """
@@ -93,10 +93,10 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
         title: its subject.
         part: the id of its part.
         points: the points of all its tests.
-        difficulty: a word or a few.
-        minutes: the shortest and the longest usual time.
+        difficulty: one or a few words.
+        minutes: the minimum and the maximum of the usual time, in minutes.
         forbidden: the functions that a student's code may not call.
-        forbidden_in: other functions that one function or class may not call, by its name.
+        forbidden_in: for each function or class, further functions that it may not call.
     """
 
     id: str
@@ -117,12 +117,14 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"minutes should have the smaller number first, not {least}, {most}")
 
     def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return the functions that are forbidden in tests of these functions and classes."""
+        """Return the functions that are forbidden when these functions and classes are tested."""
         own = [each for name, more in self.forbidden_in.items() if name in names for each in more]
         return (*self.forbidden, *dict.fromkeys(own))
 
     def all_forbidden(self) -> list[tuple[str, ...]]:
-        """Return each set of forbidden functions once: the general one, then those of a name."""
+        """Return each different set of forbidden functions: first the general one, then those of
+        functions and classes.
+        """
         of_some = [self.forbidden_where({name}) for name in self.forbidden_in]
         return [*dict.fromkeys([self.forbidden, *of_some])]
 
@@ -143,12 +145,12 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `course.toml`.
 
     Attributes:
-        title: of the course.
-        parts: in order.
-        problems: in order; none before the first one is written.
+        title: the title of the course.
+        parts: the parts in order.
+        problems: the problems in order. A new course has none.
         students: the files that students get.
-        name: when students at home read the name of a mistake, one of `NAMES_MISTAKES`.
-        values: the kind of values of its functions, one of `VALUES`.
+        name: when a student's run names a mistake, one of `NAMES_MISTAKES`.
+        values: the kind of values that functions return, one of `VALUES`.
     """
 
     title: str
@@ -177,7 +179,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def names_at_once(self) -> bool:
-        """Whether a mistake is named the first time that it is seen."""
+        """Whether a mistake is named the first time that it occurs."""
         return self.name == "at once"
 
     @classmethod
@@ -185,7 +187,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         """Read a course's `course.toml`.
 
         Raises:
-            CourseError: the file is missing, or a key is missing, unknown or of another type.
+            CourseError: the file is missing, or a key is missing, is unknown or has the wrong type.
         """
         path = root / MANIFEST
         try:
@@ -237,7 +239,7 @@ _PLACE = re.compile(r"(.*?)(?: - at `\$\.(\w+)(?:\[(\d+)\])?\.?(.*)`)?")
 
 
 def _explained(message: str, data: Mapping[str, Any]) -> str:
-    """Return a message of msgspec with the name of the key in the file."""
+    """Return a message of msgspec in which the place is the key of course.toml."""
     match = _PLACE.fullmatch(message)
     assert match
     text, key, number, below = match.groups(default="")
@@ -268,12 +270,12 @@ class Problem:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of its course."""
+        """The manifest of the course."""
         return Manifest.load(self.folder.parents[1])
 
     @property
     def entry(self) -> Entry:
-        """Its entry in `course.toml`.
+        """The problem's entry in `course.toml`.
 
         Raises:
             CourseError: there is no entry.
@@ -282,7 +284,7 @@ class Problem:
 
     @property
     def part(self) -> CoursePart:
-        """The part of the course that it belongs to."""
+        """The part of the course that the problem belongs to."""
         return self.manifest.part(self.entry.part)
 
     def result(self) -> ProblemResult:
@@ -292,7 +294,7 @@ class Problem:
 
     @property
     def test_file(self) -> Path:
-        """The problem's one test file, for example `test_some_name.py`."""
+        """The test file of the problem, for example `test_some_name.py`."""
         return self.folder / f"test_{self.id[3:].replace('-', '_')}.py"
 
     @property
@@ -302,18 +304,18 @@ class Problem:
 
     @property
     def data(self) -> Path:
-        """The folder of the grader's data files; in a students' copy a separate one."""
+        """The folder of data files for the grader; a students' copy has a separate one."""
         apart = self.folder.parents[1] / COPY_DATA / self.id
         return apart if apart.is_dir() else self.folder
 
     @property
     def kept_stub(self) -> Path:
-        """In a released copy, the stub as it was handed out."""
+        """The second copy of the stub in a students' copy of the course."""
         return self.folder.parents[1] / COPY_DATA / self.id / "stub.py"
 
     @property
     def original(self) -> Path:
-        """The stub as handed out: the kept one in a students' copy, else `stub`."""
+        """The unchanged stub: `kept_stub` in a students' copy, otherwise `stub`."""
         return self.kept_stub if self.kept_stub.is_file() else self.stub
 
     @property
@@ -336,27 +338,29 @@ class Problem:
 
     @property
     def probe_file(self) -> Path:
-        """The file of the probe, from which `grader.diagnose` names mistakes."""
+        """The file of the probe, whose answers show which mistake a student made."""
         return self.data / "probe.py"
 
     @property
     def fingerprints(self) -> Path:
-        """The file with the answers of known mistakes, from which a report can name one."""
+        """The file with the answers of known mistakes to the probe."""
         return self.data / "fingerprints.json"
 
     def first_hidden_line(self) -> int | None:
-        """Return the line number of the hidden marker; None when the hidden half was cut off."""
+        """Return the line number of the marker of the hidden half, or None if the file has no
+        hidden half.
+        """
         lines = self.test_file.read_text(encoding="utf-8").splitlines()
         return next((n for n, line in enumerate(lines, 1) if line == HIDDEN_MARKER), None)
 
 
 @dataclass(frozen=True)
 class Course:
-    """The folder that holds `problems/` and, except in most students' copies, `solutions/`.
+    """The folder with `problems/` and `solutions/`. Most students' copies have no `solutions/`.
 
     Attributes:
         root: the folder.
-        only: the ids of the problems to use; empty for all.
+        only: the ids of the problems to use; if it is empty, all problems.
     """
 
     root: Path
@@ -410,7 +414,8 @@ class Course:
         return problems
 
     def select(self, names: list[str]) -> list[Problem]:
-        """Return the problems with these ids, numbers or parts of ids; all problems if empty.
+        """Return the problems with these ids, numbers or parts of ids; without names return all
+        problems.
 
         Raises:
             UsageError: a name matches no problem, or more than one.
@@ -453,7 +458,9 @@ class Course:
         return self.solution(problem).with_name("salt.txt")
 
     def right_files(self, problem: Problem) -> dict[str, Path]:
-        """Return a problem's reference and variants by their names in edits, reference first."""
+        """Return a problem's reference and its variants, by the names that edits use. The reference
+        is first.
+        """
         solution = self.solution(problem)
         variants = sorted((solution.parent / "variants").glob("*.py"))
         return {REFERENCE: solution} | {path.stem: path for path in variants}
@@ -466,7 +473,8 @@ def _written_lines(source: bytes) -> list[bytes]:
 
 
 def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that a student works on: the required ones and the optional ones begun.
+    """Return the problems that a student works on: the required ones, and the optional ones with an
+    edited file.
 
     If all given problems are optional, they were selected explicitly: return them all.
     """
@@ -478,8 +486,8 @@ def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems in the order in which a student solves them.
 
-    That is the order of their numbers, except that the optional ones come first for a student who
-    has begun only optional ones.
+    This is the order of their numbers. But for a student who has begun only optional problems, the
+    optional ones come first.
     """
     problems = list(problems)
     begun = {problem.part.optional for problem in problems if problem.is_begun}
@@ -488,7 +496,7 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def is_problem_folder(folder: Path) -> bool:
-    """Return whether a folder's name is that of a problem."""
+    """Return whether a folder has a name like a problem's folder."""
     return _PROBLEM_FOLDER.fullmatch(folder.name) is not None
 
 
@@ -504,7 +512,7 @@ def use_course(root: Path) -> None:
 
 
 def command(words: str) -> str:
-    """Return a complete command line, with `--course` if this process was given one."""
+    """Return a complete command line, with `--course` if this process was started with it."""
     named = os.environ.get(COURSE_VARIABLE)
     course = f"--course {shlex.quote(named)} " if named else ""
     return f"uv run grader {course}{words}"
@@ -520,11 +528,12 @@ def way_to(folder: Path) -> str:
 
 
 def own_course() -> Course:
-    """Return the course of `--course`, or that of this grader, or that of the current folder.
+    """Return the course of `--course`; else the course that contains this grader; else the course
+    around the current folder.
 
-    A grader inside a course uses that course and ignores the current folder, which may be a
-    student's and have other tests. An installed grader uses the nearest folder with a
-    `course.toml`, from the current one upward.
+    A grader inside a course ignores the current folder, which may belong to a student and have
+    different tests. An installed grader uses the nearest folder with a `course.toml`, from the
+    current folder upward.
 
     Raises:
         UsageError: there is no course.

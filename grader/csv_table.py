@@ -20,10 +20,10 @@ _DECLARED = re.compile(rf'"?sep=([{_SEPARATORS}])"?(?:\r?\n|\Z)', re.IGNORECASE)
 
 @dataclass
 class Row:
-    """One record of a file.
+    """One row of a CSV file, which may have several lines.
 
     Attributes:
-        line: the number of its first line.
+        line: the number of its first line in the file.
         cells: the cells.
     """
 
@@ -42,14 +42,15 @@ class Row:
 
 @dataclass
 class Table:
-    """A CSV file. Encoding, separator and line endings are kept.
+    """A CSV file. It is written with the encoding, the separator and the line endings that it was
+    read with.
 
     Attributes:
-        name: the file, for messages.
+        name: the name of the file, for messages.
         encoding: the encoding of the file.
         separator: the separator of cells.
         ending: the line ending.
-        declared: the line before the header that declares the separator; empty without one.
+        declared: the line before the header that declares the separator, or "".
         header: the names of the columns.
         rows: all other rows.
     """
@@ -68,15 +69,15 @@ class Table:
         return [name.strip() for name in self.header.cells]
 
     def present(self, *names: str) -> list[int]:
-        """Return the existing columns with these names, in any case and in this order."""
+        """Return the indices of the columns with these names, in this order. Case is ignored."""
         columns = [name.lower() for name in self.columns]
         return [columns.index(name.lower()) for name in names if name and name.lower() in columns]
 
     def needed(self, *names: str) -> int:
-        """Return the first column with one of these names.
+        """Return the index of the first column with one of these names.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such column.
         """
         present = self.present(*names)
         if not present:
@@ -109,7 +110,7 @@ class Table:
 
 
 def read_table(path: Path, *, comments: bool = True) -> Table:
-    """Read a CSV file, without its empty rows.
+    """Read a CSV file and omit its empty rows.
 
     Args:
         path: the file.
@@ -131,13 +132,14 @@ def read_table(path: Path, *, comments: bool = True) -> Table:
 
 
 def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
-    """Return the content of a CSV file, with its empty rows.
+    """Return the table in the bytes of a CSV file, including its empty rows.
 
     Args:
         data: the bytes.
-        name: the file, for messages.
-        any_encoding: whether to read text that is not Unicode as Excel writes it. Then the letters
-            of names may be wrong, but ids and all bytes are right.
+        name: the name of the file, for messages.
+        any_encoding: whether to read text that is not Unicode in the encoding that Excel uses.
+            Letters in names may then be wrong, but ids are right, and the file is written with the
+            same bytes.
 
     Raises:
         UsageError: the data is empty, or not CSV.
@@ -170,7 +172,7 @@ def csv_line(cells: Iterable[str], separator: str = ",") -> str:
 
 
 def _decoded(data: bytes, *, any_encoding: bool) -> tuple[str, str]:
-    """Return text and its encoding: UTF-8, or UTF-16 as spreadsheets mark it.
+    """Return the text and its encoding: UTF-8, or UTF-16 with a byte order mark.
 
     Raises:
         ValueError: the data is no text.
@@ -189,14 +191,18 @@ def _decoded(data: bytes, *, any_encoding: bool) -> tuple[str, str]:
 
 
 def _separator_in(text: str) -> str:
-    """Return the separator of a CSV file: the one that splits its first line into most cells."""
+    """Return the separator of a CSV file: the one that splits its first line into the most
+    cells.
+    """
     lines = (line for line in text.splitlines(keepends=True) if line[0] not in "#\r\n")
     first = next(lines, "") + "".join(lines)  # a cell may have several lines
     return max(_SEPARATORS, key=lambda separator: _number_of_cells(first, separator))
 
 
 def _number_of_cells(text: str, separator: str) -> int:
-    """Return the number of cells in the first line; 0 if it can't be read with the separator."""
+    """Return the number of cells in the first line, or 0 if the line can't be read with the
+    separator.
+    """
     try:
         return next((len(row.cells) for row in _rows(text, separator)), 0)
     except csv.Error:

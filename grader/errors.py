@@ -21,7 +21,7 @@ class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the p
     """A check failed. The text is for the student.
 
     Attributes:
-        shown: the mistake that the value shows, if it was diagnosed.
+        shown: the sentence about the mistake that the value shows, if one was found.
     """
 
     def __init__(self, text: str, shown: Any = None) -> None:
@@ -52,7 +52,7 @@ class CannotLoad(Exception):  # noqa: N818  (it carries a verdict)
 
 
 class SubmissionError(Exception):
-    """A given path can't be graded. The text says why and which path to give instead."""
+    """A path can't be graded. The text gives the reason, and the path to grade instead."""
 
 
 class InUse(Exception):  # noqa: N818  (the instructor reads it)
@@ -60,9 +60,9 @@ class InUse(Exception):  # noqa: N818  (the instructor reads it)
 
 
 class CannotWrite(OSError):  # noqa: N818  (the instructor reads it)
-    """A given path, or a file in it, can't be written. `filename` is the path.
+    """A path, or a file in it, can't be written. `filename` is the path.
 
-    The text is the system's; `grader.files.os_error_sentence` turns it into a sentence.
+    The text is the operating system's; `grader.files.os_error_sentence` turns it into a sentence.
     """
 
 
@@ -74,13 +74,13 @@ class CourseError(Exception):
 
 
 class UsageError(CourseError):
-    """A request can't be fulfilled, for example for a part that doesn't exist."""
+    """A request of the user is invalid, for example because it names a part that doesn't exist."""
 
 
 class InternalError(Exception):
     """The grader itself failed. It is never a student's error.
 
     The sandbox raises it when it can't run student code. Grading raises it when the reference
-    solutions don't pass the tests here, or when the grading machines are lost. In a test it leads
-    to the status `internal`. Elsewhere it ends the run, and no mark is given.
+    solutions don't pass the tests on this machine, or when the workers of a cluster are lost. In a
+    test it leads to the status `internal`. Elsewhere it ends the run, and no mark is given.
     """

@@ -22,7 +22,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file atomically: a reader finds the old content or the new one.
 
     Raises:
-        CannotWrite: it can't be written.
+        CannotWrite: the file can't be written.
     """
     write_together({path: content})
 
@@ -74,7 +74,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def require_writable(folder: Path, folders: Iterable[str], files: Iterable[str]) -> None:
-    """Check that a folder and its future contents can be written. Leave nothing there.
+    """Check that a folder and its future contents can be written. Nothing is left in the folder.
 
     Args:
         folder: the folder, which need not exist yet.
@@ -82,7 +82,7 @@ def require_writable(folder: Path, folders: Iterable[str], files: Iterable[str])
         files: the names of files in it, which may be replaced.
 
     Raises:
-        UsageError: a path can't be written; the text says which and why.
+        UsageError: a path can't be written; the text has the path and the reason.
     """
     for path in (folder, *(folder / name for name in folders)):
         place = path
@@ -133,7 +133,9 @@ def os_error_sentence(error: OSError) -> str:
 
 
 def _in_the_way(path: Path) -> str:
-    """Return what blocks a path, such as a folder of that name; empty if nothing does."""
+    """Return a description of the thing that blocks a path, such as a folder of that name, or
+    "".
+    """
     if os.path.isdir(path):
         return "it is a folder"
     if os.path.exists(path) and not os.path.isfile(path):
@@ -190,7 +192,7 @@ def set_aside(path: Path, why: str) -> Path:
 
 
 def keep(file: Path) -> Path:
-    """Copy a file to the first free name such as problem.py.bak-1, and return the new path."""
+    """Copy a file to the first unused name such as problem.py.bak-1, and return the new path."""
     content = file.read_bytes()
     for number in itertools.count(1):
         kept = file.with_name(f"{file.name}.bak-{number}")
@@ -206,7 +208,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: the file can't be read.
-        ValueError: the file is not TOML; the text says why.
+        ValueError: the file is not TOML; the text gives the reason.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -220,7 +222,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:
-    """Return one hash over files and their names."""
+    """Return one hash of files and their names."""
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
         digest.update(f"{name}\0".encode())

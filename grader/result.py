@@ -1,4 +1,4 @@
-"""The result model. Every report is a view of it."""
+"""The model of results, from which every report is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_YET = "This can't be judged yet: "
 
 
 def not_yet(reason: str) -> str:
-    """Return the message of a test that can't be judged for this reason. It begins with one
+    """Return the message of a test that can't be judged for this reason. The message begins with
     `NOT_YET`.
     """
     return reason if reason.startswith(NOT_YET) else NOT_YET + reason
@@ -63,7 +63,7 @@ ALTERNATIVE = "\nOr as if "
 
 
 class Policy(StrEnum):
-    """How much a student learns about hidden tests. Visible tests are always shown in full."""
+    """What feedback shows of hidden tests. Visible tests are always shown in full."""
 
     POINTS = "points"
     """Only how many points they gave."""
@@ -84,7 +84,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test of one submission. It is small, as a run keeps all of them in memory.
+    """The result of one test for one submission. It is small, as a run keeps all results in memory.
 
     Attributes:
         id: the test's name in its file, with the parameters in brackets.
@@ -93,7 +93,7 @@ class TestResult:
         points: the points earned: `max` or 0.
         max: the points of the test.
         message: the call, the returned value and the expected one; empty when passed.
-        diagnosis: the known mistakes that explain the failure; empty when none does.
+        diagnosis: the names of the known mistakes that explain the failure.
         seconds: the test's run time.
     """
 
@@ -114,7 +114,7 @@ class TestResult:
             object.__setattr__(self, name, sys.intern(getattr(self, name)))
 
     def __reduce__(self) -> tuple[type[TestResult], tuple[Any, ...]]:
-        """Unpickle by calling the constructor, so that the texts are interned."""
+        """Let pickle call the constructor, which interns the texts."""
         return TestResult, tuple(getattr(self, each.name) for each in fields(self))
 
     @property
@@ -124,7 +124,9 @@ class TestResult:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether an answer was wrong. Functions that are not implemented give none."""
+        """Whether the test got a wrong answer. A function that is not implemented gives no
+        answer.
+        """
         return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
 
     @property
@@ -139,7 +141,7 @@ class TestResult:
 
     @property
     def case(self) -> str:
-        """The parameters of a parametrised test; empty when it has none."""
+        """The parameters of a parametrised test, or ""."""
         return self.id.partition("[")[2].removesuffix("]")
 
 
@@ -148,14 +150,14 @@ WrongAnswers = dict[str, str]
 
 
 class Provenance(TypedDict, total=False):
-    """The inputs that a problem's marks depend on. Marks are valid while these do not change.
+    """The inputs that a problem's marks depend on. Marks are valid until one of them changes.
 
     Attributes:
-        submission: the hash of the student's file, or why there is none.
-        tests: a hash over tests and solution.
-        grader: a hash over the grader's code that marks depend on.
-        python: its version.
-        torch: its version.
+        submission: the hash of the student's file, or the reason why there is no file.
+        tests: a hash of the tests and the solution.
+        grader: a hash of the code of the grader that marks depend on.
+        python: the version of Python.
+        torch: the version of torch.
         seed: the seed of the tests' inputs.
         limits: the time and memory limits of student code.
         isolation: the isolation of student code.
@@ -251,7 +253,7 @@ class ProblemResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every test passed; never true when no test ran."""
+        """Whether every test passed. It is False if no test ran."""
         return bool(self.tests) and all(t.status is Status.PASSED for t in self.tests)
 
     @property
@@ -283,7 +285,7 @@ class ProblemResult:
 
     @property
     def skipped(self) -> bool:
-        """Whether it is optional and not attempted.
+        """Whether the problem is optional and was not attempted.
 
         A file that lacks all names that the tests need counts as attempted.
         """
@@ -297,7 +299,7 @@ class PartResult:
     """The result of an optional part of the course.
 
     Attributes:
-        problems: the attempted ones.
+        problems: the attempted problems of the part.
     """
 
     problems: list[ProblemResult]
@@ -322,7 +324,8 @@ class SubmissionResult:
         seed: the seed of the hidden tests' inputs.
         isolation: how the student's code was isolated from the tests; None when the grader failed
             before it ran.
-        grader_sha256: hash of the files of grader, tests and solutions that marks depend on.
+        grader_sha256: the hash of the files of the grader, the tests and the solutions that marks
+            depend on.
         notes: sentences about the submission as a whole.
         problems: in the order of the course.
         members: the platform's names of the students; empty without a platform.
@@ -330,7 +333,7 @@ class SubmissionResult:
         identity: the stable id of the student or group: the platform's, such as `canvas:1004`,
             else the full name of the folder or archive.
         full_name: the real name of the student or group from the platform or the folder, in any
-            script; empty when it is not known.
+            script, or "".
     """
 
     submission: str
@@ -371,7 +374,7 @@ class SubmissionResult:
 
     @property
     def optional(self) -> dict[str, PartResult]:
-        """The result of each optional part that was attempted, by the part's id."""
+        """The result of each attempted optional part, by the part's id."""
         tried = [p for p in self.problems if p.optional and not p.skipped]
         ids = dict.fromkeys(p.part for p in tried)
         return {id: PartResult([p for p in tried if p.part == id]) for id in ids}
@@ -382,14 +385,14 @@ class SubmissionResult:
 
     @property
     def status(self) -> str:
-        """One word for the gradebook: `graded`, `not_attempted` or `internal`."""
+        """The word for the gradebook: `graded`, `not_attempted` or `internal`."""
         tests = [t for p in self.problems for t in p.tests]
         if self.problems and not tests or any(t.status is Status.INTERNAL for t in tests):
             return Status.INTERNAL.value
         return "not_attempted" if all(p.untouched for p in self.problems) else "graded"
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data with the totals written out, for files and other programs."""
+        """Return plain data for a JSON file, including the totals."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         for problem, of_problem in zip(self.problems, data["problems"], strict=True):
             of_problem |= {"points": problem.points, "max": problem.max}
@@ -409,13 +412,13 @@ class SubmissionResult:
 
     @classmethod
     def from_json(cls, data: Any) -> SubmissionResult:
-        """Return the result that `to_json` wrote.
+        """Return the result from the data that `to_json` returned.
 
         Args:
             data: untrusted plain data, such as the content of a file.
 
         Raises:
-            ValueError: the data is no valid result; the text says why.
+            ValueError: the data is no valid result; the text gives the reason.
         """
         try:
             result = msgspec.convert(data, cls)
@@ -427,7 +430,9 @@ class SubmissionResult:
         return result
 
     def _is_sound(self) -> bool:
-        """Return whether a grader can have written these numbers."""
+        """Return whether the numbers agree with each other, as in each result that the grader
+        writes.
+        """
         ids = {problem.id for problem in self.problems}
         tests = [test for problem in self.problems for test in problem.tests]
         adjustments = [change for problem in self.problems for change in problem.adjustments]
@@ -439,7 +444,7 @@ class SubmissionResult:
 
 
 def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
-    """Return a unique name for reports by the name of the submission.
+    """Return a unique name for each submission in reports, by the submission's name.
 
     Names that look the same get the beginning of a hash of the identity as a suffix.
     """
@@ -456,14 +461,14 @@ def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
 
 
 def _short_hashes(identities: Iterable[str]) -> dict[str, str]:
-    """Return the shortest prefixes of the hashes that all differ."""
+    """Return the hashes of identities, cut off to the shortest length at which all differ."""
     whole = {each: sha256(each.encode(errors="surrogatepass")).hexdigest() for each in identities}
     length = next(n for n in range(4, 65) if len({h[:n] for h in whole.values()}) == len(whole))
     return {each: hash[:length] for each, hash in whole.items()}
 
 
 def total(points: Any) -> float:
-    """Add points up, rounded so that 2/3 + 2/3 + 2/3 is 2."""
+    """Add up points, rounded so that 2/3 + 2/3 + 2/3 is 2."""
     return round(math.fsum(points), 6)
 
 

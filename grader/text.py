@@ -71,12 +71,14 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a sentence names them: "one", "one and two", "one, two and three"."""
+    """Return words as a list in a sentence: "one", "one and two", "one, two and three"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def some(texts: Sequence[object], most: int) -> str:
-    """Return a list in words. If it is longer than `most`, the rest is a number."""
+    """Return a list for a sentence. If it has more than `most` texts, the others are only
+    counted.
+    """
     more = len(texts) - most
     return ", ".join(map(str, texts[:most])) + (f" and {more} more" if more > 0 else "")
 
@@ -121,13 +123,15 @@ def parse_number(text: str) -> float | None:
 
 
 def parse_points(text: str) -> float | None:
-    """Parse points; return None for other text, a negative number and too large a number."""
+    """Parse points; return None for a text that is no number, for a negative number and for a
+    number that is too large.
+    """
     found = parse_number(text)
     return found if is_between(found, 0, MOST_POINTS) else None
 
 
 def is_between(value: object, least: float, most: float) -> bool:
-    """Return whether a value is a number within limits; NaN, infinity and truth values are not."""
+    """Return whether a value is a number within limits. NaN, infinity and bool values are not."""
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         return False
     return value == value and least <= value <= most  # NaN equals nothing

@@ -1,1 +1,1 @@
-"""Implement the commands for students, such as check, watch, hint, reset and compare."""
+"""The commands for students: check, watch, hint, reset, compare and break."""

@@ -24,7 +24,7 @@ class Hint:
     """One hint.
 
     Attributes:
-        task: the function or the part of a class that it is about.
+        task: the function or the part of a class that the hint is about.
         level: 1 for a nudge, 2 for the idea, 3 for a plan.
         text: Markdown.
     """
@@ -59,7 +59,7 @@ def matching(problem: Problem, part: str) -> list[str]:
     """Return the tasks with `part` in their names.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no task has this part in its name.
         CourseError: the hints cannot be read.
     """
     found = [task for task in tasks(problem) if part.lower() in task.lower()]
@@ -75,7 +75,7 @@ def tasks(problem: Problem) -> list[str]:
 
 
 def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
-    """Return the hints of one level as the terminal shows them.
+    """Return the hints of one level as text for the terminal.
 
     Args:
         problem: the problem with the hints.
@@ -94,8 +94,8 @@ def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
 def named(problem: Problem, words: str) -> list[str]:
     """Return the tasks that `words` name.
 
-    Tasks have the names of functions and classes, except those on making a module, such as "The
-    constructor" and "The layers".
+    A task has the name of a function or class, or a name such as "The constructor" for a part of a
+    module.
     """
     names = tasks(problem)
     making = [task for task in names if task.startswith("The ") and "__init__" in words]

@@ -17,7 +17,7 @@ from grader.files import keep, write_whole
 
 
 def show(name: str) -> None:
-    """Print pytest's output for the saved problem.py. Cells of a notebook are not tested.
+    """Print pytest's output for the saved problem.py. Code in other cells is not tested.
 
     Args:
         name: an id, a number or a part of an id.
@@ -38,7 +38,8 @@ def show(name: str) -> None:
 
 
 def add_magic(ipython: Any) -> None:
-    """Add `%%problem 03`, which saves a cell to the file of a problem and runs it.
+    """Add the magic command `%%problem 03`, which saves a cell to a problem's file and runs the
+    cell.
 
     Args:
         ipython: the shell that runs the notebook's cells.
@@ -61,12 +62,13 @@ def add_magic(ipython: Any) -> None:
 def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
     """Save a cell to a problem's file, print a message, and return whether it was saved.
 
-    A stub never replaces an edited file. Edits from outside of the notebook are kept in a copy.
+    A stub never replaces an edited file. If the file was changed outside of the notebook, it is
+    copied first.
 
     Args:
         problem: the problem with the file.
         source: the cell.
-        before: the last source that this notebook saved to the file.
+        before: the source that this notebook saved to the file most recently.
     """
     stub = _same_ends(problem.original.read_bytes())
     present = _same_ends(problem.stub.read_bytes()) if problem.stub.is_file() else stub

@@ -20,7 +20,7 @@ def show_progress(
     results: Mapping[Problem, ProblemResult],
     not_begun: Sequence[Problem] = (),
 ) -> Problem | None:
-    """Print the table, the points of each part, and what to do next; return the next open problem.
+    """Print the table, the points of each part and the next step; return the next open problem.
 
     Args:
         console: where to print.
@@ -61,7 +61,7 @@ def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
 
 
 def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
-    """Return the beginning of a sentence about the first optional problem not begun."""
+    """Return the beginning of a sentence that invites to the first optional problem."""
     part = next_one.part
     if any(problem.part == part for problem in begun):
         return f"If you like, part {part.id} goes on"
@@ -69,7 +69,7 @@ def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
 
 
 def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") -> Table:
-    """Return the progress: a line with points, a bar and a word for each problem.
+    """Return a table with a line for each problem: its points, a bar and its state.
 
     Args:
         results: the result of each problem, in the order of the course.

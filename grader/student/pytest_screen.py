@@ -1,6 +1,6 @@
-"""Show the tests of problems in `uv run pytest`, as a plugin.
+"""A pytest plugin that shows the tests of problems in `uv run pytest`.
 
-The output replaces pytest's failure blocks, unless the user sets a style of traceback.
+The output replaces pytest's failure reports, unless the user passes `--tb`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def pytest_terminal_summary(
 def _remembered(
     session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
 ) -> dict[str, Reading]:
-    """Return the sentences about each problem's mistakes, and save that they were shown.
+    """Return the sentences about mistakes for each problem, and save that they were shown.
 
     A problem that is not shown in detail has no sentences.
     """
@@ -115,7 +115,9 @@ def _test_of(one: Any) -> str:
 
 
 def _in_detail(session: Session) -> list[str]:
-    """Return the first problem with a wrong answer. The table is enough for the others."""
+    """Return the first problem with a wrong answer, whose failures are shown. Others have only a
+    line of the table.
+    """
     return [id for id, result in session.results.items() if trouble(result)][:1]
 
 

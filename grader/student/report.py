@@ -41,12 +41,12 @@ def problem_report(
 
     Args:
         result: the result of the problem.
-        left_out: the number of hidden tests that were not run.
-        whole: whether all tests of the half were run; otherwise points have no meaning.
+        left_out: the number of hidden tests that did not run.
+        whole: whether all visible tests ran; otherwise points are not shown.
         in_full: whether to show each test, and the message of every failed one.
         printed: the output of the student's code in each test, by the test's id.
         reading: the sentences about mistakes; by default all names.
-        width: the most columns of a sentence.
+        width: the maximum number of columns of a line.
         encoding: the terminal's encoding; unsupported symbols are replaced.
     """
     reading = reading or named(result)
@@ -73,7 +73,7 @@ def problem_report(
 
 
 def whole_points(result: ProblemResult) -> float:
-    """Return the points of the tests with only passed cases."""
+    """Return the points of the tests whose cases all passed."""
     tests = result.with_cases
     return total(case.points for cases in tests if _all_pass(cases) for case in cases)
 
@@ -93,7 +93,7 @@ def trouble(
         printed: the output of the student's code in each test, by the test's id.
         reading: the sentences about mistakes; by default all names.
         in_full: whether the messages of the other tests are shown as well.
-        width: the most columns of a sentence.
+        width: the maximum number of columns of a line.
     """
     tests = result.with_cases
     wrong = _judged(tests)
@@ -127,8 +127,8 @@ def _first_lines(
 ) -> list[str]:
     """Return the sentences about the mistake, and the first failed test.
 
-    A name comes before the test. A question instead of a name comes after it, when the student has
-    seen the numbers. The test's own sentence comes first.
+    A sentence with a name comes before the test. A question comes after the test, so that the
+    student sees the numbers first.
     """
     sentences_shown = reading.sentences
     shown_test = _wrong_lines(cases, printed, reading, width)
@@ -141,7 +141,9 @@ def _first_lines(
 
 
 def _stops_alike(result: ProblemResult) -> bool:
-    """Return whether all tests end with the same message, for example if the file has an error."""
+    """Return whether all tests fail with the same message, for example if the file has a syntax
+    error.
+    """
     return result.ended_alike and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
@@ -162,13 +164,13 @@ def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterat
 
 
 def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
-    """Return the number of tests of each function that is not written yet, by its place."""
+    """Return the number of tests for each unwritten function, by the function's place."""
     waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
     return Counter(_place_of(next(t for t in cases if t.message)) for cases in waiting)
 
 
 def _place_of(test: TestResult) -> str:
-    """Return the place that is not written yet, such as "normalise, line 39"."""
+    """Return the place of the unwritten function, such as "normalise, line 39"."""
     text = test.message.removeprefix("not written yet: ")
     return re.sub(r" \((line \d+)\)$", r", \1", text)
 
@@ -207,7 +209,7 @@ def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:
 
 
 def _judged(tests: list[list[TestResult]]) -> list[list[TestResult]]:
-    """Return the failed tests without those of waiting rules."""
+    """Return the failed tests, except the tests of rules that wait."""
     waiting = _waiting(tests)
     return [cases for cases in tests if _failed(cases) and cases not in waiting]
 
@@ -251,12 +253,14 @@ def _cut(line: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Wrap lines to the terminal; indent continued code and numbers by two more columns."""
+    """Wrap lines to the terminal's width; indent the rest of a line of code or numbers by two
+    columns.
+    """
     return "\n".join(_wrapped_line(line, width) for line in text.splitlines())
 
 
 def _wrapped_line(line: str, width: int) -> str:
-    """Wrap a line at its blanks. A line of code or numbers begins with blanks."""
+    """Wrap a line at its blanks. Lines that begin with blanks are code or numbers."""
     indent = len(line) - len(line.lstrip(" "))
     further = " " * (indent + 2) if indent else ""
     return textwrap.fill(line, width, subsequent_indent=further, break_on_hyphens=not indent)
@@ -266,18 +270,18 @@ def _wrapped_line(line: str, width: int) -> str:
 
 
 def command_to_compare(problem: Problem) -> str:
-    """Return the command that compares a solved problem; empty if the course has no solutions."""
+    """Return the command that compares a solved problem, or "" if the course has no solutions."""
     has_solutions = Course(problem.folder.parents[1]).comparison(problem).is_file()
     return f"uv run grader compare {problem.id[:2]}" if has_solutions else ""
 
 
 def where_to_look(problem: Problem, result: ProblemResult) -> str:
-    """Return a line about the student's file, or nothing.
+    """Return a line that leads to the place to edit in the student's file, or "".
 
-    The line names a place that terminals link to, such as "problem.py:31": the first function or
-    class in the title of the first failed test. An exception's message already has a place. The
-    path is relative to the current folder. For a file without functions, the line is the command
-    that restores the stub.
+    The place, such as "problem.py:31", is the first function or class in the title of the first
+    failed test. The path is relative to the current folder, so terminals can link to it. The
+    message about an exception already has a place. For a file without functions, the line has the
+    command that restores the stub.
     """
     test = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     lines = _definitions(problem)
@@ -296,7 +300,9 @@ def _line(test: TestResult, lines: Mapping[str, int]) -> int | None:
 
 
 def _definitions(problem: Problem) -> dict[str, int] | None:
-    """Return the line of each function and class in a student's file; None if it is no Python."""
+    """Return the line of each function and class in a student's file, or None if the file is not
+    valid Python.
+    """
     try:
         tree = ast.parse(problem.stub.read_bytes())
     except (OSError, ValueError, SyntaxError, RecursionError):

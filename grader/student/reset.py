@@ -12,11 +12,11 @@ from grader.files import keep, write_whole
 
 
 def require_stub(course: Course, problem: Problem) -> None:
-    """Raise an error if there is no second copy of the stub.
+    """Raise an error if the stub cannot be restored.
 
     Raises:
         UsageError: this is the course's repository, where git has the stub.
-        CourseError: it is missing in a students' copy.
+        CourseError: a students' copy lacks the stub.
     """
     if problem.kept_stub.is_file():
         return
@@ -32,7 +32,8 @@ def require_stub(course: Course, problem: Problem) -> None:
 
 
 def put_stub_back(problem: Problem) -> Path | None:
-    """Write the stub, and return the path of the student's renamed file; None if there was no file.
+    """Copy the student's file and write the stub; return the path of the copy, or None without a
+    file.
 
     Raises:
         CannotWrite: the folder can't be written.

@@ -1,4 +1,4 @@
-"""The terminal of `grader watch`: fit a screen into its window, and read single keys."""
+"""Fit the output of `grader watch` into the terminal's window, and read single keys."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Screen:
     keys: str = ""
 
     def fitted(self, width: int, height: int) -> Screen:
-        """Return the parts that fit: first drop the text above a hint, then the table, then cut the
-        end.
+        """Return a screen that fits: first omit the text above a hint, then the table, then the
+        last lines.
         """
         if self._rows(width) < height:
             return self

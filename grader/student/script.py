@@ -1,8 +1,8 @@
 """Prepare the start and the end of an `explore.py`, which imports this file first.
 
 Python searches the script's folder for modules first, so a student's `random.py` or `numpy.py`
-would replace the real one. The scripts need no module from their folder. This file imports no
-module that a student's file could replace.
+would replace the installed module. The scripts need no module from their folder. So that folder is
+removed from the search path, and this file imports only modules that no student's file can replace.
 """
 
 import os
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def start() -> None:
-    """Import only installed modules, and end the script with one line after Ctrl-C."""
+    """Remove the script's folder from the search path, and end the script with one line after
+    Ctrl-C.
+    """
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own) != "explore.py":
         return  # a notebook, or a test

@@ -1,7 +1,7 @@
-"""Save the mistakes that a student has seen, only in the student's copy.
+"""Remember the mistakes that a student has seen, in a file of the student's copy.
 
-For a new mistake a student reads an observation about the numbers and a question. In later runs the
-mistake is also named. The same file keeps the passed problems.
+The first time a mistake occurs, the student reads an observation and a question. In later runs the
+mistake is also named. The file also has the solved problems.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reading:
         sentences: sentences with names, or from a test itself.
         nudge: the question instead of a name; empty if there is none.
         withheld: whether a name is withheld.
-        met: the mistakes to save as seen.
+        met: the mistakes that count as seen from now on.
         more: the command that shows a withheld name.
     """
 
@@ -54,9 +54,9 @@ def named(result: ProblemResult) -> Reading:
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
-    """Return the sentences about the shown failure if `before` was seen in earlier runs.
+    """Return the sentences about the shown failure, with a name if its mistake is in `before`.
 
-    A diagnosis with only some names of an earlier one counts as seen.
+    A mistake counts as seen if all of its names were in one earlier diagnosis.
     """
     for sentence, mistake in _explaining(result):
         if mistake and not any({*mistake} <= {*known} for known in before):
@@ -67,7 +67,8 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
 
 def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return the sentences about the first failed test: those of tests, and of one mistake.
+    """Return the sentences about the first failed test: the sentences of tests, and the sentence
+    about one mistake.
 
     A second mistake waits until the first one is fixed, so that a failure has one question.
     """
@@ -79,7 +80,7 @@ def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
 
 
 def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return each sentence with its names; a sentence from a test itself has none."""
+    """Return each sentence with the names of its mistakes. A sentence from a test has no names."""
     padded = [*result.mistakes, *([] for _ in result.diagnoses[len(result.mistakes) :])]
     return [(text, tuple(names)) for text, names in zip(result.diagnoses, padded, strict=True)]
 
@@ -93,7 +94,7 @@ def _nudge(sentence: str) -> str:
 class SeenMistakes:
     """The saved mistakes and passed problems of a student's copy.
 
-    A damaged or unwritable file is not an error; then no mistake counts as seen.
+    If the file is damaged or cannot be written, no mistake counts as seen.
 
     Args:
         root: the course's folder.
@@ -109,7 +110,7 @@ class SeenMistakes:
         return reading(result, {tuple(names) for names in self._load("seen").get(result.id, [])})
 
     def passes(self, problem: Problem) -> bool:
-        """Return whether a problem passed in its last test and has not changed since."""
+        """Return whether a problem passed when it was last tested and has not changed since."""
         return self._load("passed").get(problem.id) == _state(problem)
 
     def meet(self, problem: str, mistakes: Collection[MistakeNames]) -> None:
@@ -159,7 +160,7 @@ def _is_seen(value: object) -> bool:
 
 
 def _state(problem: Problem) -> str:
-    """Return a hash of the student's file and its tests; empty if a file is missing."""
+    """Return a hash of the student's file and its tests, or "" if a file is missing."""
     try:
         shared = modules_used([problem.test_file.read_bytes()], problem.folder.parent)
         return sha256_of({p.name: p for p in (problem.stub, problem.test_file, *shared)})

@@ -1,4 +1,4 @@
-"""Test a student's files, and say where they stand: the progress, the open tasks, a mistake."""
+"""Test a student's files, and report the progress, the open tasks or a mistake."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def check(
 
 
 def name_mistake(course: Course, problems: Sequence[Problem]) -> str:
-    """Return the message about the first problem with a wrong answer, and the mistake's name.
+    """Return the message about the first problem with a wrong answer, with the name of its mistake.
 
     Args:
         course: the student's copy.
-        problems: where to look.
+        problems: the problems to test.
     """
     todo = ""
     for problem in on_the_way(problems):
@@ -122,15 +122,17 @@ def _run(
 
 
 def around(course: Course, here: Path) -> list[Problem]:
-    """Return the problem with the current folder; outside of problems return all, in order."""
+    """Return the problem whose folder contains the current folder. Outside of problems return all,
+    in order.
+    """
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
     return inside or in_order(course.problems())
 
 
 def tasks_at_hand(problem: Problem, result: ProblemResult) -> list[str]:
-    """Return the task that the first open test names, or all unfinished tasks.
+    """Return the task in the title of the first open test, or all unfinished tasks.
 
-    A task is finished if tests name it and all of these pass.
+    A task is finished if all tests with the task in their titles pass, and there is at least one.
     """
     first = next((test for test in result.tests if test.status is not Status.PASSED), None)
     named = [] if first is None else hints.named(problem, f"{first.title} {first.message}")

@@ -1,8 +1,8 @@
 """Keep a process with torch loaded, ready for the next run of a problem's tests.
 
-Each process serves one run, so no state of an earlier run is left, and a process that hangs can be
-ended. If forking is safe, the process is forked from a server that only loaded torch. Otherwise a
-new Python starts, and loads torch while the student types.
+Each process runs the tests once, so nothing of an earlier run is left, and a process that hangs can
+be ended. If forking is safe, the process is forked from a server that has loaded torch and nothing
+else. Otherwise a new Python starts and loads torch while the student edits the file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FoundSoFar:
         result: the finished tests.
         printed: the output of the student's code in each test, by the test's id.
         finished: whether the run has finished.
-        trouble: why the run ended early; empty if it did not.
+        trouble: the reason why the run ended early, or "".
     """
 
     run: int
@@ -138,7 +138,7 @@ def _context() -> SpawnContext | ForkServerContext:
 
 @contextmanager
 def _without_own_folder() -> Iterator[None]:
-    """Keep a Python that starts in this context from importing modules of the current folder.
+    """Start Python processes that import no modules from the current folder.
 
     A student's `random.py` there would prevent the start.
     """
@@ -159,7 +159,7 @@ def _end(process: BaseProcess | None) -> None:
 
 
 def _serve(root: Path, connection: Connection) -> None:
-    """Receive a problem's id; send the result of each test and then all."""
+    """Receive a problem's id; send the result after each test, and at the end the final result."""
     import signal
 
     import torch

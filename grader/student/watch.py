@@ -44,7 +44,7 @@ _KEYS = "h hint · w name the mistake · n next · a all · q quit"
 
 @dataclass(frozen=True)
 class Saved:
-    """Files were saved, of the problems with these ids."""
+    """Files of the problems with these ids were saved."""
 
     ids: frozenset[str]
 
@@ -72,7 +72,7 @@ class Watch:
     Args:
         course: the course with the problems to watch.
         console: where to show results. Keys work if it is a terminal.
-        start: the problem to begin with; by default the first that does not pass.
+        start: the first problem to show; by default the first one that does not pass.
 
     Optional problems that the student has not begun are tested only after the student selects them.
 
@@ -208,7 +208,7 @@ class Watch:
         return True
 
     def _go_on(self) -> None:
-        """Go to the next problem that does not pass, which may not have been tested so far."""
+        """Go to the next problem that does not pass or was not tested yet."""
         self._chosen = self._next_open() or self._current
         if self._chosen not in self._results and self._chosen != self._running:
             self._test([self._chosen])
@@ -216,7 +216,7 @@ class Watch:
             self._show()
 
     def _next_open(self) -> str:
-        """Return the next problem after the current one that does not pass; empty if all do.
+        """Return the next problem after the current one that does not pass, or "" if all pass.
 
         Optional problems that the student has not begun come last.
         """
@@ -235,7 +235,9 @@ class Watch:
 
     @property
     def _current(self) -> str:
-        """The problem that was saved or chosen last, else the first that does not pass."""
+        """The problem that was saved or selected last; if there is none, the first one that does
+        not pass.
+        """
         ids = [problem.id for problem in in_order(self._problems[id] for id in self._listed())]
         open_ids = (id for id in ids if not self._passes(id))
         return self._chosen or next(open_ids, min(self._problems))
@@ -318,7 +320,7 @@ class Watch:
         return f"{id}: {shown(whole_points(result))} of {shown(result.max)} points"
 
     def _next_hint(self, id: str, result: ProblemResult) -> str:
-        """Return the current problem's hint, one level further at each call."""
+        """Return a hint for the current problem; each call goes one level further."""
         level = self._hints[id] % len(hints.LEVELS) + 1
         self._hints[id] += 1
         problem = self._problems[id]

@@ -1,7 +1,7 @@
 """Run a student's own tests on correct and wrong files of a problem, for `grader break`.
 
-pytest runs them in another process with a time limit for each file, as mistakes and tests may
-contain an endless loop.
+pytest runs the tests in a separate process with a time limit for each file, as wrong files and
+tests may contain an endless loop.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Failure:
     """The first test that failed on a file.
 
     Attributes:
-        message: its name and what pytest says, or why the run ended.
-        is_over: whether the run ended before all tests could end.
+        message: the name of the test and pytest's message, or the reason why the run ended.
+        is_over: whether the run ended before all tests had ended.
     """
 
     message: str
@@ -62,7 +62,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class MistakeCaught:
-    """A mistake, which the catalogue may have in several forms.
+    """A mistake, of which the catalogue may contain several forms.
 
     Attributes:
         text: the description of the mistake.
@@ -118,7 +118,7 @@ def break_problem(
         course: the course with the solutions.
         problem: the problem with the correct files and the mistakes.
         console: shows the progress.
-        path: the file of tests; by default the one in the problem's folder.
+        path: the file of tests; by default `test_mine.py` in the problem's folder.
 
     Raises:
         UsageError: there are no tests, or they cannot be read.
@@ -209,7 +209,7 @@ def _serve(tests: Path, connection: Connection) -> None:
 
 
 def _first_failure(tests: Path, problem: Path) -> Failure | str | None:
-    """Return the first failure of the tests on a file, or why they cannot be run at all."""
+    """Return the first failure of the tests on a file, or the reason why the tests cannot run."""
     plugin = _FileUnderTest(problem)
     with quiet():
         status = pytest.main([str(tests), *_OPTIONS], plugins=[plugin])
@@ -221,7 +221,7 @@ def _first_failure(tests: Path, problem: Path) -> Failure | str | None:
 
 
 class _FileUnderTest:
-    """A pytest plugin that gives tests one file, and keeps the first failure."""
+    """A pytest plugin that passes the file under test to the tests, and keeps the first failure."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -234,12 +234,12 @@ class _FileUnderTest:
         return load_module(self._path, STUDENT_MODULE)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep why the tests cannot be read."""
+        """Keep the reason why the tests cannot be collected."""
         if report.failed:
             self.unreadable = _errors(report)[-1]
 
     def pytest_runtest_setup(self) -> None:
-        """Begin each test in the same state."""
+        """Set the same random state before each test."""
         random.seed(_SEED)
         numpy.random.seed(_SEED)
         torch.manual_seed(_SEED)
@@ -254,6 +254,6 @@ class _FileUnderTest:
 
 
 def _errors(report: pytest.CollectReport | pytest.TestReport) -> list[str]:
-    """Return the lines of a report that pytest marks as the error."""
+    """Return the lines that pytest marks as the error."""
     lines = report.longreprtext.splitlines()
     return [line[1:].strip() for line in lines if line.startswith("E")] or ["no reason is known"]

@@ -1,7 +1,7 @@
 """Compare a correct file with the reference and two variants, and ask two questions.
 
-`solutions/NN-name/compare.py` lists the variants to show and when to choose each, the calls for
-counting costs, and the questions. A students' copy has it only with `solutions/`.
+`solutions/NN-name/compare.py` lists the variants and when to choose each of them, the calls whose
+cost is counted, and the questions. A students' copy has this file only if it has `solutions/`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RightFile:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The files and the script that a solution is compared with.
+    """The files to show next to a student's file, and the script of the comparison.
 
     Attributes:
         files: the reference, then the other styles.
@@ -53,7 +53,7 @@ class Script:
     """The content of a `compare.py`.
 
     Attributes:
-        calls: a description of the calls that the cost is counted of.
+        calls: a description of the calls whose cost is counted.
         cost: takes the code, and returns a function that makes these calls.
         questions: takes the code, and returns each question with a function for its answer.
     """
@@ -79,7 +79,7 @@ def module_of(source: str, name: str) -> ModuleType:
 
 
 def comparison_of(course: Course, problem: Problem) -> Comparison:
-    """Return the files and the script that a solution of a problem is compared with.
+    """Return the files and the script for the comparison of a student's file.
 
     Raises:
         UsageError: the problem has no `compare.py`.
@@ -99,7 +99,7 @@ def comparison_of(course: Course, problem: Problem) -> Comparison:
 
 
 def _styles(script: str) -> dict[str, str]:
-    """Return when to choose each style to show, by its name."""
+    """Return the sentences that say when to choose each style, by the style's name."""
     for node in ast.parse(script).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STYLES":
             return dict(ast.literal_eval(node.value))

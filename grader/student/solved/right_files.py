@@ -40,7 +40,8 @@ _SEED = 8191
 def compare(course: Course, problem: Problem, console: Console) -> bool:
     """Show a student's file, the reference and two other styles; return whether they were shown.
 
-    They are shown if all visible tests of the problem pass. Otherwise a sentence names the reason.
+    The files are shown if all visible tests of the problem pass. Otherwise a sentence gives the
+    reason.
 
     Args:
         course: the student's copy.
@@ -82,7 +83,7 @@ def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
 
 
 def _missing(course: Course, problem: Problem) -> str:
-    """Return a sentence about a problem's failed visible tests; empty if all pass."""
+    """Return a sentence about a problem's failed visible tests, or "" if all pass."""
     session = newly_tested(course, problem)
     if session is None or (result := session.results[problem.id]).passed:
         return ""
@@ -151,7 +152,9 @@ def answer(work_out: Callable[[], str]) -> str:
 
 
 def shown_source(source: str, stub: str) -> str:
-    """Return a file without docstrings and without finished definitions of the stub."""
+    """Return a file without docstrings, and without the definitions that the stub already
+    contains.
+    """
     given = {_name(node) for node in ast.parse(stub).body} - _unwritten(stub) - {""}
     tree = ast.parse(source)
     left_out = {n for node in tree.body if _name(node) in given for n in _lines(node)}
