@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
 
 import pytest
 from latex2mathml.converter import convert
@@ -49,35 +50,14 @@ def by_tex(formula: str) -> str:
     return drawn
 
 
-FORMULAS = [
-    pytest.param(formula, id=f"{path.relative_to(ROOT)}-{number}")
-    for path in DOCUMENTS
-    for number, formula in enumerate(formulas(path.read_text(encoding="utf-8")))
-]
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_formulas_are_the_same_on_github(path: Path) -> None:
+    for formula in formulas(path.read_text(encoding="utf-8")):
+        assert by_github(formula) == formula
+        rows = formula.count("\\\\") + formula.count(r"\begin{")
+        assert by_tex(formula).count("<mtr>") == rows, formula
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_a_formula_is_the_same_on_github(formula: str) -> None:
-    assert by_github(formula) == formula
-    rows = formula.count("\\\\") + formula.count(r"\begin{")
-    assert by_tex(by_github(formula)).count("<mtr>") == rows
-
-
-def test_the_matrices_are_found() -> None:
-    matrices = [param.values[0] for param in FORMULAS if "matrix}" in str(param.values[0])]
-    assert len(matrices) >= 4
-
-
-@pytest.mark.parametrize(
-    ("formula", "handed_on"),
-    [
-        (r"\begin{matrix} 1 \\ 2 \end{matrix}", r"\begin{matrix} 1 \ 2 \end{matrix}"),
-        ("1 \\\\\n2", "1 \\\\\n2"),
-        (r"c^2\,x", "c^2,x"),
-        (r"\text{head\_dim}", r"\text{head_dim}"),
-        (r"{a}_b = c_{d}", r"{a}<em>b = c</em>{d}"),
-        ("a\n- b", "a</p>\n<ul>\n<li>b$$</li>\n</ul>\n"),
-    ],
-)
-def test_what_github_does(formula: str, handed_on: str) -> None:
-    assert by_github(formula) == handed_on
+@pytest.mark.parametrize("formula", [r"c^2\,x", r"{a}_b = c_{d}"])
+def test_a_formula_that_github_changes_is_found(formula: str) -> None:
+    assert by_github(formula) != formula

@@ -43,8 +43,10 @@ def in_thread(function: object) -> list[object]:
     return results
 
 
-def test_a_loop_is_ended() -> None:
+def test_endless_code_is_ended() -> None:
     assert is_ended()
+    with pytest.raises(DoesNotEnd), time_limit(0.1):
+        time.sleep(600)
 
 
 @pytest.mark.slow
@@ -83,38 +85,22 @@ def test_nobody_is_hurried_in_a_debugger() -> None:
 
 
 SLOW_BUT_RIGHT = """
-import os, sys, threading, time
+import os, sys, time
 from grader.code.time_limit import time_limit
 
 os.sched_setaffinity(0, {int(sys.argv[1])})
-
-def slow():
-    start = time.thread_time()
-    with time_limit(0.5):
-        while time.thread_time() < start + 0.2:
-            pass
-    print("in time", flush=True)
-
-if sys.argv[2] == "main":
-    slow()
-else:
-    thread = threading.Thread(target=slow)
-    thread.start()
-    thread.join()
+start = time.thread_time()
+with time_limit(0.5):
+    while time.thread_time() < start + 0.2:
+        pass
+print("in time", flush=True)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("thread", ["main", "other"])
-def test_other_programs_make_nobodys_code_endless(thread: str) -> None:
+def test_other_programs_make_nobodys_code_endless() -> None:
     """Code that takes a second instead of 0.2 is not stopped, as half a second is allowed."""
     with busy_core(4) as core:
-        command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core), thread]
+        command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "in time\n", done.stderr
-
-
-@pytest.mark.parametrize("seconds", [0.1])
-def test_sleep_is_ended(seconds: float) -> None:
-    with pytest.raises(DoesNotEnd), time_limit(seconds):
-        time.sleep(600)
