@@ -7,7 +7,7 @@ from grader.course import is_problem_folder, way_to
 
 
 def _require_pytest() -> None:
-    """End Python with a sentence if it runs a test file of a problem as a program."""
+    """Exit with an error message if a problem's test file was started as a program."""
     path = Path(getattr(sys.modules["__main__"], "__file__", None) or "").resolve()
     if path.name.startswith("test_") and is_problem_folder(path.parent):
         run = f"{way_to(path.parent)}uv run pytest"

@@ -1,7 +1,7 @@
-"""Print that PyTorch is being loaded, which takes seconds.
+"""Print a message while PyTorch is loaded, which takes seconds.
 
-Import this before PyTorch. Garbage collection is off meanwhile, as loading creates hardly any
-garbage and the search for it takes a quarter of the time of a short run.
+Import this module before PyTorch. It disables garbage collection until `loaded` is called: loading
+creates hardly any garbage, and collecting takes a quarter of the time of a short run.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ _SAID = _LOADING and sys.stderr is not None and sys.stderr.isatty()
 
 if _LOADING:
     gc.disable()
-    atexit.register(gc.freeze)  # nor is there any use in looking when the process ends
+    atexit.register(gc.freeze)  # a collection at exit is useless, too
 if _SAID:
     print(_WORDS, end="", file=sys.stderr, flush=True)
 
 
 def loaded() -> None:
-    """Remove the message, and enable garbage collection except of loaded modules. Also limit torch
-    to one thread: for small tensors a second one mostly waits, and on a busy machine it makes a run
-    many times as long.
+    """Remove the message, enable garbage collection, and limit torch to one thread.
+
+    Loaded modules stay excluded from garbage collection. With small tensors, a second thread mostly
+    waits. On a busy machine, it makes a run many times as long.
     """
     import torch
 

@@ -18,21 +18,21 @@ def answers(
     calls: Iterable[Sequence[Any] | Mapping[str, Any]],
     seeds: Iterable[int] | None = None,
 ) -> list[Any]:
-    """Call a function with each of these arguments and return the results.
+    """Call a function once for each element of `calls` and return the results.
 
     Args:
         function: the student's function or module.
         calls: the arguments of each call, as a sequence or by name.
-        seeds: the seed of torch's global generator for each call; None not to seed it.
+        seeds: the seed of torch's global generator for each call; by default it is not seeded.
 
     Raises:
-        Mismatch: a call changed the result of an earlier one.
-        Exception: the first exception of a call; there are no calls after it.
+        Mismatch: a call changed the result of an earlier call.
+        Exception: a call raised it; no more calls are made.
     """
     results = Results()
     for arguments, seed in zip([*calls], repeat(None) if seeds is None else seeds, strict=False):
         if seed is not None:
-            # As torch.manual_seed, for this generator alone, and 20 times as fast.
+            # torch.manual_seed takes 20 times as long, as it seeds other generators, too.
             torch.default_generator.manual_seed(seed)
         if isinstance(arguments, Mapping):
             results.add(function(**arguments))
@@ -41,7 +41,7 @@ def answers(
     if results.some_overwritten:
         name = getattr(function, "__name__", type(function).__name__)
         raise Mismatch(
-            f"When {name} was called, the result of an earlier call changed with it. "
+            f"A call of {name} changed the result of an earlier call. "
             "Each call should make a new tensor."
         )
     return results.found

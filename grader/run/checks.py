@@ -1,20 +1,21 @@
 """The checks that tests use. An author of a test needs to know only this file.
 
-A test calls the student's code and passes each result to a check, with the call as students write
-it. The same test runs in three places, and a check acts differently in each:
+A test calls the student's code and passes each result to a check, with the text of the call as
+students write it. The same test runs in three places, and a check acts differently in each place:
 
     home      compares at once; the first mismatch ends the test
     worker    records the call and the student's value; it has no right answer to compare with
     trusted   records the call and a judge of the value; `problem` is the reference
 
 The trusted process then judges the worker's first value with its first judge, and so on. So a test
-must make the same checks in the same order for all right answers. Right answers come from
-`shared.oracles` and from `solution`. In a worker both are `UNKNOWN`, and reading them raises
-`AnswerRead`. Pass them to a check; do not branch on them, loop over them, print them or write them
-into an input.
+must make the same checks in the same order for all correct submissions. Right answers come from
+`shared.oracles` and from `solution`. In a worker both names are `UNKNOWN`, and reading the value
+raises `AnswerRead`. Pass right answers to a check; do not branch on them, loop over them, print
+them or write them into an input.
 
-`require` states a fact about structure, such as the name of a layer. It is a claim of the worker; a
-true one is not recorded. `gradients`, `parameters_of` and `set_weights` are explained in `compare`.
+`require` states a fact about structure, such as the name of a layer. In a worker the fact is a
+claim, which the trusted process cannot compare with anything. The record has no entry for it.
+`gradients`, `parameters_of` and `set_weights` are explained in `compare`.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ Judge = Callable[[Any], None]
 """Accepts a student's value, or raises Mismatch with a message for the student."""
 
 _MOST_ENTRIES = 1 << 18
-"""The most entries of a value that is compared with another value of the student's code.
+"""The maximum number of entries of a value that is compared with another value of the student.
 
-No expected value limits its size, and describing the differences of millions of entries takes 2 GB.
+Such a value can have any size, and describing the differences of millions of entries takes 2 GB.
 """
 
 
@@ -51,7 +52,7 @@ No expected value limits its size, and describing the differences of millions of
 
 
 def check(actual: Any, expected: Any, call: str, **near: Any) -> None:
-    """Compare a value with the right one: type, dtype, shape and numbers.
+    """Compare a student's value with the right answer: type, dtype, shape and numbers.
 
     Args:
         actual: the student's value.
@@ -64,7 +65,7 @@ def check(actual: Any, expected: Any, call: str, **near: Any) -> None:
 
 
 def check_same(first: Any, second: Any, call: str, **near: Any) -> None:
-    """Compare two values of the student's code; both are recorded."""
+    """Compare two values that the student's code returned; the second is the expected value."""
 
     def judge(values: Any) -> None:
         one, other = values
@@ -77,22 +78,22 @@ def check_same(first: Any, second: Any, call: str, **near: Any) -> None:
     _record(call, (first, second), judge)
 
 
-def check_that(value: Any, judge: Any, call: str, *given: Any) -> None:
-    """Check a property by an oracle, such as a variance over many draws.
+def check_that(value: Any, judge: Any, call: str, *arguments: Any) -> None:
+    """Check a property with an oracle, for example the variance of many draws.
 
     Args:
-        value: all student values that the property is about, for example a tuple of them.
-        judge: the oracle. It is called as `judge(value, call, *given)` with copies and raises
-            Mismatch, for example by `compare.require`.
+        value: the student's value, or a tuple of all student values that the oracle needs.
+        judge: the oracle. It is called as `judge(value, call, *arguments)` with copies. It raises
+            Mismatch, for example with `compare.require`, if the property does not hold.
         call: the call as a student would write it.
-        given: further arguments of the oracle, without student values.
+        arguments: further arguments of the oracle. They must not contain student values.
     """
-    oracle, arguments = _right(judge, call), _kept(given)
-    _record(call, value, lambda copied: oracle(copied, call, *arguments))
+    oracle, copies = _right(judge, call), _kept(arguments)
+    _record(call, value, lambda copied: oracle(copied, call, *copies))
 
 
 def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **near: Any) -> None:
-    """Compare gradients by name; only the names in `expected` count."""
+    """Compare gradients by name; ignore names that are not in `expected`."""
     right = _right(expected, call)
 
     def judge(gradients: Any) -> None:
@@ -106,24 +107,24 @@ def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **near:
 
 
 def check_form(actual: Any, expected: Any, call: str) -> Any:
-    """Compare type, dtype and shape, and return the value detached. This is a claim."""
+    """Compare type, dtype and shape, and return the value detached. This check is a claim."""
     detached = compare.check_form(actual, expected, call)
     _claim(f"the form of {call}")
     return detached
 
 
 def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
-    """Require that `module.<name>` is an `nn.Linear(n_in, n_out, bias=bias)`. This is a claim."""
+    """Require a layer `nn.Linear(n_in, n_out, bias=bias)` called `name`. This check is a claim."""
     compare.check_layer(module, name, n_in, n_out, bias=bias)
     _claim(f"the layer {name}")
 
 
 def require(fact: object, message: str) -> None:
-    """Require a fact about structure or cost. This is a claim.
+    """Require a fact about structure or cost. This check is a claim.
 
     Args:
         fact: a true value if the fact holds.
-        message: the message for the student if it does not.
+        message: the message for the student if the fact does not hold.
     """
     compare.require(fact, message)
     _mode.claims += 1
@@ -140,13 +141,13 @@ set_weights = compare.set_weights
 
 
 def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
-    """Return an input that needs a right answer, for example a text without close choices.
+    """Return an input that depends on a right answer, for example a text without close choices.
 
-    It reaches the worker, so it must not contain a right answer.
+    The worker receives the input, so the input must not contain a right answer.
 
     Args:
         make: creates the input from random numbers; never called in a worker.
-        rng: the test's random numbers, from which the seed of these is drawn.
+        rng: the test's random numbers. `make` gets an independent generator, seeded from them.
     """
     own = rng.independent()
     if _mode.place == "worker":
@@ -158,15 +159,16 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
 
 
 def parts(value: Any, number: int) -> tuple[Any, ...]:
-    """Return the parts of a right answer; `number` is their number."""
+    """Return the elements of a right answer as a tuple of `number` elements."""
     return (UNKNOWN,) * number if is_unknown(value) else tuple(value)
 
 
 @contextmanager
 def may_be_skipped(call: str) -> Iterator[Callable[[], bool]]:
-    """Mark checks that a test may skip for code that is right but slow.
+    """Mark checks in a `with` block that a test may skip for code that is correct but slow.
 
-    Yields a function that returns whether to skip them now: `if slow and skip(): return`.
+    Yields a function that returns whether to skip the checks now: `if slow and skip(): return`. The
+    trusted process never skips them.
     """
     before, _mode.block = _mode.block, call
     try:
@@ -190,9 +192,9 @@ class Expected:
 
     Attributes:
         call: the call as a student would write it.
-        judge: judges a value.
-        is_claim: whether no value is compared.
-        block: the call of the block that may be skipped, if the check is in one.
+        judge: accepts or rejects the worker's value.
+        is_claim: whether the check is a claim, so that no value is compared.
+        block: the call of the `may_be_skipped` block that contains the check, or an empty string.
     """
 
     call: str
@@ -208,11 +210,11 @@ class Mode:
     Attributes:
         place: the place in which the test runs.
         inputs: the prepared inputs, in order.
-        record: the checks, `Expected` in the trusted process. In a worker `[call, encoded value]`,
-            and `[call]` where a block was skipped.
-        encoder: encodes the values of a worker's record, when they are recorded.
-        block: the call of the block that may be skipped, inside of one.
-        claims: how many claims held that are not recorded.
+        record: the checks so far. In the trusted process, each is an `Expected`. In a worker, each
+            is `[call, encoded value]`, or `[call]` for a skipped block.
+        encoder: encodes the values of a worker's record.
+        block: the call of the current `may_be_skipped` block, or an empty string.
+        claims: the number of true facts that `require` has seen, which are not recorded.
     """
 
     place: Literal["home", "worker", "trusted"]
@@ -228,7 +230,7 @@ _mode = Mode("home")
 
 @contextmanager
 def running(mode: Mode) -> Iterator[Mode]:
-    """Run checks in this mode, which collects the record."""
+    """Run the checks in a `with` block in this mode, which collects the record."""
     global _mode
     before, _mode = _mode, mode
     try:
@@ -238,10 +240,10 @@ def running(mode: Mode) -> Iterator[Mode]:
 
 
 def judge_value(judge: Judge, value: Any, call: str) -> None:
-    """Judge a value. A value that the judge cannot handle is a mismatch, too.
+    """Judge a value, and treat a value that the judge cannot handle as a mismatch.
 
     Raises:
-        Mismatch: with a message for the student.
+        Mismatch: the value is wrong; the text is a message for the student.
     """
     try:
         judge(value)
@@ -270,10 +272,10 @@ def _claim(call: str) -> None:
 
 
 def _right(value: Any, call: str) -> Any:
-    """Return a right answer, which a worker must not have; copy it in the trusted process.
+    """Return a right answer, in the trusted process as a copy.
 
     Raises:
-        AnswerRead: this is a worker, and the answer is known.
+        AnswerRead: this process is a worker and has the right answer, which must be `UNKNOWN`.
     """
     if _mode.place == "worker" and not is_unknown(value):
         raise AnswerRead(f"the test itself knows the right answer for {call}; use an oracle")

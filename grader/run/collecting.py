@@ -1,6 +1,6 @@
 """Collect the tests of problems by pytest's public hooks, and convert them into plain records.
 
-Tests must be plain functions with arguments, so that they can run without pytest, too.
+Each test must be a plain function, so that it can run without pytest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OPTIONS = (
     "--override-ini=pythonpath=",
 )
 
-# They take time at the end of each run, or touch this process or the course's folder.
+# These plugins take time at the end of each run, or change this process or the course's folder.
 _UNUSED = (
     *("unraisableexception", "threadexception", "faulthandler", "logging", "cacheprovider"),
     *("debugging", "doctest", "junitxml", "legacypath", "pastebin", "recwarn", "monkeypatch"),
@@ -60,12 +60,12 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
     installed plugins of pytest.
 
     Args:
-        problems: whose tests.
+        problems: the problems with the tests.
         root: the course's folder.
 
     Raises:
-        CourseError: a test file can't be run, has no test, or has one that is not plain.
-        KeyboardInterrupt: the user ended it.
+        CourseError: a test file can't be run, has no test, or has a test that is not allowed.
+        KeyboardInterrupt: the user interrupted pytest.
     """
     files = [str(problem.test_file) for problem in problems]
     found = _Collected()
@@ -90,10 +90,12 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
 
 
 def _check_fixtures(tests: Mapping[pytest.Function, CollectedTest]) -> None:
-    """Check that no fixture applies to tests that do not name it, as a setup_module would.
+    """Check that tests use only known fixtures, including fixtures that they do not name.
+
+    pytest turns a function such as setup_module into a fixture of all tests in the file.
 
     Raises:
-        CourseError: one does.
+        CourseError: a test uses an unknown fixture.
     """
     for item, test in tests.items():
         _check_names(item, item.fixturenames, test.case)
@@ -101,12 +103,12 @@ def _check_fixtures(tests: Mapping[pytest.Function, CollectedTest]) -> None:
 
 def _check_names(item: pytest.Function, names: Iterable[str], case: Iterable[str]) -> None:
     for name in sorted({*names} - {*case, *FIXTURES}):
-        known = f"there are only {', '.join(FIXTURES)} and the parameters of its cases"
-        raise refused(item, f"uses the fixture {name}; {known}")
+        known = f"the known fixtures are: {', '.join(FIXTURES)}"
+        raise refused(item, f"uses the unknown fixture {name}; {known}")
 
 
 class _Collected:
-    """A plugin that keeps what pytest collected, and why a file could not be collected."""
+    """A plugin that keeps the tests that pytest collected, and the errors of files."""
 
     def __init__(self) -> None:
         self.items: list[pytest.Item] = []
@@ -114,12 +116,12 @@ class _Collected:
         self.interrupted = False
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Make the markers known."""
+        """Register the markers."""
         for marker in MARKERS:
             config.addinivalue_line("markers", marker)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep what went wrong."""
+        """Keep the error of a file that could not be collected."""
         if report.failed:
             self.errors.append(report.longreprtext[-_LONGEST_REASON:])
 
@@ -128,7 +130,7 @@ class _Collected:
         self.items = session.items
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Keep that the user ended it; pytest itself does so, in its own ways, after an error."""
+        """Remember an interrupt by the user. pytest calls this hook after some errors, too."""
         self.interrupted |= type(excinfo.value) is KeyboardInterrupt
 
 
@@ -156,12 +158,12 @@ _MARKS = ("points", "parametrize", "inspection_only")
 
 @dataclass(frozen=True, eq=False)
 class ProblemTests:
-    """A problem's test file, as it was when it was collected.
+    """A problem's collected test file.
 
     Attributes:
         problem: the problem.
-        module: the file, as pytest imported it.
-        salt: a second seed of the tests' random numbers; empty in a students' copy.
+        module: the module that pytest imported from the file.
+        salt: a second seed of the tests' random numbers; empty in a student's copy of the course.
         first_hidden_line: the line where the hidden half begins, if the file has one.
     """
 
@@ -172,7 +174,7 @@ class ProblemTests:
 
     @cached_property
     def values(self) -> str:
-        """The library of its course: "torch" or "numpy"."""
+        """The library of the course: "torch" or "numpy"."""
         return self.problem.manifest.values
 
     @cached_property
@@ -180,7 +182,7 @@ class ProblemTests:
         """The problem's probe, loaded at first use.
 
         Raises:
-            CourseError: it can't be loaded.
+            CourseError: the probe can't be loaded.
         """
         try:
             return load_probe(self.problem)
@@ -197,7 +199,7 @@ class ProblemTests:
         """The reference solution, loaded at first use.
 
         Raises:
-            InternalError: it can't be loaded.
+            InternalError: the reference can't be loaded.
         """
         path = Course(self.problem.folder.parent.parent).solution(self.problem)
         try:
@@ -213,15 +215,15 @@ class CollectedTest:
     """A test of a problem, or one case of a parametrised test.
 
     Attributes:
-        tests: its file.
-        id: its name, with its parameters in brackets.
-        title: its docstring, which students and instructors read.
-        hidden: whether it is in the hidden half.
-        points: its points; a parametrised test divides its points among its cases.
+        tests: the test file.
+        id: the function's name, followed by the parameters of the case in brackets.
+        title: the function's docstring, which students and instructors read.
+        hidden: whether the test is in the hidden half.
+        points: the points; a parametrised test divides its points among its cases.
         function: the test function.
-        case: the parameters of its case, by name.
-        fixtures: its other arguments, of `FIXTURES`.
-        inspection_only: whether it judges a rule by watching code run, not by its results.
+        case: the parameters of the case, by name.
+        fixtures: the names of the function's other arguments; see `FIXTURES`.
+        inspection_only: whether the test watches how code runs, instead of comparing results.
     """
 
     tests: ProblemTests
@@ -236,12 +238,12 @@ class CollectedTest:
 
     @property
     def problem(self) -> Problem:
-        """The problem that it belongs to."""
+        """The problem that the test belongs to."""
         return self.tests.problem
 
     @cached_property
     def forbidden(self) -> tuple[str, ...]:
-        """The functions that the student's code may not call in it."""
+        """The functions that the student's code may not call in this test."""
         return self.problem.entry.forbidden_where(_names_in(self.function))
 
     @property
@@ -251,10 +253,10 @@ class CollectedTest:
 
 
 def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest]:
-    """Return a record for each item that is a test of a problem; ignore others.
+    """Return a record for each item that is a test of a problem; ignore other items.
 
     Raises:
-        CourseError: a test is no plain function, or pytest imported another file.
+        CourseError: a test is not allowed, or pytest imported a different file of the same name.
     """
     own = [item for item in items if item.path.name == Problem(item.path.parent).test_file.name]
     functions = [_plain_function(item) for item in own]
@@ -265,17 +267,17 @@ def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest
 
 
 def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
-    """Return a test file.
+    """Return the record of a test file.
 
     Raises:
-        CourseError: pytest used another module of the same name; or the problem forbids an unknown
-            function.
+        CourseError: pytest imported a different module of the same name, or the problem forbids an
+            unknown function.
     """
     found = module.__file__
     if found is None or Path(found).resolve() != path.resolve():
         raise CourseError(
-            f"{path} was not read: Python knows another module by its name, {found}, and no mark "
-            "can be given by that one's tests"
+            f"{path} was not read: Python loaded {found} instead, a module of the same name. "
+            "Its tests can't give marks"
         )
     problem = Problem(path.parent)
     _check_forbidden(problem)
@@ -283,37 +285,37 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
 
 
 def _check_forbidden(problem: Problem) -> None:
-    """Check that the functions that a problem forbids are known.
+    """Check that all forbidden functions of a problem are known.
 
     Raises:
-        CourseError: one is unknown.
+        CourseError: a forbidden function is unknown.
     """
     try:
         for forbidden in problem.entry.all_forbidden():
             Betrayed(forbidden)
     except KeyError as error:
         known = ", ".join(sorted({*Betrayed().traces.values()}))
-        forbids = f"{problem.id} forbids {error}, which is not known"
-        raise CourseError(f"{MANIFEST}: {forbids}; known are {known}") from None
+        forbids = f"{problem.id} forbids the unknown function {error}"
+        raise CourseError(f"{MANIFEST}: {forbids}; the known functions are: {known}") from None
 
 
 def _salt(problem: Problem) -> bytes:
-    """Return the salt of a problem's random numbers; a students' copy has none.
+    """Return the salt of a problem's random numbers; empty in a student's copy of the course.
 
     Raises:
-        CourseError: it is not written as hexadecimal digits.
+        CourseError: the salt's file has other characters than hexadecimal digits.
     """
     path = Course(problem.folder.parent.parent).salt(problem)
     try:
         return bytes.fromhex(path.read_text(encoding="ascii")) if path.is_file() else b""
     except ValueError:
-        raise CourseError(f"{path} should have hexadecimal digits only") from None
+        raise CourseError(f"{path} must contain only hexadecimal digits") from None
 
 
 def _names_in(test: Callable[..., None]) -> set[str]:
-    """Return the names in a test's code and in the functions of its file that it uses.
+    """Return the names in a test's code, and in functions of the test file that the test uses.
 
-    They include the functions and classes of the student's file that it tests.
+    The names include the functions and classes of the student's file that the test uses.
     """
     found: set[str] = set()
     waiting = [test.__code__]
@@ -335,7 +337,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
     hidden = first is not None and function.__code__.co_firstlineno > first
     arguments = inspect.signature(function).parameters
     if "solution" in arguments and not hidden:
-        raise refused(item, f"uses the solution, but is above '{HIDDEN_MARKER}'")
+        raise refused(item, f"uses the fixture solution above the line '{HIDDEN_MARKER}'")
     case = item.callspec.params if hasattr(item, "callspec") else {}
     _check_names(item, arguments, case)
     return CollectedTest(
@@ -352,10 +354,10 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
 
 
 def _points(item: pytest.Function) -> float:
-    """Return the points of a test with all of its cases.
+    """Return the points of a test function, the sum over its cases.
 
     Raises:
-        CourseError: it has no points.
+        CourseError: the test has no points.
     """
     marker = item.get_closest_marker("points")
     match marker and marker.args:
@@ -368,7 +370,12 @@ def _points(item: pytest.Function) -> float:
 
 
 def refused(item: pytest.Item, reason: str) -> CourseError:
-    """Return an error for a test that a problem can't have, with the reason."""
+    """Return the error for a test that is not allowed.
+
+    Args:
+        item: the test.
+        reason: the rest of a sentence that starts with the test's name.
+    """
     return CourseError(f"{item.path}: {item.name} {reason}")
 
 
@@ -376,11 +383,12 @@ def _plain_function(item: pytest.Item) -> pytest.Function:
     """Return the item if its test is a plain function.
 
     Raises:
-        CourseError: it is not.
+        CourseError: the test is not a plain function, or has an unknown marker.
     """
     if not isinstance(item, pytest.Function) or item.cls is not None:
-        raise refused(item, "is no plain function")
+        raise refused(item, "is not a plain function")
     for mark in item.iter_markers():
         if mark.name not in _MARKS:
-            raise refused(item, f"is marked {mark.name}; there are only {', '.join(_MARKS)}")
+            known = f"the known markers are: {', '.join(_MARKS)}"
+            raise refused(item, f"has the unknown marker {mark.name}; {known}")
     return item

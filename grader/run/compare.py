@@ -1,8 +1,8 @@
-"""Compare values of student code with right ones, and describe differences for students.
+"""Compare values of student code with right answers, and describe differences for students.
 
-Tensors are compared with tensors, NumPy arrays with arrays. `check` compares type, dtype, shape,
-finiteness and values, in this order, and never broadcasts. Its message has the call, the returned
-and the expected value, and the rows that differ.
+`check` compares tensors with tensors, and NumPy arrays with arrays. It compares type, dtype, shape,
+finiteness and values, in this order, and never broadcasts. Its message contains the call, the
+returned and the expected value, and the rows that differ.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch
 from grader.result import not_yet
 
-# (relative, absolute). The mistakes of the catalogue differ by 5e-4 or more. Half precision rounds
-# to three digits (float16) and two (bfloat16), and a sum of a few such terms loses some more.
-# float64 is held to no more than float32, so that only a test about digits fails for lost digits.
+# (relative, absolute). The results of known mistakes differ by 5e-4 or more. Half precision rounds
+# to three digits (float16) and two (bfloat16), and a sum of a few such terms loses more digits.
+# float64 has the tolerance of float32, so that lost digits fail only a test about digits.
 _TOLERANCE = {
     "float64": (1e-4, 1e-5),
     "float32": (1e-4, 1e-5),
@@ -32,11 +32,11 @@ _TOLERANCE = {
 }
 
 _ALL_DIGITS = (1e-9, 1e-10)
-"""The same for a test about the digits of float64, where right code differs by about 1e-15."""
+"""The tolerance of a test about the digits of float64. Correct code differs by about 1e-15."""
 
 _ENTRIES_SHOWN = 6
 _LINE = 74
-"""How long a line of numbers may be, so that it fits into a window of 80 columns."""
+"""The maximum length of a line of numbers, which fits into a window of 80 columns."""
 
 _ROWS_SHOWN = 3
 
@@ -60,28 +60,28 @@ def check(
 ) -> None:
     """Compare a value with a tensor or array: type, dtype, shape, finiteness, values.
 
-    NaN and infinity are right only where `expected` has them too.
+    An entry NaN or infinity is right only if the same entry of `expected` is equal.
 
     Args:
         actual: any value that the student's code returned.
         expected: a tensor or an array of any shape and dtype.
         call: the call as a student would write it, for example `"normalise(x, dim=0)"`.
         rtol: allowed difference relative to the expected entry; by default from the dtype.
-        atol: allowed difference beyond that; by default from the dtype.
-        sizes: sizes such as `{"d_k": 16}`, with which a constant factor may be expressed.
-        all_digits: whether the dtype must be the expected one and float64 right to its last digits.
-            That is for the tests of the rule about dtypes alone; all others accept a step in
-            float32, and a result in a wider dtype such as float64 for float32.
-        start: the value that the result is added to, such as the x of a residual connection.
+        atol: allowed absolute difference, added to the relative one; by default from the dtype.
+        sizes: sizes such as `{"d_k": 16}`. The message uses them to explain a constant factor.
+        all_digits: whether to require the exact dtype, and float64 numbers that are right to their
+            last digits. Only tests about dtypes need this. By default, a calculation may have steps
+            in float32, and the result may have a wider dtype, such as float64 instead of float32.
+        start: the value to which the code adds something, such as the x of a residual connection.
 
     Raises:
-        Mismatch: with a message for the student.
+        Mismatch: the value is wrong; the text is a message for the student.
     """
     values = check_form(actual, expected, call, same_dtype=all_digits)
     default_rtol, default_atol = _tolerance(expected, all_digits)
     atol = default_atol if atol is None else atol
     if _all_within(values, expected, atol):
-        return  # the usual case for right values; the full comparison is much slower
+        return  # the usual case for right answers; the full comparison is much slower
     floats, got, want = is_float(expected), entries(values), entries(expected)
     wrong = _wrong_entries(got, want, default_rtol if rtol is None else rtol, atol)
     if not wrong.any():
@@ -109,16 +109,16 @@ def _tolerance(expected: Tensor | Array, all_digits: bool) -> tuple[float, float
 def check_form(
     actual: object, expected: Tensor | Array, call: str, *, same_dtype: bool = False
 ) -> Any:
-    """Check that `actual` is of the type, dtype and shape of `expected`; return it detached.
+    """Check that `actual` has the type, dtype and shape of `expected`, and return it detached.
 
     Args:
         actual: any value that the student's code returned.
         expected: a tensor or an array of the right form.
         call: the call as a student would write it.
-        same_dtype: whether a floating point dtype that is wider than the expected one is wrong.
+        same_dtype: whether to reject a floating point dtype that is wider than the expected dtype.
 
     Raises:
-        Mismatch: with a message for the student.
+        Mismatch: the form is wrong; the text is a message for the student.
     """
     wanted = _NAMES[isinstance(expected, numpy.ndarray)]
     if not (is_array(actual) if wanted == _NAMES[True] else isinstance(actual, Tensor)):
@@ -139,7 +139,7 @@ _NAMES = ("a tensor", "an array")
 
 
 def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
-    """Return whether both are floating point dtypes and `actual` has more bytes."""
+    """Return whether both dtypes are floating point and the dtype of `actual` is wider."""
     both = is_float(actual) and is_float(expected)
     return both and actual.dtype.itemsize > expected.dtype.itemsize
 
@@ -155,12 +155,12 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
         meaning: the expectation in words, for example `"about 16, the variance for d_k = 16"`.
 
     Raises:
-        Mismatch: with a message for the student.
+        Mismatch: the value is wrong; the text is a message for the student.
     """
     if not isinstance(actual, float):
         _fail(call, f"It returned {kind(actual)}, but a Python float was expected.")
     if not low <= actual <= high:
-        returned = f"{actual + 0.0:.4g}"  # 0 where it is -0
+        returned = f"{actual + 0.0:.4g}"  # prints -0 as 0
         text = f"It returned {returned}, but the answer should be {meaning}."
         right = (low + high) / 2
         if not high - low < 1e-3 * abs(right):
@@ -172,18 +172,18 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
 
 
 def _factor(got: float, want: float) -> float:
-    """Return the ratio of a wrong number to the right one; 0 if it is undefined."""
+    """Return the ratio of a wrong number to the right number; 0 if the ratio is undefined."""
     return got / want if want and math.isfinite(got / want) else 0.0
 
 
 _LEFT_GRAPH = (
-    "The result has no gradient, so nothing could learn from it. Somewhere on the way the numbers "
-    "left PyTorch's graph; look for detach, .data, no_grad, .item(), numpy, or a new tensor "
-    "made from numbers."
+    "The result has no gradient, so nothing could learn from it. Some line takes the numbers out "
+    "of PyTorch's graph: look for detach, .data, no_grad, .item(), numpy, or a new tensor made "
+    "from numbers."
 )
 _SWITCHED_OFF = (
-    "The result has no gradient, as your code has switched gradients off, in this call or an "
-    "earlier one, and not on again. A block `with torch.no_grad():` ends by itself."
+    "The result has no gradient: your code switched gradients off, in this call or an earlier "
+    "call, and did not switch them on again. A block `with torch.no_grad():` does both."
 )
 
 
@@ -200,10 +200,10 @@ def gradients(
     Args:
         output: the result of the student's code, which must have the form of `upstream`.
         inputs: the tensors to differentiate by, with their names for messages.
-        upstream: random weights of the output's entries. The plain sum of a softmax is constant,
-            so its gradient would be 0 and accept any answer.
+        upstream: random weights of the output's entries. Weights are needed because, for example,
+            the plain sum of a softmax is constant: its gradient would be 0 for any answer.
         call: the call as a student would write it.
-        may_miss: whether to leave out inputs without a gradient.
+        may_miss: whether to omit inputs without a gradient from the result.
 
     Raises:
         Mismatch: no gradient reaches the output or one of the inputs.
@@ -215,7 +215,7 @@ def gradients(
             _fail(call, f"{name} can't learn anything: its requires_grad is False.")
     if not output.requires_grad:
         _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
-    # As a sum, because torch would import a large library for `upstream` as an argument.
+    # If `upstream` were an argument of autograd.grad, torch would import a large library.
     loss = (output * upstream).sum()
     found: Any
     found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
@@ -240,7 +240,7 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
     """Check that `module.<name>` is an `nn.Linear(n_in, n_out, bias=bias)`.
 
     Raises:
-        Mismatch: it is missing, of another type, or has other sizes.
+        Mismatch: the layer is missing, or has a different type or size.
     """
     owner = type(module).__name__
     wanted = f"nn.Linear({n_in}, {n_out}, bias={bias})"
@@ -259,19 +259,20 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
 
 
 def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
-    """Return the mismatch for a module with a part of another type or size.
+    """Return the mismatch for a module that has a part of the wrong type or size.
 
     Args:
-        sentence: a full description of the error, which is shown above all names of mistakes.
-        owner: the module's class.
-        message: the message of the test, if it differs from `sentence`.
+        sentence: a full description of the error, which is shown above all named mistakes.
+        owner: the name of the module's class.
+        message: the message of the test; by default `sentence`.
     """
     return _seen_of(Source.PARTS, sentence, owner, message)
 
 
 def missing_part(sentence: str, owner: str, message: str = "") -> Mismatch:
-    """Return the mismatch for a module that lacks a part. No other mistake of its class is named.
-    The arguments are those of `wrong_part`.
+    """Return the mismatch for a module that lacks a part.
+
+    Reports then name no other mistake of the module's class. For the arguments see `wrong_part`.
     """
     return _seen_of(Source.MISSING, sentence, owner, message)
 
@@ -282,11 +283,11 @@ def _seen_of(source: Source, sentence: str, owner: str, message: str) -> Mismatc
 
 
 def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Parameter]:
-    """Return a module's parameters of these names, such as `query.weight`.
+    """Return the parameters of a module with these names, such as `query.weight`.
 
     Raises:
-        Mismatch: one is missing, so the module's results can't be judged. A test of its layers
-            reports that it is missing.
+        Mismatch: a parameter is missing, so the module's results can't be judged. The message is
+            neutral, as another test reports missing layers.
     """
     owner, found = type(module).__name__, parameters(module)
     for name in names:
@@ -300,10 +301,10 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy `weights`, by name such as `query.weight`, into the module's parameters.
 
-    They are copied by name, so the order of a student's layers doesn't matter.
+    The order of the student's layers doesn't matter.
 
     Raises:
-        Mismatch: a parameter is missing or has another shape, so nothing can be judged yet.
+        Mismatch: a parameter is missing or has a different shape, so nothing can be judged yet.
     """
     owner = type(module).__name__
     found = parameters_of(module, weights)
@@ -321,13 +322,13 @@ def _fail(call: str, message: str) -> NoReturn:
 
 
 def kind(value: object) -> str:
-    """Return a value's type for a message, such as `a tuple of 2`."""
+    """Describe a value's type for a message, for example as `a tuple of 2`."""
     if value is None:
         return "None (is a `return` missing?)"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
-    if name in ("float16", "float32", "float64"):  # by its name, as it may come from a worker
+    if name in ("float16", "float32", "float64"):  # the type of a worker's value has only this name
         return f"a numpy.{name}"
     spoken_with_a_vowel = name.lower().startswith(("a", "e", "i", "o", "nd"))  # "an ndarray"
     return f"an {name}" if spoken_with_a_vowel else f"a {name}"
@@ -348,14 +349,14 @@ def _form_message(actual: Tensor | Array, expected: Tensor | Array) -> str:
 
 
 def _about_shapes(actual: Tensor | Array, expected: Tensor | Array) -> str:
-    """Return a line about a wrong shape that its sizes explain, or an empty string."""
+    """Return a line with a likely reason for a wrong shape, or an empty string."""
     got, want = tuple(actual.shape), tuple(expected.shape)
     if got != want and sorted(got) == sorted(want):
-        return "\nThe sizes are right, in another order: look at what is transposed."
+        return "\nThe sizes are right, but in a different order: look at each transpose."
     if got in [want[:dim] + want[dim + 1 :] for dim in range(len(want))]:
-        return "\nIt has a dimension less: was one summed, squeezed or taken out by an index?"
+        return "\nA dimension is missing: was it summed, squeezed or removed by an index?"
     if want in [got[:dim] + got[dim + 1 :] for dim in range(len(got))]:
-        return "\nIt has a dimension more than it should have."
+        return "\nIt has one dimension too many."
     return ""
 
 
@@ -365,7 +366,7 @@ def _all_within(actual: Any, expected: Any, atol: float) -> bool:
         return False
     if isinstance(expected, Tensor):
         return bool((actual.double() - expected.detach().double()).abs().max().item() <= atol)
-    with numpy.errstate(all="ignore"):  # of inf - inf, which is a finding and no accident
+    with numpy.errstate(all="ignore"):  # inf - inf is no reason for a warning
         return bool(numpy.abs(entries(actual) - entries(expected)).max() <= atol)
 
 
@@ -382,15 +383,15 @@ def _values_message(actual: Array, expected: Array, wrong: Array) -> str:
     lines = [f"{_where(wrong)}, for example:" if some else f"{_where(wrong)}:"]
     for row in _first_rows(wrong):
         place = f"row {list(row)}: " if row else ""
-        given = _LINE - len(f"  {place}expected ")
-        got, want = _numbers(actual[row], expected[row], wrong[row], given)
+        room = _LINE - len(f"  {place}expected ")
+        got, want = _numbers(actual[row], expected[row], wrong[row], room)
         lines.append(f"  {place}got      {got}")
         lines.append(f"  {' ' * len(place)}expected {want}")
     return "\n".join(lines)
 
 
 def _first_rows(wrong: Array) -> list[tuple[int, ...]]:
-    """Return the indices of the first rows, along the last dimension, that have a wrong entry."""
+    """Return the indices of the first rows with a wrong entry. The last dimension is a row."""
     if wrong.ndim < 2:
         return [()]
     return [tuple(index) for index in numpy.argwhere(wrong.any(-1))[:_ROWS_SHOWN].tolist()]
@@ -408,7 +409,7 @@ def _where(wrong: Array) -> str:
 
 
 def _digits(actual: Array, expected: Array) -> int:
-    """Return the number of digits that show the difference; 4 for a large one."""
+    """Return how many digits are needed to show the difference; 4 for a large difference."""
     got, want = actual.astype(numpy.float64), expected.astype(numpy.float64)
     with numpy.errstate(all="ignore"):
         difference, largest = (float(numpy.abs(each).max()) for each in (got - want, want))
@@ -418,7 +419,7 @@ def _digits(actual: Array, expected: Array) -> int:
 
 
 def _numbers(actual: Array, expected: Array, wrong: Array, room: int) -> tuple[str, str]:
-    """Return the same entries of two rows, including a wrong one, as many as fit into a line."""
+    """Format as many entries of two rows as fit into a line, including a wrong entry."""
     digits = _digits(actual, expected)
     rows = [[_number(v, digits) for v in row.ravel().tolist()] for row in (actual, expected)]
     first = int(wrong.argmax())

@@ -21,16 +21,16 @@ from torch import Tensor
 from grader.code.tensors import Array, dtype_name
 
 MOST_BYTES = 32 << 20
-"""How many bytes the numbers of one message may take."""
+"""The maximum number of bytes of all numbers in one message."""
 
 MOST_TEXT = 2 << 20
-"""How many bytes the JSON of one message may take. Decoded, it takes up to 25 times as many."""
+"""The maximum number of bytes of the JSON in one message. Decoded, it takes up to 25 times more."""
 
 MOST_PARTS = 50_000
-"""How many values and characters one message may have."""
+"""The maximum number of values and characters in one message."""
 
 DEEPEST = 16
-"""How deep lists, tuples and dicts may be nested."""
+"""The maximum depth of nested lists, tuples and dicts."""
 
 _LONGEST_NAME = 100
 _MOST_DIMENSIONS = 64
@@ -43,7 +43,7 @@ _TENSORS = (*_ARRAYS, "bfloat16")
 
 
 class BadRecord(Exception):  # noqa: N818  (the message is wrong, not the program)
-    """A value is too large to leave a worker, or bytes are no message."""
+    """A value is too large for a message, or the bytes of a message are invalid."""
 
 
 # Encoding, in a worker
@@ -53,7 +53,7 @@ class Encoder:
     """Encodes the values of one message.
 
     Attributes:
-        numbers: the bytes of its tensors and arrays.
+        numbers: the bytes of each encoded tensor or array, in order.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Encoder:
         self._bytes, self._parts = MOST_BYTES, MOST_PARTS
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as JSON, and keep its numbers.
+        """Return a value in a form for JSON, and add the bytes of its tensors to `numbers`.
 
         Raises:
             BadRecord: the message would be too large.
@@ -110,20 +110,24 @@ class Encoder:
         return ["array", array.dtype.name, [*array.shape]]
 
     def _fits(self, size: int) -> bool:
-        """Return whether a value is small enough to copy; an expanded tensor may have a TB."""
+        """Count the bytes of a tensor, and return whether there are any bytes to copy.
+
+        Raises:
+            BadRecord: the message would be too large; an expanded tensor can have a terabyte.
+        """
         self._bytes -= size
         if self._bytes < 0:
             raise BadRecord("it is too large")
         return size > 0
 
     def message(self, content: Any) -> bytes:
-        """Return a message with this content, in which `encode` returned the values."""
+        """Return a message with this content. Values in it must be results of `encode`."""
         text, numbers = msgspec.json.encode(content), b"".join(self.numbers)
         return _SIZES.pack(len(text), len(numbers)) + text + numbers
 
 
 def _is_in_memory(tensor: Tensor) -> bool:
-    """Return whether a tensor's storage has all its numbers; reading beyond its end would crash."""
+    """Return whether a tensor's storage contains all entries; if not, reading them would crash."""
     strided = zip(tensor.shape, tensor.stride(), strict=True)
     last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in strided)
     return tensor.untyped_storage().nbytes() >= (last + 1) * tensor.itemsize
@@ -137,14 +141,14 @@ class Decoder:
 
     Args:
         message: bytes that student code may have written.
-        texts: collects texts and the names of types.
+        texts: the list to which `decode` adds texts and names of types.
 
     Attributes:
-        content: the message's JSON, in which `decode` finds the values.
-        texts: the same.
+        content: the content of the message. Pass the encoded values in it to `decode`.
+        texts: the list of texts and names of types.
 
     Raises:
-        BadRecord: it is no message.
+        BadRecord: the message is invalid.
     """
 
     def __init__(self, message: bytes, texts: list[str] | None = None) -> None:
@@ -162,10 +166,10 @@ class Decoder:
         self._parts = MOST_PARTS
 
     def decode(self, tree: Any, depth: int = 0) -> Any:
-        """Return the value from the result of `Encoder.encode`.
+        """Return a value from the form that `Encoder.encode` returned.
 
         Raises:
-            BadRecord: this is no encoded value, or there are too many.
+            BadRecord: the form is invalid, or the message has too many values.
         """
         self._parts -= 1
         if self._parts < 0 or depth > DEEPEST:
@@ -227,7 +231,11 @@ def _float(text: str) -> float:
 
 
 def _shape(sizes: list[Any]) -> list[int]:
-    """Return the sizes of a tensor, if they are valid; torch counts in 64 bits."""
+    """Return the sizes of a tensor unchanged.
+
+    Raises:
+        BadRecord: a size is invalid, or the tensor is too large for torch's 64-bit counters.
+    """
     fits = len(sizes) <= _MOST_DIMENSIONS and all(type(n) is int and n >= 0 for n in sizes)
     if not fits or math.prod(max(size, 1) for size in sizes) >= 1 << 48:
         raise BadRecord("it has an unknown kind of value")
@@ -242,17 +250,21 @@ def _without_numbers(dtype: str, shape: list[int]) -> Any:
 
 
 def stand_in(name: str) -> Any:
-    """Return an object of a new type with this name."""
+    """Return an object of a new type with this name.
+
+    Raises:
+        BadRecord: a type can't have this name.
+    """
     if not name.isidentifier() or len(name) > _LONGEST_NAME:
         raise BadRecord("it has an unknown kind of value")
     return type(name, (), {})()
 
 
 def plain(value: Any) -> Any:
-    """Return a value as the trusted process receives it: a copy that nothing changes later.
+    """Return a copy of a value, in the form in which the trusted process would receive it.
 
     Raises:
-        BadRecord: it is too large.
+        BadRecord: the value is too large.
     """
     encoder = Encoder()
     message = encoder.message(encoder.encode(value))

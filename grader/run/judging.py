@@ -1,7 +1,7 @@
 """Run a test in a worker and in the trusted process, and judge the worker's record.
 
-`expect` runs a test with the reference. `answer` runs it in a worker with a student's module and
-returns a message, without judging. `verdict` compares the two, check by check.
+`expect` runs a test with the reference. `answer` runs the test in a worker with a student's module
+and returns a message. `verdict` judges this message, check by check.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNREADABLE = "The result of your code cannot be read."
 _NOT_SHOWN = "The details are not shown, as they could reveal hidden inputs."
 
 _MOST_TEXT = 4000
-"""The most characters of a worker's text about the end of a test."""
+"""The maximum length of a worker's message about the end of a test."""
 
 _MOST_PRINTED = 20_000
 _MOST_NAME = 100
@@ -50,7 +50,7 @@ class Expectation:
     Attributes:
         checks: the checks with their judges, in order.
         inputs: the prepared inputs, encoded for a worker.
-        claims: how many claims the test makes, recorded or not.
+        claims: the number of claims in the test, including claims that are not recorded.
     """
 
     checks: tuple[Expected, ...]
@@ -87,14 +87,16 @@ def answer(
     called: list[str] | None = None,
     printed: Callable[[], str] = str,
 ) -> bytes:
-    """Run a test in a worker and return its message: record, ending, evidence, and how it went.
+    """Run a test in a worker and return the worker's message.
+
+    The message contains the record, the status, the evidence in a wrong answer, and a `Went`.
 
     Args:
         test: the test; all oracles in its module are unknown.
         session: opens the student's file.
         inputs: the prepared inputs.
         seeds: the seeds of the test's random numbers; by default those of the session.
-        called: the list to which removed functions append the first call.
+        called: the list to which removed functions append their name at the first call.
         printed: returns the text that the student's code printed.
     """
     decoder = Decoder(inputs)
@@ -109,11 +111,12 @@ def answer(
 
 
 class Went(msgspec.Struct):
-    """A worker's claims about a test, for the instructor.
+    """A worker's unverified details about the run of a test, for the instructor.
 
     Attributes:
         printed: the text that the student's code printed.
-        steps: the traceback of the test's end: line, function, and whether the test's file has it.
+        steps: the traceback of the exception that ended the test. Each step is a line number, a
+            function, and whether the line is in the test file.
     """
 
     printed: str = ""
@@ -121,7 +124,7 @@ class Went(msgspec.Struct):
 
     @classmethod
     def read(cls, message: bytes) -> Went:
-        """Return the claims of a message, which are empty if they can't be read."""
+        """Return the details in a message; empty details if they can't be read."""
         try:
             found = msgspec.convert(Decoder(message).content[5], cls)
         except (BadRecord, msgspec.ValidationError, IndexError, KeyError, TypeError):
@@ -148,7 +151,7 @@ def verdict(
 
     Args:
         test: the test.
-        expected: the trusted process's record of it.
+        expected: the trusted process's record of the test.
         message: the worker's message.
         quotes: whether the verdict may contain the worker's text, which could reveal hidden inputs.
     """
@@ -173,7 +176,7 @@ def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Ver
         case [test.id, list(record), str(status), str(text), *more] if status in {*Status}:
             pass
         case _:
-            raise BadRecord("it is no record of this test")
+            raise BadRecord("it is not a record of this test")
     decoder.texts.append(plain(text[:_MOST_TEXT]))
     if status == Status.FORBIDDEN:
         return _claimed(status, text)
@@ -207,10 +210,10 @@ def _evidence(shown: Any) -> Shown | None:
 
 
 def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder) -> list[Expected]:
-    """Judge the values of a record, and return the checks that it lacks.
+    """Judge the values of a record, and return the checks that the record lacks.
 
     Raises:
-        Mismatch: a value is wrong, or the record has other checks.
+        Mismatch: a value is wrong, or the record has different checks.
         BadRecord: the record is invalid.
     """
     for each in record:
@@ -224,7 +227,7 @@ def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder)
                     raise Mismatch(_not_checked(check))
                 judge_value(check.judge, decoder.decode(value), call)
             case _:
-                raise BadRecord("it is no record of this test")
+                raise BadRecord("it is not a record of this test")
     return expected
 
 

@@ -1,4 +1,4 @@
-"""Open students' files in this process."""
+"""Load students' files in this process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from grader.result import Status
 
 
 class LocalFiles:
-    """Open each problem's file once, in this process.
+    """Loads each problem's file once, in this process.
 
     Args:
         find: returns the path of the file to test.
-        seconds: how long a file may take to load.
+        seconds: the time limit for loading a file.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class LocalFiles:
         self._opened: dict[str, ModuleType | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
-        """Return the loaded module. The caller watches for forbidden functions.
+        """Return the loaded module. `forbidden` is ignored: the caller watches for such calls.
 
         Raises:
-            CannotLoad: the file isn't there or doesn't run.
+            CannotLoad: the file doesn't exist, or loading it failed.
         """
         restrict()
         if problem.id not in self._opened:
@@ -52,7 +52,7 @@ class LocalFiles:
         return opened
 
     def forget(self, problem: Problem) -> None:
-        """Load the module again next time, unless loading has failed."""
+        """Forget the module, so that the next call loads it again, unless loading has failed."""
         if isinstance(self._opened.get(problem.id), ModuleType):
             del self._opened[problem.id]
 
@@ -64,7 +64,7 @@ class LocalFiles:
         try:
             path.read_bytes()
         except OSError as error:
-            reason = f"{path.name} can't be read: {error.strerror}. Who may read it?"
+            reason = f"{path.name} can't be read: {error.strerror}. Check the file's permissions."
             return CannotLoad(Status.ERROR, reason)
         try:
             with time_limit(self._seconds):
@@ -87,7 +87,7 @@ _MEANS = {
     "os.posix_spawn": "other programs",
     "os.system": "other programs",
 }
-"""Refused actions, by the name of their audit event."""
+"""The names of refused actions in messages, by the audit event of the action."""
 
 _CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"})
 
@@ -102,7 +102,7 @@ class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student
 
 
 def restrict() -> None:
-    """Refuse from now on actions of student code that are refused in grading."""
+    """Refuse actions of student code that grading refuses, until the process ends."""
     _restrict()
     if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
         sys.stdin = RefusedInput(sys.stdin, _refuse_input)
@@ -118,7 +118,7 @@ def _restrict() -> None:
 
 
 def _check(event: str, arguments: tuple[object, ...]) -> None:
-    """Raise NotWhenGraded if a student's file is about to do something that is refused."""
+    """Raise NotWhenGraded if a student's file tries a refused action."""
     if event == "open":
         _check_file(*arguments)
     elif event in _CHANGES:
@@ -136,7 +136,7 @@ def _refuse_input() -> None:
 
 
 def _restrict_threads() -> None:
-    """Refuse threads, which not every version of Python reports to the hook."""
+    """Refuse threads in `Thread.start`: some versions of Python don't report them to the hook."""
     start = threading.Thread.start
 
     def start_unless_students(thread: threading.Thread) -> None:
@@ -155,7 +155,7 @@ def _refuse(means: str) -> None:
 def _check_file(path: object, mode: object, flags: object) -> None:
     if is_input(path):
         _refuse_input()
-    if not isinstance(path, str | bytes | os.PathLike):  # a file that is open already
+    if not isinstance(path, str | bytes | os.PathLike):  # the descriptor of an open file
         return
     name, writes = os.fsdecode(path), _writes(mode, flags)
     if name == os.devnull or (not writes and (name.startswith(_DEVICES) or _is_pythons(name))):

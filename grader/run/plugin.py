@@ -1,7 +1,7 @@
-"""The pytest plugin of the course: options, points, the hidden half, and the course's own runner.
+"""The pytest plugin of the course: options, points and the hidden half.
 
-It acts only on the test files of problems and ignores other tests. `runner` runs and judges the
-tests, so a student's pytest and a grader give the same verdicts.
+The plugin acts only on the test files of problems and ignores other tests. `runner` runs and judges
+the tests, so a student's pytest and the grading commands give the same verdicts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from grader.run.session import Session
 from grader.run.verdict import ends_tests
 
 STATUS = "status"
-"""The property of a report with the status of a problem's test."""
+"""The name of a report's property that contains the status of a problem's test."""
 
 _SESSION = pytest.StashKey[Session]()
 _TEST = pytest.StashKey[CollectedTest]()
@@ -35,7 +35,7 @@ _RESULT = pytest.StashKey[TestResult]()
 
 
 def session_of(config: pytest.Config) -> Session:
-    """Return the session that collects the results of problems' tests in a run of pytest."""
+    """Return the session of a run of pytest, which collects the results of problems' tests."""
     return config.stash[_SESSION]
 
 
@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare a session on the student's own files."""
+    """Create a session that tests the student's files."""
     loaded()
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Print the right command if a requested file has no tests."""
+    """Print the command for testing a problem if a requested file of it contains no tests."""
     if exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED:
         return
     start = config.invocation_params.dir
@@ -66,7 +66,7 @@ def pytest_terminal_summary(
         if path.is_file() and is_problem_folder(path.parent):
             run = f"{way_to(path.parent)}uv run pytest"
             terminalreporter.write_line(
-                f"{path.name} holds no tests. To test your work, run: {run}"
+                f"{path.name} contains no tests. To test your work, run: {run}"
             )
 
 
@@ -75,9 +75,9 @@ def pytest_terminal_summary(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Record the tests of problems, and deselect the hidden half.
+    """Record the tests of problems, and deselect the hidden half unless the user requested it.
 
-    Optional problems that a student has not begun are deselected, too, unless all are optional.
+    Also deselect optional problems that the student has not begun, unless all are optional.
     """
     try:
         course = records(items)
@@ -99,14 +99,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _some_are_named(config: pytest.Config) -> bool:
-    """Return whether single tests are run: those that were named, or those that failed last."""
+    """Return whether the user selected single tests, by name or with `--last-failed`."""
     cache = getattr(config, "cache", None)
     last = config.getoption("lf", False) and cache is not None and cache.get("cache/lastfailed", {})
     return bool(last) or any("::" in arg for arg in config.args)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Make torch ready, unless there are only other tests."""
+    """Load late parts of torch if a test of a problem was collected."""
     tests = [item.stash[_TEST] for item in session.items if _TEST in item.stash]
     if tests:
         load_late_parts()
@@ -117,7 +117,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def problem(request: pytest.FixtureRequest) -> object:
-    """The student's module, also for tests that the student wrote."""
+    """The student's module. Tests that the student wrote can use it, too."""
     path: Path = request.node.path
     if path.name == OWN_TESTS and is_problem_folder(path.parent):
         try:
@@ -136,13 +136,13 @@ def solution(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> None:
-    """Random inputs that depend on the run's seed and the test's name, and on nothing else."""
+    """A generator of random inputs. Its seed depends on the run's seed, the salt and the test."""
     _left_to_the_runner(request)
 
 
 def _left_to_the_runner(request: pytest.FixtureRequest) -> None:
     if _TEST not in request.node.stash:
-        pytest.fail("Only the tests in a problem's own test file are given this.", pytrace=False)
+        pytest.fail("Only tests in a problem's test file can use this fixture.", pytrace=False)
 
 
 # Running
@@ -150,14 +150,14 @@ def _left_to_the_runner(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test of a problem as in grading, instead of pytest's call."""
+    """Run a test of a problem with `run_test`, instead of pytest's call."""
     test = pyfuncitem.stash.get(_TEST, None)
     if test is None:
         return None
     test = replace(test, function=pyfuncitem.obj)  # a debugger may have wrapped it
     try:
         outcome = run_test(test, session_of(pyfuncitem.config))
-    except BdbQuit:  # of a debugger that isn't pytest's
+    except BdbQuit:  # pytest's debugger raises another exception
         pytest.exit("Quitting debugger")
     pyfuncitem.stash[_RESULT] = outcome.result
     if outcome.result.status is not Status.PASSED:
@@ -166,9 +166,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> BaseException:
-    """Return an exception with only the message, or the original one if the user requested it.
+    """Return the exception that pytest reports for a failed test.
 
-    Formatting a traceback can take longer than the test.
+    By default it has only the message, as formatting a traceback can take longer than the test. If
+    the user requested tracebacks or a debugger, it is the original exception.
     """
     debugger, exception = config.getoption("usepdb"), outcome.exception
     wanted = debugger or not _is_short(config)
@@ -178,7 +179,7 @@ def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> 
 
 
 def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
-    """Cut the traceback so that a debugger stops in student code, or else in the test's line."""
+    """Cut the traceback so that a debugger stops in student code, or else in the test."""
     steps, step = [], exception.__traceback__
     while step is not None:
         steps.append(step)
@@ -191,7 +192,7 @@ def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
 
 
 def _is_short(config: pytest.Config) -> bool:
-    """Return whether to show messages instead of tracebacks, as `--tb` was not given."""
+    """Return whether to show messages instead of tracebacks: the user did not pass `--tb`."""
     return bool(config.getoption("tbstyle") == "auto")
 
 
@@ -212,7 +213,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Name the mistakes, once all tests have run."""
+    """Name the mistakes after all tests have run, unless the user interrupted pytest."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     try:

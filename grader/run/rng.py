@@ -15,7 +15,7 @@ def rng_for(values: str, seed: int) -> Rng | ArrayRng:
     """Return the random number generator of a test.
 
     Args:
-        values: one of `course.VALUES`.
+        values: the course's library, one of `course.VALUES`.
         seed: the seed.
     """
     return ArrayRng(seed) if values == "numpy" else Rng(seed)
@@ -35,11 +35,11 @@ class Rng:
         self.generator = torch.Generator().manual_seed(seed)
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return N(0, 1) numbers of the given shape, in float32 as models are mostly used."""
+        """Return a tensor of N(0, 1) numbers with this shape; by default in float32."""
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
 
     def independent(self) -> Rng:
-        """Return independent random numbers, with a seed drawn from these."""
+        """Return an independent generator. Its seed is drawn from this generator."""
         return Rng(int(torch.randint(1 << 62, (), generator=self.generator)))
 
 
@@ -57,9 +57,9 @@ class ArrayRng:
         self.generator = numpy.random.default_rng(seed)
 
     def normal(self, *shape: int, dtype: Any = numpy.float64) -> Array:
-        """Return N(0, 1) numbers of the given shape, in float64 as NumPy mostly has them."""
+        """Return an array of N(0, 1) numbers with this shape; by default in float64."""
         return self.generator.standard_normal(shape).astype(dtype)
 
     def independent(self) -> ArrayRng:
-        """Return independent random numbers, with a seed drawn from these."""
+        """Return an independent generator. Its seed is drawn from this generator."""
         return ArrayRng(int(self.generator.integers(1 << 62)))

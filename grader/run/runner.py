@@ -25,13 +25,13 @@ from grader.run.session import Session
 from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 
 MOST_TIMEOUTS = 2
-"""After this number of timeouts, the other tests of a problem are not run."""
+"""After this number of timeouts, the remaining tests of a problem are not run."""
 
 GIVEN_UP = "Not run: two tests before this one did not come to an end."
-"""The message of tests that are not run after timeouts."""
+"""The message for tests that are not run because of earlier timeouts."""
 
 _LITTLE = 0.01
-"""Seconds of preparation that may count in a test's time limit."""
+"""Seconds of preparation that may count towards a test's time limit."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def run_test(
     Args:
         test: the test to run.
         session: opens the tested code, and receives the result.
-        timeout: seconds that the test may run.
+        timeout: the time limit of the test in seconds.
         printed: returns the text that the test printed, if it is captured.
 
     Raises:
-        KeyboardInterrupt: the user ended it.
-        BdbQuit: the user left the debugger; or pytest's exception for that.
+        KeyboardInterrupt: the user interrupted the test.
+        BdbQuit: the user quit a debugger. pytest's debugger raises pytest.exit.Exception instead.
     """
     session.on_start(test.problem.id, test.id)
     guard = Guard(test.forbidden if session.watch else (), not_for_a_student)
@@ -75,8 +75,8 @@ def run_test(
         keep(test, session, verdict, seconds, printed())
         return Outcome(session.results[test.problem.id].tests[-1], exception)
     finally:
-        # Its traceback refers to this frame. Such a cycle would keep the test's values, up to
-        # 256 MB, until the next garbage collection, which counts objects and not bytes.
+        # The exception's traceback refers to this frame. Such a cycle would keep the test's values,
+        # up to 256 MB, until the next garbage collection, which depends on objects, not bytes.
         del exception
 
 
@@ -89,9 +89,9 @@ def run_in_worker(
         test: the test to run.
         session: opens the tested code.
         seeds: the seeds of the test's random numbers.
-        called: the list to which removed functions append the first call. The process that started
-            the worker enforces the time limit. If it is None, this process is no worker, and the
-            test is watched and limited as at home.
+        called: the list to which removed functions append their name at the first call. If it is
+            None, this process is not a worker: then this function itself watches for forbidden
+            calls and enforces the time limit.
     """
     guard = Guard(test.forbidden if called is None else (), not_for_a_student)
     timeout = TIMEOUT_SECONDS if called is None else None
@@ -107,7 +107,7 @@ def run_in_worker(
 def keep(
     test: CollectedTest, session: Session, verdict: Verdict, seconds: float, printed: str = ""
 ) -> None:
-    """Add the result of a test to the session."""
+    """Add the result, the printed text and the evidence of a test to the session."""
     session.printed[test.problem.id][test.id] = printed
     if verdict.shown is not None:
         session.shown[test.problem.id][test.id] = verdict.shown
@@ -129,16 +129,16 @@ def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult
 def _call(
     test: CollectedTest, session: Session, guard: Guard, seeds: Seeds, timeout: float | None
 ) -> tuple[BaseException | None, float]:
-    """Run a test, and return its exception, if any, and how long it took."""
+    """Run a test, and return its exception, if any, and its run time in seconds."""
     start, stopwatch = time.perf_counter(), Stopwatch()
     try:
         # Code that switches gradients off must not affect the next test.
         with warnings.catch_warnings(), torch.enable_grad():
             random.seed(seeds.state)
-            torch.default_generator.manual_seed(seeds.state)  # the CPU's only: it is quicker
+            torch.default_generator.manual_seed(seeds.state)  # only the CPU's, for speed
             arguments = _arguments(test, session, seeds)
             _give_up_after_timeouts(test, session)
-            # A file may set another one, which must not affect tests.
+            # A file may change the default dtype, which must not affect tests.
             torch.set_default_dtype(torch.float32)
             if time.perf_counter() - start > _LITTLE:
                 stopwatch.restart()
@@ -164,7 +164,7 @@ def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
 
 
 def _arguments(test: CollectedTest, session: Session, seeds: Seeds) -> dict[str, Any]:
-    """Return the arguments of a test."""
+    """Return the arguments with which a test is called: its case and its fixtures."""
     values = dict(test.case)
     for name in test.fixtures:
         match name:
@@ -193,8 +193,8 @@ class Seeds:
 def seeds_for(test: CollectedTest, seed: int) -> Seeds:
     """Return the seeds of a test in a run with this seed.
 
-    They depend on the salt, too. Student code can read the global random state. Without the salt,
-    it could determine from that state which test is running and which inputs it draws.
+    The seeds depend on the salt, too. Student code can read the global random state. Without the
+    salt, it could determine from that state which test is running and which inputs the test draws.
     """
 
     def number(purpose: str) -> int:
@@ -207,7 +207,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
 
 @functools.cache
 def load_late_parts() -> None:
-    """Use parts of torch that are loaded at first use, so that no test is charged for it."""
+    """Load parts of torch that load at their first use, so that no test spends time on it."""
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

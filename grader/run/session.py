@@ -29,9 +29,9 @@ class Opener(Protocol):
         """
 
     def forget(self, problem: Problem) -> None:
-        """Load the code again next time, without state that previous calls may have left.
+        """Forget the loaded module, so that the next call loads the code again.
 
-        Code that could not be loaded is not tried again, as it may never end.
+        Code that could not be loaded is not loaded again, as it might run until the time limit.
         """
 
 
@@ -46,7 +46,7 @@ class OpenModule:
         self._module = module
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> ModuleType:
-        """Return it."""
+        """Return the module."""
         return self._module
 
     def forget(self, problem: Problem) -> None:
@@ -57,17 +57,17 @@ class RunsAgain(Protocol):
     """Runs a problem's code again after its tests, to diagnose its mistakes."""
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe; none if it cannot run.
+        """Return the answers to the problem's probe, by function; empty if it cannot run.
 
         Raises:
             CannotLoad: the file can't be used.
         """
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
-        """Run tests again with the file loaded again, and return the ids of those that pass.
+        """Load the file again, run tests, and return the ids of the tests that pass.
 
         Args:
-            tests: some tests of the problem, in the order in which they run.
+            tests: tests of one problem, in the order in which they run.
         """
 
 
@@ -81,21 +81,22 @@ class Session:
         on_start: called with a problem's id and a test's id before the test runs.
         on_result: called with a problem's id and the result after each test.
         reverse: whether the tests run in reverse order.
-        watch: whether to look for forbidden calls.
-        diagnose: whether to name mistakes once the tests have run.
+        watch: whether to detect forbidden calls.
+        diagnose: whether to name mistakes after the tests have run.
         debugger: whether the student may use a debugger, which ends the run when the user quits it.
 
     Attributes:
         results: the results of each problem, by the problem's id.
-        chosen: how many tests of each problem are selected, unless pytest's arguments select fewer.
-        left_out: how many hidden tests of each problem were not run.
-        timeouts: how many tests of each problem did not come to an end.
+        chosen: the number of selected tests of each problem; empty if the user named single tests.
+        left_out: the number of hidden tests of each problem that were not selected.
+        timeouts: the number of tests of each problem that exceeded the time limit.
         printed: the text that the student's code printed, by the problem's and the test's id.
         shown: the evidence in wrong answers, by the problem's and the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
-        again: runs a problem's code again, by its id; other problems run in this process.
-        not_begun: the optional problems that were left out as only the stub is there.
+        again: objects that run a problem's code again, by the problem's id. Without such an
+            object, the code runs again in this process.
+        not_begun: the optional problems that were skipped because the student has not begun them.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class Session:
         return {id: tests.problem for id, tests in self.tests.items()}
 
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
-        """Return the tests to run in this session, in order, and count those left out."""
+        """Return the tests to run in this session, in order, and count the omitted tests."""
         chosen = [test for test in tests if self.hidden or not test.hidden]
         self.chosen.update(test.problem.id for test in chosen)
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)

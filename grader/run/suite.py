@@ -25,12 +25,12 @@ from grader.run.session import Session
 class Suite:
     """The tests of some problems, collected once and run many times.
 
-    Collecting takes pytest about as long as running many of the tests.
+    Collecting tests takes pytest about as long as running many tests.
 
     Args:
         problems: the problems with the tests.
         root: the course's folder.
-        timeout: seconds that one test may run.
+        timeout: the time limit of one test in seconds.
 
     Attributes:
         tests: the collected tests.
@@ -52,7 +52,7 @@ class Suite:
         self._own = [(values, deepcopy(values)) for values in _values_of(self.tests)]
 
     def tests_of(self, problem: Problem) -> ProblemTests:
-        """Return a problem's test file, as it was when it was collected."""
+        """Return a problem's collected test file."""
         return next(test.tests for test in self.tests if test.problem == problem)
 
     def run(
@@ -64,18 +64,18 @@ class Suite:
         order: Callable[[CollectedTest], tuple[float, ...]] | None = None,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Run tests; the session collects their results.
+        """Run tests and name mistakes; the session collects the results.
 
         Args:
             session: opens the tested files, and receives the results.
-            problems: the problems to test; by default all that were collected.
-            tests: ids or names of the tests to run, of each of the problems; by default all.
+            problems: the problems to test; by default all collected problems.
+            tests: ids or names of the tests to run in these problems; by default all tests.
             order: the sort key of the tests; by default they run in the session's order.
             enough: called before each test; no test runs after it returns True.
 
         Raises:
-            CourseError: there is no such test.
-            KeyboardInterrupt: the user ended it.
+            CourseError: no test has one of these ids or names.
+            KeyboardInterrupt: the user interrupted the run.
         """
         wanted = None if problems is None else {*problems}
         names = {*tests}
@@ -96,7 +96,7 @@ class Suite:
                 printed.take()
                 run_test(test, session, self._timeout, printed.take)
             name_mistakes(session)
-        for values, before in self._own:  # a submission may have changed the tests' own numbers
+        for values, before in self._own:  # undo changes by a submission
             if isinstance(values, Tensor):
                 values.data = before.clone()
             elif values.flags.writeable:
@@ -104,7 +104,7 @@ class Suite:
 
 
 def _values_of(tests: Iterable[CollectedTest]) -> list[Any]:
-    """Return the tensors and arrays of test modules, and of the modules they import from."""
+    """Return the tensors and arrays of test modules, and of modules of the course they import."""
     tests = [*tests]
     modules = {test.tests.module for test in tests}
     folders = {test.problem.folder.parent for test in tests}

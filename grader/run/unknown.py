@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 ORACLES = "shared.oracles"
-"""The package of a course with everything that knows right answers."""
+"""The package of a course that contains the oracles."""
 
 _GIVES_UNKNOWN = """
     call getitem add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow
@@ -37,7 +37,7 @@ class AnswerRead(Exception):  # noqa: N818  (the test is wrong, not the program)
 
 
 class Unknown:
-    """A value that no worker knows."""
+    """A value that a worker must not know."""
 
     __slots__ = ()
 
@@ -57,18 +57,18 @@ class Unknown:
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Unknown:
-        """Return unknown for any function of torch, unless it writes into a known tensor."""
+        """Return `UNKNOWN` for any function of torch, unless it writes into a known tensor."""
         name = getattr(function, "__name__", "")
         written = args[0] if args and _writes(name) else (kwargs or {}).get("out", UNKNOWN)
         return _unless_written(written, name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **named: Any) -> Unknown:
-        """Return unknown for any universal function of NumPy."""
+        """Return `UNKNOWN` for any universal function of NumPy that writes into no known array."""
         written = inputs[0] if method == "at" else next(iter(named.get("out") or [UNKNOWN]))
         return _unless_written(written, function.__name__)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Unknown:
-        """Return unknown for any other function of NumPy."""
+        """Return `UNKNOWN` for any other function of NumPy that writes into no known array."""
         written = args[0] if function.__name__ in ("copyto", "put") else named.get("out", UNKNOWN)
         return _unless_written(written, function.__name__)
 
@@ -108,7 +108,7 @@ UNKNOWN = Unknown()
 
 
 def is_unknown(value: object) -> bool:
-    """Return whether a value, or one in a list, tuple or dict, is unknown."""
+    """Return whether a value is `UNKNOWN`, or a list, tuple or dict that contains `UNKNOWN`."""
     if isinstance(value, dict):
         return any(map(is_unknown, value.values()))
     if isinstance(value, list | tuple):
@@ -117,21 +117,21 @@ def is_unknown(value: object) -> bool:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Find the modules with oracles, and load empty modules instead."""
+    """Loads an empty module instead of each module with oracles."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of a module with oracles."""
+        """Return the spec of a module with oracles; None for other modules."""
         ours = name == ORACLES or name.startswith(f"{ORACLES}.")
         return ModuleSpec(name, self, is_package=True) if ours else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Set every name of the module to unknown."""
+        """Make every attribute of the module `UNKNOWN`."""
         module.__getattr__ = UNKNOWN.__getattr__  # type: ignore[method-assign]
 
 
 @contextmanager
 def without_oracles() -> Iterator[None]:
-    """Replace modules with oracles by modules in which all names are unknown."""
+    """In a `with` block, import modules with oracles as modules in which each name is `UNKNOWN`."""
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:

@@ -40,7 +40,7 @@ _JUDGED = (Status.PASSED, Status.FORBIDDEN, Status.NOT_IMPLEMENTED, Status.INTER
 
 _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 TOO_LARGE = "The result of your code takes too much memory."
-"""The message about a value that can't be recorded, or can't be judged."""
+"""The message about a value that is too large to be recorded or judged."""
 
 _LEFT = "Quitting debugger"
 """pytest's message when the user quits its debugger."""
@@ -56,11 +56,12 @@ class Verdict:
 
 
 def judge(exception: BaseException | None, guard: Guard) -> Verdict:
-    """Return the verdict on a test that ended with this exception, or with none.
+    """Return the verdict on a test that has ended.
 
     Args:
-        exception: the exception of the test.
-        guard: the guard that watched it; a forbidden call counts even if the code caught it.
+        exception: the exception that the test raised, or None.
+        guard: the guard that watched the test. A forbidden call counts even if the student's code
+            caught the exception.
     """
     if guard.called:
         return Verdict(Status.FORBIDDEN, _forbidden(guard.called))
@@ -70,10 +71,10 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
 
 
 def only_inspected(verdict: Verdict) -> Verdict:
-    """Return the verdict on a rule that is judged by watching correct code run.
+    """Return the verdict of a test that judges a rule by watching how correct code runs.
 
-    If the code fails or its answer is wrong, the rule can't be judged yet. The message is one
-    neutral line, as other tests describe the failure.
+    If the code fails or returns a wrong answer, the test can't judge the rule yet. Then the message
+    is one neutral line, as other tests describe the failure.
     """
     if verdict.status in _JUDGED:
         return verdict
@@ -149,7 +150,7 @@ def _forbidden(name: str) -> str:
 def _missing(module: ModuleType, name: str) -> str:
     own = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
     near = difflib.get_close_matches(name, own, n=1, cutoff=0.6)
-    hint = f" Did you mean to call `{near[0]}` so?" if near else ""
+    hint = f" Is `{near[0]}` misspelled?" if near else ""
     return f"{SUBMISSION_FILE} has no `{name}`.{hint}"
 
 
@@ -169,7 +170,7 @@ _VALUES = (Tensor, numpy.ndarray)
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 Operands = dict[str, str]
-"""Shapes and dtypes of tensors, such as "(2, 3, 5) float64", and numbers, by name."""
+"""The form of each tensor, such as "(2, 3, 5) float64", or the text of a number, by name."""
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
@@ -180,7 +181,7 @@ def operands_of(frame: FrameType, line: str) -> Operands:
 
     Args:
         frame: the frame in which the line ran.
-        line: its text, which may be part of a longer statement.
+        line: the text of the line, which may be part of a longer statement.
     """
     found: Operands = {}
     for name in _names(line):
@@ -236,7 +237,7 @@ def _look_up(name: str, values: Mapping[str, object]) -> object:
 
 
 def _member(value: object, name: str) -> object:
-    """Return an attribute without running a property: a module's tensors, or a plain attribute."""
+    """Return a plain attribute, parameter, buffer or submodule without running a property."""
     try:
         members = object.__getattribute__(value, "__dict__")
     except AttributeError:

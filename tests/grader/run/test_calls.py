@@ -24,5 +24,5 @@ def test_each_call_gets_its_arguments_and_its_seed() -> None:
 
 def test_a_call_that_writes_over_an_earlier_result_is_a_mismatch() -> None:
     buffer = torch.zeros(2)
-    with pytest.raises(Mismatch, match="When fill_ was called, the result of an earlier call"):
+    with pytest.raises(Mismatch, match="A call of fill_ changed the result of an earlier call"):
         answers(buffer.fill_, [(1,), (2,)])

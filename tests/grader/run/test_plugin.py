@@ -24,7 +24,7 @@ SOURCES = [
     ("def double(x): raise NotImplementedError", "not_implemented", "not written yet: double"),
     ("def double(x): return 3 * x", "failed", "got      [3.0000]"),
     ("def double(x): return x.nothing", "error", "problem.py:1, in double"),
-    ("def doubel(x): return x + x", "missing", "Did you mean to call `doubel` so?"),
+    ("def doubel(x): return x + x", "missing", "Is `doubel` misspelled?"),
     ("x = 1", "missing", "has no `double`"),
     ("def double(x) return x", "error", "line 1: def double(x) return x"),
     ("import no_such_module", "error", "can't import no_such_module"),
@@ -154,11 +154,11 @@ def test_a_file_without_tests_says_what_to_run(
     (problem.folder / "explore.py").write_text("x = 1\n")
     source = "def double(x): return x + x"
     found = student_pytest(source, file)
-    assert f"{file} holds no tests. To test your work, run: uv run pytest\n" in found.text
+    assert f"{file} contains no tests. To test your work, run: uv run pytest\n" in found.text
     monkeypatch.chdir(small_course.root)
     found = student_pytest(source, f"problems/01-doubling/{file}")
     command = "cd problems/01-doubling && uv run pytest"
-    assert f"{file} holds no tests. To test your work, run: {command}\n" in found.text
+    assert f"{file} contains no tests. To test your work, run: {command}\n" in found.text
 
 
 @pytest.mark.slow
@@ -281,12 +281,15 @@ def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:
 def test_a_fixture_of_problems_is_not_for_other_tests(student_pytest: StudentPytest) -> None:
     Path("test_other.py").write_text("def test_other(problem):\n    pass\n")
     text = student_pytest("def double(x): return x + x", "test_other.py").text
-    assert "Only the tests in a problem's own test file are given this." in text
+    assert "Only tests in a problem's test file can use this fixture." in text
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [("problem", "has no points above 0"), ("problem, tmp_path", "uses the fixture tmp_path")],
+    [
+        ("problem", "has no points above 0"),
+        ("problem, tmp_path", "uses the unknown fixture tmp_path"),
+    ],
 )
 def test_what_is_not_plain_is_refused_in_a_sentence(
     student_pytest: StudentPytest,
@@ -312,4 +315,4 @@ def test_tests_of_another_file_are_never_run(
             arguments = ["--import-mode=importlib", "--rootdir", str(root), "--capture=sys"]
             statuses.append(pytest.main([*arguments, str(root / "problems")]))
     assert statuses == [pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR]
-    assert "Python knows another module by its name" in capsys.readouterr().err
+    assert "a module of the same name" in capsys.readouterr().err
