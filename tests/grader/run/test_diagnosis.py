@@ -149,20 +149,63 @@ def test_a_problem_with_one_part_needs_not_say_where() -> None:
     assert only.sentence == "It looks as if it is doubled. Look again."
 
 
-def test_two_faults_in_two_parts_are_both_named() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED}, tripled={"f": TRIPLED, "g": TRIPLED})
-    assert names(found, given(DOUBLED.main, TRIPLED.main)) == [("doubled",), ("tripled",)]
+AT_A, AT_B = Answers({"a": value(2)}, {}), Answers({"b": value(3)}, {})
+FORBIDDEN = Answer(instead="ForbiddenCall")
+NOWHERE = answer_of(torch.tensor([math.nan, math.nan]))
+
+IN_BOTH = known(doubled={"f": DOUBLED, "g": DOUBLED}, tripled={"f": TRIPLED, "g": TRIPLED})
+IN_F = known(doubled={"f": DOUBLED}, overflows={"f": Answers({}, {"large": LOST})})
+AT_TWO_PLACES = known(of_a={"f": AT_A}, of_b={"f": AT_B}, of_both={"f": DOUBLED})
+AS_ONE = known(
+    of_a={"f": AT_A}, of_b={"f": AT_B}, of_both={"f": Answers(AT_A.main | AT_B.main, {})}
+)
+CRASHES = known(crashes={"f": Answers({"a": STOPS, "b": STOPS}, {"large": STOPS})})
+STOPS_AT_B = known(one_shape_only={"f": Answers({"b": STOPS}, {})})
+CALLS = known(all_done={"f": Answers({"a": FORBIDDEN, "b": value(3)}, {})})
+AT_EDGES = known(
+    short={"f": Answers({}, {"large": STOPS})}, torchs={"f": Answers({}, {"large": FORBIDDEN})}
+)
+LOSES_ALL = known(overflows={"f": Answers(dict.fromkeys("ab", NOWHERE), {"small": NOWHERE})})
+NEAR = known(near={"f": Answers({"a": value(1.00025)}, {})})
+
+NAMED: dict[str, tuple[Fingerprints, Mapping[str, Answers], list[str]]] = {
+    "nothing is wrong": (IN_F, given(), []),
+    "two parts": (IN_BOTH, given(DOUBLED.main, TRIPLED.main), ["doubled", "tripled"]),
+    "two numbers": (AT_TWO_PLACES, given({"a": value(2), "b": value(3)}), ["of_a", "of_b"]),
+    "one of two numbers": (AT_TWO_PLACES, given({"a": value(2), "b": value(4)}), []),
+    "one mistake instead of two": (AS_ONE, given(AT_A.main | AT_B.main), ["of_both"]),
+    "exception for a number": (IN_F, given({"a": value(2), "b": STOPS}), ["doubled"]),
+    "another number": (IN_F, given({"a": value(2), "b": value(2.01)}), []),
+    "a right number": (IN_F, given({"a": value(2)}), []),
+    "a right number that is near": (NEAR, given({"a": value(1.00012)}, large=value(7)), []),
+    "stops everywhere": (CRASHES, given({"a": STOPS, "b": STOPS}, large=STOPS), []),
+    "stops there": (STOPS_AT_B, given({"b": STOPS}), ["one_shape_only"]),
+    "another exception": (STOPS_AT_B, given({"b": Answer(instead="AnotherError")}), []),
+    "forbidden call": (CALLS, given({"a": FORBIDDEN, "b": value(3)}), ["all_done"]),
+    "exception for a forbidden call": (CALLS, given({"a": STOPS, "b": value(3)}), []),
+    "number for a forbidden call": (CALLS, given({"a": value(2), "b": value(3)}), []),
+    "exception at an edge": (AT_EDGES, given(large=STOPS), ["short"]),
+    "forbidden call at an edge": (AT_EDGES, given(large=FORBIDDEN), ["torchs"]),
+    "lost in another way": (IN_F, given(large=NOWHERE), ["overflows"]),
+    "another number at an edge": (IN_F, given(large=value(8)), []),
+    "numbers and an edge": (IN_F, given(DOUBLED.main, large=LOST), ["doubled", "overflows"]),
+    "all is lost": (
+        LOSES_ALL,
+        given(dict.fromkeys("ab", NOWHERE), large=NOWHERE, small=NOWHERE),
+        [],
+    ),
+    "all but one is lost": (
+        known(overflows={"f": Answers(dict.fromkeys("ab", NOWHERE), {"large": value(7)})}),
+        given(dict.fromkeys("ab", NOWHERE), large=value(7)),
+        ["overflows"],
+    ),
+}
 
 
-TWO_NUMBERS = Answers({"a": value(2)}, {}), Answers({"b": value(3)}, {})
-
-
-def test_two_mistakes_in_one_function_are_both_named() -> None:
-    one, other = TWO_NUMBERS
-    found = known(of_a={"f": one}, of_b={"f": other}, of_both={"f": DOUBLED})
-    both = given({"a": value(2), "b": value(3)})
-    assert names(found, both) == [("of_a",), ("of_b",)]
-    assert names(found, given({"a": value(2), "b": value(4)})) == []
+@pytest.mark.parametrize("case", NAMED)
+def test_a_mistake_is_named_by_its_numbers_and_where_it_stops(case: str) -> None:
+    found, answers, expected = NAMED[case]
+    assert names(found, answers) == [(name,) for name in expected]
 
 
 def test_where_two_mistakes_change_a_number_both_it_may_be_any() -> None:
@@ -175,13 +218,6 @@ def test_where_two_mistakes_change_a_number_both_it_may_be_any() -> None:
     answers = {"a": value(2), "b": value(6), "c": value(3)}
     assert names(found, {"f": Answers(answers, {})}) == [("one",), ("other",)]
     assert names(found, {"f": Answers({**answers, "a": value(1)}, {})}) == []
-
-
-def test_one_mistake_is_preferred_to_two() -> None:
-    one, other = TWO_NUMBERS
-    both = Answers({**one.main, **other.main}, {})
-    found = known(of_a={"f": one}, of_b={"f": other}, of_both={"f": both})
-    assert names(found, given(both.main)) == [("of_both",)]
 
 
 def test_a_mistake_beside_an_unknown_one_is_one_of_at_least_two() -> None:
@@ -207,52 +243,6 @@ def test_what_a_caller_shows_may_stand_in_what_it_calls_if_that_is_wrong_too() -
     assert only.sentence.startswith("In g, it looks")
 
 
-def test_an_exception_in_place_of_a_number_is_another_spelling() -> None:
-    found = known(doubled={"f": DOUBLED})
-    assert names(found, given({"a": value(2), "b": STOPS})) == [("doubled",)]
-
-
-def test_a_number_that_is_not_the_faults_is_another_meaning() -> None:
-    found = known(doubled={"f": DOUBLED})
-    assert names(found, given({"a": value(2), "b": value(2.01)})) == []
-    assert names(found, given({"a": value(2)})) == []  # b is right, which the mistake's isn't
-
-
-def test_right_answers_are_given_no_name() -> None:
-    found = known(doubled={"f": DOUBLED}, crashes={"f": Answers({"a": STOPS}, {})})
-    assert names(found, given()) == []
-
-
-def test_code_that_stops_everywhere_could_have_any_reason() -> None:
-    found = known(crashes={"f": Answers({"a": STOPS, "b": STOPS}, {"large": STOPS})})
-    assert names(found, given({"a": STOPS, "b": STOPS}, large=STOPS)) == []
-
-
-def test_where_code_stops_tells_a_fault_that_only_stops() -> None:
-    found = known(one_shape_only={"f": Answers({"b": STOPS}, {})})
-    assert names(found, given({"b": STOPS})) == [("one_shape_only",)]
-
-
-def test_where_code_stops_with_another_exception_it_has_another_reason() -> None:
-    found = known(one_shape_only={"f": Answers({"b": STOPS}, {})})
-    assert names(found, given({"b": Answer(instead="AnotherError")})) == []
-
-
-def test_another_error_is_no_call_of_a_forbidden_function() -> None:
-    forbidden = Answer(instead="ForbiddenCall")
-    found = known(all_done={"f": Answers({"a": forbidden, "b": value(3)}, {})})
-    assert names(found, given({"a": STOPS, "b": value(3)})) == []
-    assert names(found, given({"a": value(2), "b": value(3)})) == []
-    assert names(found, given({"a": forbidden, "b": value(3)})) == [("all_done",)]
-
-
-def test_at_the_edges_too_a_forbidden_call_is_no_other_error() -> None:
-    stops, forbidden = ({"large": Answer(instead=e)} for e in ("RuntimeError", "ForbiddenCall"))
-    found = known(short={"f": Answers({}, stops)}, torchs={"f": Answers({}, forbidden)})
-    assert names(found, given(**stops)) == [("short",)]
-    assert names(found, given(**forbidden)) == [("torchs",)]
-
-
 def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None:
     """Such as a class that can't be made with some of the sizes that questions have."""
     right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
@@ -262,14 +252,6 @@ def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None
     assert names(found, {"G": right["G"], **stopped}) == [("in_place",)]
     somewhere = Answers({"a": value(1), "b": STOPS}, {})
     assert names(found, {"G": somewhere, **stopped}) == []
-
-
-def test_at_the_edges_the_manner_counts() -> None:
-    overflows = Answers({}, {"large": LOST})
-    found = known(overflows={"f": overflows}, cut={"f": Answers({}, {"large": value(9)})})
-    other = answer_of(torch.tensor([math.inf, -math.inf]))
-    assert names(found, given(large=other)) == [("overflows",)]
-    assert names(found, given(large=value(8))) == []
 
 
 def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() -> None:
@@ -282,21 +264,6 @@ def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() 
         ("loses",)
     ]
     assert names(found, {"f": right}) == []
-
-
-def test_numbers_that_are_all_lost_could_have_any_reason() -> None:
-    lost = answer_of(torch.tensor([math.nan, math.nan]))
-    overflows = Answers({"a": lost, "b": lost}, {"large": value(7), "small": lost})
-    found = known(overflows={"f": overflows})
-    throughout = {"a": lost, "b": lost}
-    assert names(found, given(throughout, large=lost, small=lost)) == []
-    assert names(found, given(throughout, large=value(7), small=lost)) == [("overflows",)]
-
-
-def test_a_fault_in_the_numbers_and_one_at_the_edges_are_both_named() -> None:
-    found = known(doubled={"f": DOUBLED}, overflows={"f": Answers({}, {"large": LOST})})
-    answers = given(DOUBLED.main, large=LOST)
-    assert names(found, answers) == [("doubled",), ("overflows",)]
 
 
 def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> None:
@@ -453,11 +420,6 @@ def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem)
     assert probe is not None
     names = {owner(part) for part in known.reference}
     assert {owner(part) for part in ask(probe, SimpleNamespace())} == names
-
-
-def test_a_right_number_speaks_for_no_fault_however_near() -> None:
-    found = known(near={"f": Answers({"a": value(1.00025)}, {})})
-    assert names(found, given({"a": value(1.00012)}, large=value(7))) == []
 
 
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)

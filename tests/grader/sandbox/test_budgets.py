@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.course import own_course
+from tests.warm import WarmPython
+
 GRADE = """
 import sys
 from pathlib import Path
@@ -69,9 +72,9 @@ print(memory("VmHWM") - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
-def test_the_largest_messages_take_little_memory_to_judge() -> None:
-    done = subprocess.run([sys.executable, "-c", JUDGE], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 150
+def test_the_largest_messages_take_little_memory_to_judge(warm_python: WarmPython) -> None:
+    done = warm_python.run("-c", JUDGE, cwd=own_course().root)
+    assert float(done.stdout) < 150, done.stderr
 
 
 @pytest.mark.slow

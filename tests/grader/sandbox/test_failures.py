@@ -68,6 +68,23 @@ def test_the_files_of_a_submission_share_its_time(sandbox, ask):
     assert ask(ENDLESS, "1") == 1
 
 
+TRICKLE = """
+import os, time
+def f():
+    os.write(3, (1 << 16).to_bytes(4, "little"))
+    while True:
+        os.write(3, b"x")
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.slow
+def test_an_answer_that_trickles_does_not_extend_the_time(sandbox):
+    budget = SubmissionBudget(0.5, 100)
+    with Asked(sandbox, TRICKLE, "problem.f()", budget=budget) as asked:
+        assert failure_in(asked).status is Status.TIMEOUT
+
+
 @pytest.mark.slow
 def test_an_interrupted_question_ends_its_worker(sandbox):
     """Otherwise a late answer would be read as the answer to the next question."""
