@@ -6,7 +6,7 @@ differ. To choose a sentence: `uv run python explore.py "I see the past"`. Witho
 with `--save`, it writes the picture to pictures/my_causal_mask.png.
 """
 
-# %% Which words may each word look at, and how much weight does it put there?
+# %% Which words may each word attend to, and with which weights?
 import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
@@ -32,32 +32,32 @@ def weights_by(table):
 
 
 right_mask = mask(expected)
-own_mask = pictures.yours("04-causal-masking", "causal_mask", mask, right_mask.float())
-shown_mask = right_mask if own_mask is None else own_mask.bool()
-# Each function is judged by itself: this one behind your mask, whether it is right or not.
-behind = weights_by(shown_mask)
-own_weights = pictures.yours("04-causal-masking", "masked_softmax", behind, behind(expected))
-if own_weights is None:
-    own_weights = behind(expected)
+your_mask = pictures.yours("04-causal-masking", "causal_mask", mask, right_mask.float())
+shown_mask = right_mask if your_mask is None else your_mask.bool()
+# masked_softmax gets your mask, right or wrong, so that each function is checked by itself.
+with_mask = weights_by(shown_mask)
+your_weights = pictures.yours("04-causal-masking", "masked_softmax", with_mask, with_mask(expected))
+if your_weights is None:
+    your_weights = with_mask(expected)
 
 figure = plt.figure(figsize=(8, 4.3))
 shown = [
-    pictures.Panel("mask: 1 may be looked at, 0 is hidden", right_mask.float(), own_mask),
+    pictures.Panel("mask: 1 may be looked at, 0 is hidden", right_mask.float(), your_mask),
     pictures.Panel(
-        "weights after this mask and softmax", weights_by(right_mask)(expected), own_weights
+        "weights after this mask and softmax", weights_by(right_mask)(expected), your_weights
     ),
 ]
 pictures.draw_panels(figure, shown, words)
 pictures.save(figure, "causal_mask")
 
-# Above the diagonal all weights are 0, so no word can look at a later one. The first word has only
-# itself and gives it everything. Each row still sums to 1, since masking comes before softmax.
+# Above the diagonal all weights are 0, so no word attends to a later one. The first word attends
+# only to itself, with the weight 1. Each row still sums to 1, since masking comes before softmax.
 
-# %% Can a hidden score make a difference, however large it is?
+# %% Does a hidden score change the weights if it is very large?
 scores[0, T - 1] = 1e9
 right = weights_by(right_mask)
 pictures.yours("04-causal-masking", "masked_softmax", right, right(expected))
-print("expected in the first row, beside a hidden score of 1e9:", right(expected)[0].tolist())
+print("expected in the first row, with a hidden score of 1e9:", right(expected)[0].tolist())
 
-# No: a hidden score counts for nothing. A mask that only subtracts some large number from it would
-# let a still larger score through.
+# No: a hidden score has no effect. A mask that only subtracts a large number from it would not hide
+# an even larger score.

@@ -1,4 +1,4 @@
-"""Problem 04: causal masking, so that no position sees what comes after it.
+"""Problem 04: causal masking, so that no position attends to a later one.
 
 Run `uv run pytest` in this folder to test what you wrote here.
 """
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 def causal_mask(seq_len: int, device: torch.device | str | None = None) -> Tensor:
-    """Say which positions each position may attend to: itself and those before it.
+    """Return which positions each position may attend to: itself and those before it.
 
     Args:
         seq_len: how many positions there are, at least 1.
@@ -23,7 +23,7 @@ def causal_mask(seq_len: int, device: torch.device | str | None = None) -> Tenso
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Turn scores into weights, with the weight 0 wherever the mask says no.
+    """Turn scores into weights, with the weight 0 wherever the mask is False.
 
     Args:
         scores: of any size, shape (..., n, m).
@@ -60,7 +60,7 @@ class CausalAttention(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let each position gather the values of itself and of the positions before it.
+        """Average, for each position, the values of itself and of the positions before it.
 
         Args:
             x: token embeddings, shape (B, T, C) with T <= n_positions.

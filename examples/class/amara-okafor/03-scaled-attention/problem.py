@@ -42,7 +42,7 @@ class ScaledAttention(nn.Module):
         self.value = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every position of a sequence look at all positions.
+        """Let every position of a sequence attend to all positions.
 
         Args:
             x: embeddings, shape (B, T, C).

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def causal_mask(seq_len: int, device: torch.device | str | None = None) -> Tensor:
-    """Say which positions each position may attend to: itself and those before it.
+    """Return which positions each position may attend to: itself and those before it.
 
     Args:
         seq_len: how many positions there are, at least 1.
@@ -19,7 +19,7 @@ def causal_mask(seq_len: int, device: torch.device | str | None = None) -> Tenso
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Turn scores into weights, with the weight 0 wherever the mask says no.
+    """Turn scores into weights, with the weight 0 wherever the mask is False.
 
     Args:
         scores: numbers of any size, shape (..., n, m).
@@ -60,7 +60,7 @@ class CausalAttention(nn.Module):
         self.register_buffer("mask", causal_mask(n_positions), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let each position gather the values of itself and of the positions before it.
+        """Average, for each position, the values of itself and of the positions before it.
 
         Args:
             x: token embeddings, shape (B, T, C) with T <= n_positions.

@@ -43,7 +43,7 @@ class ScaledAttention(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every position of a sequence look at all positions.
+        """Let every position of a sequence attend to all positions.
 
         Args:
             x: embeddings, shape (B, T, C).
