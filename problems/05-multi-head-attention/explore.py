@@ -6,7 +6,7 @@ To choose a sentence: `uv run python explore.py "we see what we look for"`. With
 with `--save`, it writes the picture to pictures/my_heads.png.
 """
 
-# %% What can a head ask for? Here its questions are written by hand; a trained model finds its own.
+# %% What can a head attend to? Here its weights are chosen by hand; a trained model learns them.
 import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
@@ -21,32 +21,32 @@ T, n_head = len(words), 4
 head_dim = T
 n_embd = n_head * head_dim
 
-kinds = list(dict.fromkeys(words))  # which words there are, each once
+kinds = list(dict.fromkeys(words))  # the different words
 K = len(kinds)
-place = torch.eye(T)  # (T, T): which position a word has
-kind = torch.eye(K)[[kinds.index(word) for word in words]]  # (T, K): which word it is
+place = torch.eye(T)  # (T, T): the position of each word
+kind = torch.eye(K)[[kinds.index(word) for word in words]]  # (T, K): the number of each word
 x = torch.cat([place, kind, torch.zeros(T, n_embd - T - K)], dim=-1)  # (T, C)
 
 nothing = torch.zeros(head_dim, n_embd)
 my_place, previous_place, my_word, third_word = (nothing.clone() for _ in range(4))
 my_place[:, :T] = torch.eye(T)
-previous_place[:-1, 1:T] = torch.eye(T - 1)  # the word at position i asks for position i - 1
+previous_place[:-1, 1:T] = torch.eye(T - 1)  # the query of position i fits the key of i - 1
 my_word[:K, T : T + K] = torch.eye(K)
-third_word[kind[min(2, T - 1)].argmax(), T : T + K] = 1  # every word asks for this one
+third_word[kind[min(2, T - 1)].argmax(), T : T + K] = 1  # every query fits this word's key
 
-heads = {  # the word that a word asks for, and the word that it answers to
+heads = {  # the weights of the queries, and those of the keys
     "previous word": (previous_place, my_place),
     "same word": (my_word, my_word),
     f'"{words[min(2, T - 1)]}"': (third_word, my_word),
     "all alike": (nothing, my_word),
 }
-queries = torch.cat([10 * asks for asks, _ in heads.values()])  # 10: sharp, but not too sharp
-keys = torch.cat([answers for _, answers in heads.values()])
+queries = torch.cat([10 * query for query, _ in heads.values()])  # 10, so that one weight is large
+keys = torch.cat([key for _, key in heads.values()])
 values = my_place.repeat(n_head, 1)  # one-hot values: a head's output is its weights
 
 
 def weights_of_heads(module):
-    """Return who looks at whom in each head of this module's layer: (n_head, T, T)."""
+    """Return the weights of each head of this module's layer: (n_head, T, T)."""
     layer = module.MultiHeadAttention(n_embd=n_embd, n_head=n_head, bias=False)
     layer.load_state_dict(
         {"c_attn.weight": torch.cat([queries, keys, values]), "c_proj.weight": torch.eye(n_embd)},
@@ -62,12 +62,12 @@ yours = pictures.yours("05-multi-head-attention", "MultiHeadAttention", weights_
 # %% What do the heads look at?
 figure = plt.figure(figsize=(8, 2.7))
 panels = [
-    pictures.Panel(f"head {head}: {question}", right[head], None if yours is None else yours[head])
-    for head, question in enumerate(heads)
+    pictures.Panel(f"head {head}: {target}", right[head], None if yours is None else yours[head])
+    for head, target in enumerate(heads)
 ]
 pictures.draw_panels(figure, panels, words, with_numbers=False)
 pictures.save(figure, "heads")
 
-# One head can only give each word one set of weights. Four heads give it four, at about the same
-# cost: the word before, the same word wherever it stands, the third word, and an average of all.
-# The first word has no word before it and asks head 0 for nothing, so its weights there are equal.
+# One head gives each word one set of weights. Four heads give it four, at about the same cost: the
+# word before, the same word at every place, the third word, and an average of all words. In head 0,
+# the first word has a query of 0, as there is no word before it. So its weights there are equal.

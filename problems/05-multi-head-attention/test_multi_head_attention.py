@@ -15,7 +15,7 @@ from shared import worked_example as example
 from shared.oracles import attention, judges
 from shared.oracles import multi_head as oracles
 
-# How near a gradient must be in float32, where it is a sum of many terms that are all rounded.
+# Tolerances for gradients in float32, which are sums of many rounded terms.
 SUMMED = {"rtol": 1e-3, "atol": 3e-4}
 
 GPT2_NAMES = ["c_attn.bias", "c_attn.weight", "c_proj.bias", "c_proj.weight"]
@@ -25,7 +25,7 @@ GPT2_NAMES = ["c_attn.bias", "c_attn.weight", "c_proj.bias", "c_proj.weight"]
 
 
 def gpt2_weights(rng, n_embd, *, bias=True, dtype=torch.float32):
-    """Weights under GPT-2's names, for which the scores are neither all alike nor far apart."""
+    """Return random weights under GPT-2's names. The scores are neither equal nor far apart."""
     weights = {
         "c_attn.weight": rng.normal(3 * n_embd, n_embd) * 1.2 / math.sqrt(n_embd),
         "c_proj.weight": rng.normal(n_embd, n_embd) / math.sqrt(n_embd),
@@ -36,7 +36,7 @@ def gpt2_weights(rng, n_embd, *, bias=True, dtype=torch.float32):
 
 
 def make_attention(problem, weights, n_head, **options):
-    """The student's MultiHeadAttention, holding these weights in their dtype, in evaluation."""
+    """Return the student's MultiHeadAttention with these weights, in their dtype, after eval()."""
     n_embd = len(weights["c_proj.weight"])
     options = {"dropout": 0.0, "causal": False, "bias": "c_proj.bias" in weights} | options
     module = problem.MultiHeadAttention(n_embd=n_embd, n_head=n_head, **options)
@@ -44,7 +44,7 @@ def make_attention(problem, weights, n_head, **options):
 
 
 def named(n_embd, n_head, **options):
-    """How a student would write the making of this layer."""
+    """Return the call that makes this layer, as text."""
     extra = "".join(f", {name}={value}" for name, value in options.items())
     return f"MultiHeadAttention({n_embd}, {n_head}{extra})"
 
@@ -54,53 +54,53 @@ def named(n_embd, n_head, **options):
 
 @pytest.mark.points(0.75)
 def test_heads_in_numbers(problem):
-    """split_heads cuts each token into slices, one per head, and merge_heads joins them again"""
+    """split_heads cuts each token into one slice per head, and merge_heads joins the slices"""
     x = torch.tensor([[[1.0, 2, 3, 4, 5, 6], [10, 20, 30, 40, 50, 60]]])
     for n_head in (3, 2):
         call = f"split_heads(x, {n_head}) with x = {x.int().tolist()}"
         checks.check(problem.split_heads(x.clone(), n_head), oracles.split(x, n_head), call)
         heads = torch.arange(1.0, 13.0).reshape(1, n_head, 2, 6 // n_head)
-        call = f"merge_heads(y) with y = {heads.int().tolist()}"
+        call = f"merge_heads(x) with x = {heads.int().tolist()}"
         checks.check(problem.merge_heads(heads.clone()), oracles.merge(heads), call)
 
 
-SIZES = [(3, 4, 6, 2), (2, 5, 6, 3), (1, 3, 4, 4), (2, 6, 10, 5), (2, 4, 3, 1)]
-"""Batch, sequence length, embedding width, number of heads."""
+SIZES = pytest.mark.parametrize(
+    ("batch", "seq_len", "n_embd", "n_head"),
+    [(3, 4, 6, 2), (2, 5, 6, 3), (1, 3, 4, 4), (2, 6, 10, 5), (2, 4, 3, 1)],
+)
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), SIZES)
+@SIZES
 def test_split_heads(problem, rng, batch, seq_len, n_embd, n_head):
-    """split_heads turns (B, T, C) into (B, n_head, T, C // n_head), each head with its own slice"""
+    """split_heads turns (B, T, C) into (B, n_head, T, C // n_head), one slice for each head"""
     x = rng.normal(batch, seq_len, n_embd)
     call = f"split_heads(x, {n_head}) with x of shape {tuple(x.shape)}"
     checks.check(problem.split_heads(x.clone(), n_head), oracles.split(x, n_head), call)
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize(("batch", "seq_len", "n_embd", "n_head"), SIZES)
+@SIZES
 def test_merge_heads(problem, rng, batch, seq_len, n_embd, n_head):
     """merge_heads is the inverse of split_heads"""
     heads = rng.normal(batch, n_head, seq_len, n_embd // n_head)
-    call = f"merge_heads(y) with y of shape {tuple(heads.shape)}"
+    call = f"merge_heads(x) with x of shape {tuple(heads.shape)}"
     checks.check(problem.merge_heads(heads.clone()), oracles.merge(heads), call)
 
 
 def heads_call(
     problem, rng, name, *, batch=2, seq_len=4, n_head=3, head_dim=2, dtype=torch.float32
 ):
-    """A call of split_heads or merge_heads."""
-    x = rng.normal(batch, seq_len, n_head * head_dim, dtype=dtype)
-    split, right = (
-        partial(problem.split_heads, n_head=n_head),
-        partial(oracles.split, n_head=n_head),
-    )
-    # Numbers are only moved, so the gradients are the numbers of `upstream`, moved back.
+    """Return a call of split_heads or merge_heads."""
+    split = partial(oracles.split, n_head=n_head)
+    # Entries are only moved, so the gradients are the entries of `upstream`, moved back.
     if name == "split_heads":
-        call, code, back = f"split_heads(x, {n_head})", split, oracles.merge
+        shape, right, back = (batch, seq_len, n_head * head_dim), split, oracles.merge
+        call, code = f"split_heads(x, {n_head})", partial(problem.split_heads, n_head=n_head)
     else:
-        x = x.view(batch, n_head, seq_len, head_dim)
-        call, code, right, back = "merge_heads(x)", problem.merge_heads, oracles.merge, right
+        shape, right, back = (batch, n_head, seq_len, head_dim), oracles.merge, split
+        call, code = "merge_heads(x)", problem.merge_heads
+    x = rng.normal(*shape, dtype=dtype)
     return robust.Call(call, code, {"x": x}, right, slopes=lambda upstream: {"x": back(upstream)})
 
 
@@ -108,31 +108,31 @@ def heads_call(
 @pytest.mark.parametrize("name", ["split_heads", "merge_heads"])
 @robust.parts(*robust.COMMON)
 def test_heads_in_use(problem, rng, name, part):
-    """split_heads and merge_heads keep the rules that hold in every problem"""
+    """split_heads and merge_heads follow the rules that hold in every problem"""
     make = partial(heads_call, problem, rng, name)
     robust.check_part(part, rng, make, sizes="batch seq_len n_head head_dim")
 
 
-# What MultiHeadAttention is made of
+# The parts of MultiHeadAttention
 
 
 def check_parts(module, call, n_embd, n_head, *, dropout=0.0, bias=True):
     """Require GPT-2's layers with their names and sizes, and no other parameters."""
     sizes = {"n_embd": n_embd, "n_head": n_head, "head_dim": n_embd // n_head}
     for name, size in sizes.items():
-        found = getattr(module, name, None)
-        fits = type(found) is int and found == size
-        checks.require(fits, f"{call} has {name} = {found!r}; expected {size}, an int.")
+        value = getattr(module, name, None)
+        fits = type(value) is int and value == size
+        checks.require(fits, f"{call} has {name} = {value!r}; expected {size}, an int.")
     checks.check_layer(module, "c_attn", n_embd, 3 * n_embd, bias=bias)
     checks.check_layer(module, "c_proj", n_embd, n_embd, bias=bias)
     for name in ("attn_dropout", "resid_dropout"):
         child = getattr(module, name, None)
         fits = isinstance(child, nn.Dropout) and child.p == dropout
         checks.require(fits, f"`{name}` of {call} is {child}; expected nn.Dropout({dropout}).")
-    found, number = parameters(module), len(list(module.parameters()))
+    names, number = parameters(module).keys(), len(list(module.parameters()))
     expected = [name for name in GPT2_NAMES if bias or name.endswith("weight")]
-    fits = found.keys() >= {*expected} and number == len(expected)
-    checks.require(fits, f"The parameters are {sorted(found)}; expected {expected}.")
+    fits = names >= {*expected} and number == len(expected)
+    checks.require(fits, f"The parameters of {call} are {sorted(names)}; expected {expected}.")
 
 
 @pytest.mark.points(0.75)
@@ -150,43 +150,54 @@ def test_layers(problem, dropout, bias):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_head", [5, 8, 24, 0, -1, -4])
 def test_impossible_heads_are_refused(problem, n_head):
-    """A number of heads below 1, or one that does not divide n_embd, raises ValueError"""
+    """A number of heads that is below 1 or does not divide n_embd raises ValueError"""
     make = partial(problem.MultiHeadAttention, 12, n_head)
-    example.check_refused(named(12, n_head), make, "no such heads can be made")
+    example.check_refused(named(12, n_head), make, "12 entries can't be cut into so many heads")
 
 
-# What MultiHeadAttention computes
+# The output of MultiHeadAttention
+
+
+def check_attention(problem, weights, x, n_head, what="", training=False, near=None, **options):
+    """Compare the output of the student's module of these weights with the definition."""
+    module = make_attention(problem, weights, n_head, **options).train(training)
+    made = named(x.shape[-1], n_head, **options) + (".train()" if training else "")
+    call = f"{made}(x) with x of shape {tuple(x.shape)}{what}"
+    expected = oracles.output(x, weights, n_head, options.get("causal", False))
+    checks.check(module(x.clone()), expected, call, **(near or {}))
 
 
 @pytest.mark.points(0.25)
 def test_one_token(problem, rng):
-    """A single token gets c_proj of its value, which is the last third of what c_attn gives"""
+    """The output of a single token is c_proj of its value, the last third of c_attn's output"""
     weights, x = telltale.plain_weights(6), rng.normal(1, 1, 6)
     weights["c_attn.weight"][:] = 0
     weights["c_attn.bias"] = torch.arange(1.0, 19.0)
-    call = (
-        f"{named(6, 2)}(x) with one token, for which c_attn gives 1 to 6 (query), 7 to 12 (key) "
-        "and 13 to 18 (value), and which c_proj does not change"
+    what = (
+        ": a single token, whose output of c_attn is 1 to 6 (query), 7 to 12 (key) and 13 to 18 "
+        "(value); c_proj is the identity"
     )
-    expected, sizes = oracles.output(x, weights, 2), {"head_dim": 3, "n_embd": 6, "n_head": 2}
-    checks.check(make_attention(problem, weights, 2)(x.clone()), expected, call, sizes=sizes)
+    sizes = {"head_dim": 3, "n_embd": 6, "n_head": 2}
+    check_attention(problem, weights, x, 2, what, near={"sizes": sizes})
 
 
 @pytest.mark.points(0.5)
 def test_weights(problem, rng):
-    """In every head the weights are the softmax, over the keys, of scores divided by √head_dim"""
+    """In every head, weights are the softmax over the keys of the scores divided by √head_dim"""
     weights, x = gpt2_weights(rng, 10), torch.eye(10)[None, :3]
-    # The values of each head are the identity, and c_proj changes nothing.
+    # The values of each head are the identity, and so is c_proj.
     weights["c_attn.weight"][20:] = torch.eye(5, 10).repeat(2, 1)
     weights["c_attn.bias"][20:] = 0
     weights |= {name: w for name, w in telltale.plain_weights(10).items() if "c_proj" in name}
-    call = f"{named(10, 2)}(x), where each head's values are the identity, so it outputs weights"
+    call = (
+        f"{named(10, 2)}(x) with x of shape (1, 3, 10), where the values of each head and c_proj "
+    )
+    call += "are the identity, so the output is the weights"
     output = checks.check_form(make_attention(problem, weights, 2)(x.clone()), x, call)
-    shown = [
-        each.reshape(1, 3, 2, 5).transpose(1, 2) for each in (output, oracles.output(x, weights, 2))
-    ]
+    both = (output, oracles.output(x, weights, 2))
+    by_head = [each.reshape(1, 3, 2, 5).transpose(1, 2) for each in both]
     sizes = {"head_dim": 5, "n_embd": 10, "T": 3, "n_head": 2}
-    checks.check(*shown, f"{call}, seen as (batch, head, query, key)", sizes=sizes)
+    checks.check(*by_head, f"{call}, as (batch, head, query, key)", sizes=sizes)
 
 
 FORWARD_SIZES = pytest.mark.parametrize(
@@ -203,18 +214,10 @@ FORWARD_SIZES = pytest.mark.parametrize(
 )
 
 
-def check_attention(problem, weights, x, n_head, what="", near=None, **options):
-    """Compare the output of the student's module of these weights with the definition."""
-    module = make_attention(problem, weights, n_head, **options)
-    call = f"{named(x.shape[-1], n_head, **options)}(x) with x of shape {tuple(x.shape)}{what}"
-    expected = oracles.output(x, weights, n_head, options.get("causal", False))
-    checks.check(module(x.clone()), expected, call, **(near or {}))
-
-
 @pytest.mark.points(0.75)
 @FORWARD_SIZES
 def test_attention_by_hand(problem, rng, shape, n_head, bias):
-    """MultiHeadAttention follows the definition in every head"""
+    """MultiHeadAttention is right without a mask, for several sizes"""
     weights = gpt2_weights(rng, shape[-1], bias=bias)
     check_attention(problem, weights, rng.normal(*shape), n_head, bias=bias)
 
@@ -222,31 +225,31 @@ def test_attention_by_hand(problem, rng, shape, n_head, bias):
 @pytest.mark.points(1.75)
 @FORWARD_SIZES
 def test_causal_attention_by_hand(problem, rng, shape, n_head, bias):
-    """With causal=True a token sees itself and all earlier ones"""
+    """With causal=True each token attends to itself and to all earlier tokens"""
     weights = gpt2_weights(rng, shape[-1], bias=bias)
     check_attention(problem, weights, rng.normal(*shape), n_head, causal=True, bias=bias)
 
 
 @pytest.mark.points(0.75)
 def test_future_is_hidden(problem, rng):
-    """With causal=True a change of later tokens leaves earlier outputs alone, in both modes"""
+    """With causal=True later tokens do not change earlier outputs, in training and evaluation"""
     weights, x = gpt2_weights(rng, 6), rng.normal(2, 5, 6)
     module = make_attention(problem, weights, 2, causal=True)
     for mode in ("train", "eval"):
-        call = f"{named(6, 2, causal=True)}.{mode}()(x)"
+        call = f"{named(6, 2, causal=True)}.{mode}()(x) with x of shape (2, 5, 6)"
         module.train(mode == "train")
         before = checks.check_form(module(x.clone()), x, call)
         for n_kept in range(1, 5):
             changed = torch.cat([x[:, :n_kept], rng.normal(2, 5 - n_kept, 6) * 10], dim=1)
             after = checks.check_form(module(changed), x, call)
-            seen = f"{call}, its first {n_kept} of 5 tokens, when all later tokens are changed"
-            checks.check_same(after[:, :n_kept], before[:, :n_kept], seen)
+            what = f"the first {n_kept} outputs of {call}, when all later tokens are changed"
+            checks.check_same(after[:, :n_kept], before[:, :n_kept], what)
 
 
 @pytest.mark.points(1.25)
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
-    # Token t is the t-th unit vector, so column t of c_attn's weight is its query, key and value.
+    # Token t is 1 at place t and 0 elsewhere, so its query, key and value are column t of c_attn.
     weights = telltale.plain_weights(8)
     weights["c_attn.weight"][:, :4] = torch.cat([example.Q, example.K, example.V], dim=1).T
     x = torch.eye(8)[None, :4]
@@ -259,11 +262,9 @@ def test_worked_example(problem):
 def test_no_dropout_in_evaluation(problem, rng):
     """After eval(), and with dropout=0.0 also in training, nothing is dropped"""
     weights, x = gpt2_weights(rng, 6), rng.normal(2, 4, 6)
-    expected = oracles.output(x, weights, 2, True)
-    module = make_attention(problem, weights, 2, dropout=0.0, causal=True).train()
-    checks.check(module(x.clone()), expected, f"{named(6, 2, dropout=0.0, causal=True)}.train()(x)")
-    module = make_attention(problem, weights, 2, dropout=0.6, causal=True).eval()
-    checks.check(module(x.clone()), expected, f"{named(6, 2, dropout=0.6, causal=True)}.eval()(x)")
+    for dropout, training in [(0.0, True), (0.6, False)]:
+        options = {"dropout": dropout, "causal": True}
+        check_attention(problem, weights, x, 2, training=training, **options)
 
 
 LOW, HIGH = "all scores but the last far below 0", "one future score far above the others"
@@ -275,44 +276,40 @@ EXTREMES = pytest.mark.parametrize(
 
 
 def extreme(rng, case, n_embd, n_head):
-    """Return weights, tokens and how near the output must be. Entry 0 of each head makes scores."""
+    """Return weights, tokens and tolerances. Scores are made by entry 0 of each query and key."""
     weights, x = telltale.plain_weights(n_embd), rng.normal(2, 5, n_embd)
+    weight, bias = weights["c_attn.weight"], weights["c_attn.bias"]
     query = torch.arange(0, n_embd, n_embd // n_head)
-    weight, bias, key, value = (
-        weights["c_attn.weight"],
-        weights["c_attn.bias"],
-        n_embd + query,
-        -n_embd,
-    )
-    if case == LOW:  # to the last score it is farther than from float32's lowest number to 0
+    key, value = n_embd + query, -n_embd
+    if case == LOW:  # the last score is farther from the others than float32's lowest number from 0
         bias[query], bias[key], weight[key, 0] = 1.8e19, -1.7e19, 1e17
         x[:, -1, 0] = 340
         return weights, x, {}
     if case == LARGE:
         weight[value:] *= 5000
         return weights, rng.normal(1, 100, n_embd), {"atol": 0.1}
-    weight[value, 0] = 0  # else the sum of large values decides, rounded
+    weight[value, 0] = 0  # as large values would be rounded when they are added
     if case == HIGH:
         bias[query], weight[key, 0] = 1, 1
         x[:, -1, 0] = 1e30
         return weights, x, {}
     bias[key], weight[query, 0] = 1, 1
     x[:, :, 0] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
-    return weights, x, {"rtol": 1e-2, "atol": 1e-2}  # such scores lie 0.0002 apart in float32
+    return weights, x, {"rtol": 1e-2, "atol": 1e-2}  # float32 rounds such scores to 0.0002
 
 
 @pytest.mark.points(1)
 @EXTREMES
 def test_extreme_scores(problem, rng, case, causal):
-    """Scores and values may have any size, and those of the future have the weight 0"""
+    """Scores and values may have any size, and later tokens have the weight 0"""
     weights, x, near = extreme(rng, case, 6, 2)
-    check_attention(problem, weights, x, 2, f", {case}", near, causal=causal)
+    check_attention(problem, weights, x, 2, f", {case}", near=near, causal=causal)
 
 
 def attention_call(
     problem, rng, *, batch=2, seq_len=3, n_head=2, head_dim=2, causal=True, dtype=torch.float32
 ):
-    """A call of a MultiHeadAttention in evaluation."""
+    """Return a call of a MultiHeadAttention in evaluation."""
     n_embd = n_head * head_dim
     weights = gpt2_weights(rng, n_embd, dtype=dtype)
     x, options = rng.normal(batch, seq_len, n_embd, dtype=dtype), {"dropout": 0.3, "causal": causal}
@@ -329,7 +326,7 @@ def attention_call(
 @pytest.mark.points(1.75)
 @robust.parts(*robust.COMMON)
 def test_attention_in_use(problem, rng, part):
-    """MultiHeadAttention keeps the rules that hold in every problem"""
+    """MultiHeadAttention follows the rules that hold in every problem"""
     make, sizes = partial(attention_call, problem, rng), "batch seq_len n_head head_dim"
     robust.check_part(part, rng, make, sizes=sizes, other={"seq_len": 5})
 
@@ -342,11 +339,11 @@ def test_sequences_of_any_length(problem, rng, causal, length):
     module = make_attention(problem, weights, 1, causal=causal)
     call = f"{named(2, 1, causal=causal)}(x) with x of shape {tuple(x.shape)}"
     with checks.may_be_skipped(call) as skip:
-        # Where Python loops over pairs of positions, that would take minutes.
+        # Python loops over pairs of positions would take minutes.
         slow = example.loops_over_pairs(lambda length: module(torch.zeros(1, length, 2)))
         if slow and skip():
             return
-        with torch.no_grad():  # a loop's graph would take gigabytes
+        with torch.no_grad():  # the graph of a loop would take gigabytes
             output = checks.check_form(module(x.clone()), x, call)[:, places]
         expected = oracles.output(x, weights, 1, causal, places)
         checks.check(output, expected, f"{call}, at the positions {places}")
@@ -356,23 +353,23 @@ def test_sequences_of_any_length(problem, rng, causal, length):
 
 
 def readable(problem, scores, dropout, causal=False):
-    """A telltale's module in training and its sequence, when it is right in evaluation.
+    """Return a telltale module in training and its sequence.
 
-    Otherwise its output in training does not show the dropped entries.
+    Its output in evaluation is checked first. If it is wrong, the output in training does not show
+    the dropped entries.
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
     module, sequence = telltale.telltale(make, scores)
     layer = named(sequence.shape[-1], len(scores), dropout=dropout, causal=causal)
     expected = judges.telltale_output(scores, causal)
     checks.check(module.eval()(sequence[None].clone()), expected, f"{layer}.eval()(x)")
-    return module.train(), sequence
+    return module.train(), sequence, f"{layer}(x) in training"
 
 
 def check_dropout(problem, scores, dropout, causal=False, batch=320):
-    """Require that weights and output entries are dropped, as nn.Dropout does it."""
-    module, sequence = readable(problem, scores, dropout, causal)
+    """Require that weights and output entries are dropped as by nn.Dropout."""
+    module, sequence, call = readable(problem, scores, dropout, causal)
     x = sequence.repeat(batch, 1, 1)
-    call = f"{named(x.shape[-1], len(scores), dropout=dropout, causal=causal)}(x) in training"
     torch.default_generator.manual_seed(3)
     output = checks.check_form(module(x.clone()), x, call)
     checks.check_that(output, judges.drops_weights_and_entries, call, scores, dropout, causal)
@@ -381,17 +378,16 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_dropout_in_training(problem, rng, causal):
-    """In training, single weights and output entries are dropped, and the rest is scaled up"""
+    """In training, each weight and each output entry is dropped by chance, the rest is scaled up"""
     check_dropout(problem, rng.normal(2, 3, 3), 0.25, causal)
 
 
 @pytest.mark.points(0.25)
 def test_dropout_is_drawn_anew(problem, rng):
-    """In training each call drops different entries; torch.manual_seed decides which"""
-    scores, batch, dropout = rng.normal(2, 3, 3), 8, 0.25
-    module, sequence = readable(problem, scores, dropout)
-    x = sequence.repeat(batch, 1, 1)
-    call = f"{named(x.shape[-1], 2, dropout=dropout)}(x) in training"
+    """In training each call drops other entries; after the same torch.manual_seed, the same ones"""
+    scores, dropout = rng.normal(2, 3, 3), 0.25
+    module, sequence, call = readable(problem, scores, dropout)
+    x = sequence.repeat(8, 1, 1)
 
     def seeded(seeds):
         calls = answers(module, [(x.clone(),) for _ in seeds], seeds.values())
@@ -403,7 +399,7 @@ def test_dropout_is_drawn_anew(problem, rng):
     checks.check_that(outputs, judges.drawn_anew, call, scores, dropout)
 
 
-# Its arguments
+# The arguments of MultiHeadAttention
 
 
 @pytest.mark.points(0.25)
@@ -417,7 +413,7 @@ def test_defaults(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
-    """All arguments can be given by name or by position, in the order of the docstrings"""
+    """All arguments can be passed by name or by position, in the order of the docstrings"""
     x, heads = rng.normal(2, 4, 6), rng.normal(2, 3, 4, 2)
     split, merged = problem.split_heads(n_head=3, x=x.clone()), problem.merge_heads(x=heads.clone())
     checks.check(split, oracles.split(x, 3), "split_heads(n_head=3, x=x)")
@@ -436,8 +432,8 @@ def test_names_and_positions(problem, rng):
 
 
 def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
-    """Compare the gradient with slopes while dropout drops the same again and again."""
-    # In float64: in float32 the student's own outputs don't show a small step.
+    """Compare gradients with slopes, for a seed after which the same entries are dropped."""
+    # In float64, as outputs in float32 are too coarse for slopes.
     weights = gpt2_weights(rng, n_embd, dtype=torch.float64)
     x = rng.normal(2, 4, n_embd, dtype=torch.float64)
     module = make_attention(problem, weights, n_head, dropout=dropout, causal=causal).train()
@@ -447,14 +443,14 @@ def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
 
 @pytest.mark.points(0.25)
 def test_gradients_in_training(problem, rng):
-    """With dropout in training, gradients are those of the kept entries"""
+    """With dropout in training, gradients flow through the kept entries alone"""
     check_gradients_in_training(problem, rng, 4, 2, 0.3, causal=False)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """MultiHeadAttention is written without PyTorch's own attention functions"""
+    """MultiHeadAttention is written without PyTorch's attention functions and modules"""
     weights, x = gpt2_weights(rng, 4), rng.normal(1, 3, 4)
     for causal in (False, True):
         module = make_attention(problem, weights, 2, causal=causal, dropout=0.1)
@@ -470,14 +466,14 @@ from shared.oracles import modules  # noqa: E402
 
 
 def make_right(solution, weights, n_head, **options):
-    """The reference's MultiHeadAttention, holding these weights in their dtype, in evaluation."""
+    """Return the reference's MultiHeadAttention with these weights, after eval()."""
     options = {"bias": "c_proj.bias" in weights} | options
     n_embd = len(weights["c_proj.weight"])
     return modules.made(weights, solution.MultiHeadAttention, n_embd, n_head, **options).eval()
 
 
 def both(problem, solution, weights, n_head, **options):
-    """The student's module and the reference's, with the same weights."""
+    """Return the student's module and the reference's, with the same weights."""
     right = make_right(solution, weights, n_head, **options)
     return make_attention(problem, weights, n_head, **options), right
 
@@ -548,7 +544,7 @@ def test_hidden_attention(problem, solution, rng, shape, n_head, bias, causal):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize(("n_embd", "n_head"), [(10, 5), (9, 1), (4, 4), (32, 16)])
 def test_hidden_gpt2_names(problem, solution, rng, n_embd, n_head, bias):
-    """Weights under GPT-2's names can be loaded, and the attributes fit any size"""
+    """Weights under GPT-2's names can be loaded, and the attributes are right for other sizes"""
     module = problem.MultiHeadAttention(n_embd, n_head, 0.4, True, bias)
     call = named(n_embd, n_head, dropout=0.4, bias=bias)
     check_parts(module, call, n_embd, n_head, dropout=0.4, bias=bias)
@@ -563,15 +559,15 @@ def test_hidden_gpt2_names(problem, solution, rng, n_embd, n_head, bias):
 @pytest.mark.points(1.25)
 @EXTREMES
 def test_hidden_extreme_scores(problem, rng, case, causal):
-    """Scores and values may have any size in layers of other sizes, too"""
+    """In layers of other sizes, too, scores and values may have any size"""
     weights, x, near = extreme(rng, case, 15, 5)
-    check_attention(problem, weights, x, 5, f", {case}", near, causal=causal)
+    check_attention(problem, weights, x, 5, f", {case}", near=near, causal=causal)
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_hidden_precision(problem, solution, rng, causal):
-    """In float64 all digits of outputs and gradients are right"""
+    """Outputs and gradients keep all digits of float64"""
     weights = gpt2_weights(rng, 15, dtype=torch.float64)
     student, reference = both(problem, solution, weights, 5, causal=causal)
     x = rng.normal(3, 6, 15, dtype=torch.float64)
@@ -583,7 +579,7 @@ def test_hidden_precision(problem, solution, rng, causal):
 @pytest.mark.points(0.5)
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, part):
-    """MultiHeadAttention changes nothing and remembers nothing, in other sizes too"""
+    """For other sizes too, a call changes no argument and does not depend on earlier calls"""
     sizes = {"seq_len": 5, "n_head": 3, "head_dim": 4}
     make = partial(attention_call, problem, rng, causal=False, **sizes)
     robust.check_part(part, rng, make, other={"seq_len": 8})
@@ -593,13 +589,13 @@ def test_hidden_in_use(problem, rng, part):
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("n_head", "seq_len", "dropout"), [(2, 3, 0.4), (4, 2, 0.2), (1, 1, 0.3)])
 def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):
-    """In training single weights and entries are dropped, for other sizes and rates too"""
+    """For other sizes and rates too, each weight and each output entry is dropped by chance"""
     check_dropout(problem, rng.normal(n_head, seq_len, seq_len), dropout, causal, batch=400)
 
 
 @pytest.mark.points(0.5)
 def test_hidden_dropout_modes(problem, solution, rng):
-    """train() and eval() switch dropout on and off as often as one likes"""
+    """train() and eval() switch dropout on and off, any number of times"""
     weights, x = gpt2_weights(rng, 10), rng.normal(1, 18, 10)
     student, reference = both(problem, solution, weights, 5, causal=True, dropout=0.5)
     expected = reference(x)
@@ -613,5 +609,5 @@ def test_hidden_dropout_modes(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_gradients_in_training(problem, rng):
-    """With dropout in training, gradients are those of the kept entries, for other sizes too"""
+    """For other sizes too, gradients in training flow through the kept entries alone"""
     check_gradients_in_training(problem, rng, 6, 3, 0.2, causal=True)

@@ -21,7 +21,7 @@ class CausalSelfAttention(nn.Module):
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
         dropout: the share of weights, and of output entries, that is dropped in training.
-        causal: whether a token sees only itself and earlier ones.
+        causal: whether a token attends only to itself and earlier ones.
         bias: whether the linear layers have a bias.
     """
 

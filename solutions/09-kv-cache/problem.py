@@ -59,7 +59,7 @@ class CachedAttention(nn.Module):
     Attributes:
         c_attn: nn.Linear, n_embd -> 3 * n_embd, gives the queries, the keys and the values, in this
             order.
-        c_proj: nn.Linear, n_embd -> n_embd, mixes what the heads found.
+        c_proj: nn.Linear, n_embd -> n_embd, mixes the outputs of the heads.
     """
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:

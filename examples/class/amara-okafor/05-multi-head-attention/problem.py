@@ -59,7 +59,7 @@ class MultiHeadAttention(nn.Module):
         n_embd: the embedding width C.
         n_head: the number of heads.
         dropout: the share of weights, and of output entries, that is dropped in training.
-        causal: whether a token sees only itself and earlier ones.
+        causal: whether a token attends only to itself and earlier ones.
         bias: whether the linear layers have a bias.
 
     Raises:
@@ -87,7 +87,7 @@ class MultiHeadAttention(nn.Module):
         self.resid_dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every token gather from the others, once per head.
+        """Average the values of all tokens for each token, in every head.
 
         Args:
             x: embeddings, shape (B, T, C).

@@ -1,4 +1,4 @@
-"""Problem 05: multi-head attention, several attentions side by side, as GPT-2 has it.
+"""Problem 05: multi-head attention, several attentions side by side, as in GPT-2.
 
 Run `uv run pytest` in this folder to test what you wrote here.
 """
@@ -45,7 +45,7 @@ class MultiHeadAttention(nn.Module):
         n_embd: the embedding width C.
         n_head: the number of heads.
         dropout: the share of weights, and of output entries, that is dropped in training; below 1.
-        causal: whether a token sees only itself and earlier ones.
+        causal: whether a token attends only to itself and earlier ones.
         bias: whether the linear layers have a bias.
 
     Attributes:
@@ -54,7 +54,7 @@ class MultiHeadAttention(nn.Module):
         head_dim: the width of each head.
         c_attn: nn.Linear, n_embd -> 3 * n_embd, gives the queries, the keys and the values, in this
             order.
-        c_proj: nn.Linear, n_embd -> n_embd, mixes what the heads found.
+        c_proj: nn.Linear, n_embd -> n_embd, mixes the outputs of the heads.
         attn_dropout: nn.Dropout, for the attention weights.
         resid_dropout: nn.Dropout, for the output.
 
@@ -75,7 +75,7 @@ class MultiHeadAttention(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every token gather from the others, once per head.
+        """Average the values of all tokens for each token, in every head.
 
         Args:
             x: embeddings, shape (B, T, C), with T of any length.
@@ -83,5 +83,5 @@ class MultiHeadAttention(nn.Module):
         Returns:
             New embeddings, shape (B, T, C).
         """
-        # TODO: scaled attention in every head, causal if asked; then merge, project, drop.
+        # TODO: scaled attention in every head, with a mask if causal; then merge, project, drop.
         raise NotImplementedError
