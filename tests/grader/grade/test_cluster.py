@@ -83,10 +83,10 @@ def no_client_left() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_client_left")
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://", "127.0.0.1:port"])
 def test_a_scheduler_that_is_not_there(
-    small_course: Course, address: str, monkeypatch: pytest.MonkeyPatch
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    address = "tcp://127.0.0.1:1"
     needs_dask()
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
     with pytest.raises(UsageError, match=f"no dask scheduler answers at {address}"):
@@ -208,72 +208,11 @@ def test_results_are_those_of_one_machine(
     assert [r.points for r in sorted(there, key=lambda r: r.submission)] == [4, 0, 0, 0]
 
 
-SLOW = """
-import time
-
-called = []
-
-def double(x):
-    end = time.process_time() + 1
-    while not called and time.process_time() < end:
-        pass
-    called.append(x)
-    return x * 2
-"""
-
-
-@pytest.mark.slow
-def test_a_submission_that_needs_much_time_is_graded_last(
-    shared_course: Course,
-    shared_class: list[Submission],
-    scheduler: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cluster, "first_seconds", lambda settings: 0.5)
-    slow = find_submissions(write(tmp_path / "slow", {f"zoe/{FILE}": SLOW}), shared_course)
-    found: list[SubmissionResult] = []
-    address = scheduler.scheduler_address
-    cluster.grade_on_cluster(
-        [*slow, *shared_class], shared_course, Settings(), address, found.append
-    )
-    assert found[-1].submission == "zoe"
-    assert (found[-1].points, found[-1].problems[0].repeated) == (4, True)
-    assert not any(each.problems[0].repeated for each in found[:-1] if each.problems)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core for two workers")
-def test_no_two_workers_grade_on_one_core(
-    small_course: Course, submissions: list[Submission], scheduler: Any
-) -> None:
-    """Both workers have to open the course first, so that each of them grades a part of the
-    class.
-    """
-    results: list[SubmissionResult] = []
-    many = [replace(each, name=f"{each.name}{n}") for n in range(12) for each in submissions]
-    address = scheduler.scheduler_address
-    cluster.grade_on_cluster(many, small_course, Settings(), address, results.append)
-    first, second = (cores_stayed_on(worker) for worker in scheduler.workers.values())
-    assert len(results) == len(many)
-    assert len(first) == len(second) == 1
-    assert first != second
-
-
-def cores_stayed_on(worker: Any) -> set[int]:
-    """Return the cores on which single threads of a worker stay."""
-    threads = Path(f"/proc/{worker.process.process.pid}/task").iterdir()
-    allowed = [os.sched_getaffinity(int(thread.name)) for thread in threads]
-    return {core for cores in allowed if len(cores) == 1 for core in cores}
-
-
 @pytest.mark.slow
 def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
     shared_course: Course, shared_class: list[Submission], scheduler: Any, tmp_path: Path
 ) -> None:
     processes = [worker.process.process.pid for worker in scheduler.workers.values()]
-    assert len(processes) == 2
 
     def lose_a_worker(result: SubmissionResult) -> None:
         if len(processes) == 2:
@@ -314,7 +253,7 @@ def test_workers_with_another_course_are_refused(
     for what in ("the course", "Python", "torch"):
         here = own | {what: "another"}
         monkeypatch.setattr(cluster, "_what_counts", lambda _, here=here: tuple(here.items()))
-        with pytest.raises(UsageError, match=f"^{what} of the worker on .* differs"):
+        with pytest.raises(UsageError, match=f"^the worker on .* differs .* in: {what}"):
             cluster.grade_on_cluster(shared_class, shared_course, Settings(), address, print)
 
 

@@ -24,25 +24,15 @@ def unconfined() -> Iterator[Sandbox]:
         yield sandbox
 
 
-@pytest.fixture
-def recorded_course(tmp_path: Path, new_course: Callable[[Path], Course]) -> Course:
-    return new_course(tmp_path / "course")
-
-
 @pytest.mark.slow
-def test_a_file_that_ends_its_process_costs_its_test_only(
-    recorded_course: Course, unconfined: Sandbox
+def test_a_crash_costs_its_test_only_and_forbidden_functions_are_removed(
+    tmp_path: Path, new_course: Callable[[Path], Course], unconfined: Sandbox
 ) -> None:
-    source = "import os\ndef double(x):\n    if len(x) == 2: os._exit(0)\n    return x + x\n"
-    result = SourceGrader(recorded_course, unconfined)(source)
-    assert [test.status for test in result.tests] == [PASSED, CRASH, PASSED]
-
-
-@pytest.mark.slow
-def test_a_forbidden_function_is_removed(recorded_course: Course, unconfined: Sandbox) -> None:
-    source = "import torch\ndef double(x): return x + x + 0 * torch.softmax(x, -1)\n"
-    result = SourceGrader(recorded_course, unconfined)(source)
-    assert [test.status for test in result.tests] == [Status.FORBIDDEN] * 3
+    grade = SourceGrader(new_course(tmp_path / "course"), unconfined)
+    ends = "import os\ndef double(x):\n    if len(x) == 2: os._exit(0)\n    return x + x\n"
+    assert [test.status for test in grade(ends).tests] == [PASSED, CRASH, PASSED]
+    calls = "import torch\ndef double(x): return x + x + 0 * torch.softmax(x, -1)\n"
+    assert [test.status for test in grade(calls).tests] == [Status.FORBIDDEN] * 3
 
 
 @pytest.mark.slow
