@@ -19,9 +19,7 @@ from grader.grade.pool import grade_all
 from grader.grade.previous import save_result
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
-from grader.reports.class_table import remarks
 from grader.reports.gradebook_csv import write_gradebook
-from grader.reports.wording import NOT_CONFINED
 from grader.result import SubmissionResult
 from grader.sandbox.starting import TemplateProcess
 from tests.grader.intake.uploads import FILE, write
@@ -113,12 +111,6 @@ def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path:
     assert sum(test["max"] for test in tests) == 4
     assert all(test["message"] for test in tests)
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_that_there_was_no_sandbox_is_said_once() -> None:
-    results = [SubmissionResult(name, 0, "process", "") for name in "ab"]
-    assert [line for line in remarks(results) if "NOT IN A SANDBOX" in line] == [NOT_CONFINED]
-    assert NOT_CONFINED not in remarks([SubmissionResult("a", 0, "sandbox", "")])
 
 
 @pytest.mark.slow

@@ -12,8 +12,7 @@ from tests.grader.grade.conftest import School
 MANY = "9" * 400
 THOUSANDS = "9" * 5000
 
-NO_POINTS = ["nan", "inf", "1e999", "-1", "-0.5", MANY, THOUSANDS, "1000001", "٣", "３", "²", "4 p"]
-NO_POINTS += ["1_0", "0x10", "1.2.3", "+", "--1", "twenty", f"0.{THOUSANDS}"]
+NO_POINTS = ["nan", "1e999", "-0.5", MANY, THOUSANDS, "1000001", "３", "²", "4 p", "1_0", "1.2.3"]
 
 
 @pytest.mark.parametrize("number", NO_POINTS)
@@ -52,18 +51,14 @@ DEADLINE = "[deadlines]\n01 = 2026-11-02T23:59:00+01:00\n"
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        *[(f"share = {n}\n{DEADLINE}", "share") for n in ("nan", "inf", "-0.1", "1.1", MANY)],
+        *[(f"share = {n}\n{DEADLINE}", "share") for n in ("nan", "-0.1", "1.1", MANY)],
         *[(f"share = 0.1\nfloor = {n}\n{DEADLINE}", "floor") for n in ("nan", "2", "1e999")],
         ("flagged = -inf\n", "flagged"),
         (f"flagged = {THOUSANDS}\n", "digits"),
         (f'share = 0.1\ngrace = "{MANY} minutes"\n{DEADLINE}', "grace"),
-        (f'share = 0.1\ngrace = "１０ minutes"\n{DEADLINE}', "grace"),
         (f'share = 0.1\ngrace = "-5 minutes"\n{DEADLINE}', "grace"),
         ("share = 0.1\n[deadlines]\n01 = 9999-12-31T23:59:00-12:00\n", "deadline"),
-        ("share = 0.1\n[deadlines]\n01 = 0001-01-01T00:00:00+12:00\n", "deadline"),
         (f'share = 0.1\n{DEADLINE}[extensions]\nada = "{MANY} days"\n', "extension"),
-        (f"share = 0.1\n{DEADLINE}[extensions]\nada = 9999-12-31T23:59:00-12:00\n", "deadline"),
-        ("share = 0.1\n[deadlines]\n'０１' = 2026-11-02T23:59:00+01:00\n", "deadlines"),
     ],
 )
 def test_the_late_policy(school: School, text: str, key: str) -> None:
@@ -78,12 +73,9 @@ def test_the_late_policy(school: School, text: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "key"),
     [
-        *[(f"points = {n}", "points") for n in ("nan", "inf", "-4", "0", MANY, "1e999", "true")],
+        *[(f"points = {n}", "points") for n in ("nan", "-4", "0", MANY, "1e999", "true")],
         (f"points = {THOUSANDS}", "digits"),
-        *[
-            (f"minutes = {n}", "minutes")
-            for n in ("[-5, 5]", "[9, 5]", f"[5, {MANY}]", "[5, true]")
-        ],
+        *[(f"minutes = {n}", "minutes") for n in ("[-5, 5]", "[9, 5]", f"[5, {MANY}]")],
     ],
 )
 def test_the_course(small_course: Course, entry: str, key: str) -> None:
@@ -100,18 +92,18 @@ def test_the_course(small_course: Course, entry: str, key: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        *[f"--timeout={n}" for n in ("nan", "inf", "-1", "1e999", MANY)],
-        *[f"--memory={n}" for n in ("-1", MANY, THOUSANDS, "nan")],
-        *[f"--jobs={n}" for n in ("0", "-1", MANY, THOUSANDS)],
-        *[f"--seed={n}" for n in ("nan", THOUSANDS)],
-        *[f"--problem={n}" for n in ("²", MANY, THOUSANDS, "-1")],
+        *[f"--timeout={n}" for n in ("nan", "-1", "1e999", MANY)],
+        *[f"--memory={n}" for n in ("-1", THOUSANDS)],
+        *[f"--jobs={n}" for n in ("0", THOUSANDS)],
+        f"--seed={THOUSANDS}",
+        *[f"--problem={n}" for n in ("²", THOUSANDS, "-1")],
     ],
 )
 def test_options(school: School, words: str) -> None:
     assert words.partition("=")[0] in school.command(words, status=2) or "problem" in words
 
 
-@pytest.mark.parametrize("number", ["²", "３", MANY, THOUSANDS])
+@pytest.mark.parametrize("number", ["²", THOUSANDS])
 @pytest.mark.parametrize("command", ["check", "hint", "reset"])
 def test_the_number_of_a_problem(small_course: Course, command: str, number: str) -> None:
     assert "problem" in in_course(small_course, command, number)

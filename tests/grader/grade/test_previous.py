@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,9 +21,6 @@ from grader.grade.previous import load_previous, read_result, save_result
 from grader.reports.class_table import about_run
 from tests.grader.grade.conftest import school_of
 from tests.grader.intake.uploads import write as write_files
-
-NAMES = ["ada.json", "bob.json"]
-
 
 GONE = object()
 
@@ -50,10 +46,6 @@ def write(text: str | bytes) -> Callable[[Path], None]:
     return lambda path: (path.write_bytes(data), None)[1]
 
 
-def cut_off(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
 def put_folder(path: Path) -> None:
     path.unlink()
     (path / "inside").mkdir(parents=True)
@@ -64,10 +56,6 @@ def point_nowhere(path: Path) -> None:
     path.symlink_to(path.with_name("nowhere"))
 
 
-def forbid(path: Path) -> None:
-    path.chmod(0)
-
-
 def of_another(path: Path) -> None:
     path.write_bytes(path.with_name("bob.json").read_bytes())
 
@@ -75,51 +63,27 @@ def of_another(path: Path) -> None:
 TEST = ("problems", 0, "tests", 0)
 LEVEL = ("problems", 0, "provenance", "isolation")
 DAMAGES = {
-    "null for a number": change(*TEST, "max", to=None),
     "a text for a number": change(*TEST, "max", to="4"),
-    "a boolean for a number": change(*TEST, "max", to=True),
     "NaN": change(*TEST, "seconds", to=float("nan")),
-    "infinity": change(*TEST, "max", to=float("inf")),
-    "an infinite number": lambda path: path.write_text(
-        path.read_text().replace('"seconds": 0.0', '"seconds": 1e999')
-    ),
     "a number too large to add up": change(*TEST, "max", to=1.7e308),
     "a negative maximum": change(*TEST, "max", to=-4),
     "more points than the maximum": change(*TEST, "points", to=5),
     "a total that is none": change("points", to=3),
-    "points that only look so": change("problems", 0, "points", to="4"),
     "an unknown status": change(*TEST, "status", to="splendid"),
     "another status of the whole": change("status", to="not_attempted"),
-    "an unknown level of isolation": change("isolation", to="prison"),
-    "a missing key of a test": change(*TEST, "hidden", to=GONE),
     "a missing key of a problem": change("problems", 0, "provenance", to=GONE),
-    "a missing key": change("grader_sha256", to=GONE),
     "a missing version": change("schema", to=GONE),
     "a key too many": change("bonus", to=10),
-    "a version that is none": change("schema", to="2"),
     "another name": change("submission", to="bob"),
     "another's result": of_another,
     "a problem twice": lambda path: twice(path),
-    "a text for a list": change("problems", to="01-doubling"),
-    "nothing for a list": change("problems", to=None),
-    "a list in a list of texts": change("notes", to=[["a"]]),
-    "a text for the seed": change("problems", 0, "provenance", "seed", to="0"),
     "an unknown level in the provenance": change(*LEVEL, to="prison"),
-    "an unknown provenance": change("problems", 0, "provenance", "weather", to="fine"),
-    "deep nesting": change("notes", to=json.loads("[" * 100 + "]" * 100)),
-    "deep nesting in a key too many": change("more", to=json.loads("[" * 100 + "]" * 100)),
     "nesting without end": write("[" * 99_999),
     "a list at the top": write("[]"),
-    "a number at the top": write("1"),
-    "an empty object": write("{}"),
-    "nothing": write(""),
-    "half of it": cut_off,
-    "not JSON": write("\x00"),
+    "half of it": lambda path: path.write_bytes(path.read_bytes()[:-100]),
     "not UTF-8": write(b'{"schema": "\xff"}'),
-    "UTF-16": lambda path: path.write_text(path.read_text(), encoding="utf-16"),
     "a folder": put_folder,
     "a link to nowhere": point_nowhere,
-    "unreadable": forbid,
 }
 
 
@@ -128,11 +92,6 @@ def twice(path: Path) -> None:
     data["problems"] *= 2
     data["points"], data["max"] = 8, 8
     path.write_text(json.dumps(data))
-
-
-def skip_if_readable(damage: Callable[[Path], None]) -> None:
-    if damage is forbid and (os.name == "nt" or os.geteuid() == 0):
-        pytest.skip("this user may read every file")
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +110,6 @@ def results(
 def test_a_damaged_result_is_named(
     results: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    skip_if_readable(damage)
     shutil.copytree(results, tmp_path / "results")
     damage(tmp_path / "results/ada.json")
     found = load_previous(tmp_path / "results")
@@ -159,17 +117,15 @@ def test_a_damaged_result_is_named(
     assert found.results.keys() == {"bob"}
 
 
-AGAIN = ("NaN", "a key too many", "not JSON", "a folder", "a link to nowhere", "unreadable")
+AGAIN = ("NaN", "half of it", "a folder", "a link to nowhere")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AGAIN)
 def test_a_damaged_result_is_graded_again(school: Any, name: str) -> None:
-    damage = DAMAGES[name]
-    skip_if_readable(damage)
     school.grade()
     whole = json.loads((school.out / "results/ada.json").read_text())
-    damage(school.out / "results/ada.json")
+    DAMAGES[name](school.out / "results/ada.json")
     said = school.command()
     assert "results/ada.json is damaged" in said
     assert "results/bob.json" not in said
@@ -195,7 +151,7 @@ def test_a_file_that_may_not_be_read_is_no_result(
     assert load_previous(tmp_path).damaged == {"ada": "it can't be read: Permission denied"}
 
 
-@pytest.mark.parametrize("version", [5, 6, 99])
+@pytest.mark.parametrize("version", [6, 99])
 @pytest.mark.parametrize("words", [(), ("--dry-run",), ("--fresh",), ("--only", "ada")])
 def test_results_of_another_version_are_refused_and_left_alone(
     school: Any, version: int, words: tuple[str, ...]
@@ -217,7 +173,8 @@ def everything_in(folder: Path) -> dict[Path, bytes]:
 def test_no_command_reads_results_of_another_version(school: Any, command: str) -> None:
     school.grade()
     change("schema", to=6)(school.out / "results/ada.json")
-    list_ = write_list(school.out.parent / "list.csv")
+    list_ = school.out.with_name("list.csv")
+    list_.write_text("id,mark\nada,\n")
     words = {
         "replay": [str(school.folder / "ada"), "01/test_doubles", "--reports", str(school.out)],
         "export": ["csv", str(list_), "--reports", str(school.out), "--total", "--id-column", "id"],
@@ -227,23 +184,12 @@ def test_no_command_reads_results_of_another_version(school: Any, command: str) 
     assert "results of version 6 of the format" in " ".join(done.output.split())
 
 
-def write_list(path: Path) -> Path:
-    path.write_text("id,mark\nada,\n")
-    return path
-
-
-def add_problem(school: Any, name: str, id: str) -> Path:
-    """Add a problem that is not in the course to a result."""
-    (path,) = (school.out / "results").glob(f"{name}.json")
-    result = read_result(path)
-    result.problems.append(replace(result.problems[0], id=id, part=""))
-    return save_result(result, path.parent)
-
-
 def test_results_of_a_problem_that_the_course_does_not_have_are_left_alone(school: Any) -> None:
     school.grade()
-    path = add_problem(school, "ada", "09-gone")
-    before = path.read_bytes()
+    path = school.out / "results/ada.json"
+    result = read_result(path)
+    result.problems.append(replace(result.problems[0], id="09-gone", part=""))
+    before = save_result(result, path.parent).read_bytes()
     with pytest.raises(UsageError, match=r"that this course does not have \(09-gone\).*--course"):
         school.grade()
     assert path.read_bytes() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -109,20 +108,6 @@ def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: 
     found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
     assert found.notes == ["The file is not the one that was graded."]
     assert "test_hidden: passed\n  It was error when it was graded" in report(found)
-
-
-def test_one_problems_file_is_found_by_its_test(
-    tmp_path: Path, small_course: Course, seeds: list[int]
-) -> None:
-    """A replay works if the problem was submitted alone and the others were graded with a different
-    seed.
-    """
-    ada = write(tmp_path / "class/ada", {"problem.py": SOURCE})
-    problem = ProblemResult("01-doubling", hashlib.sha256(SOURCE.encode()).hexdigest())
-    problem.provenance = {"seed": 7, "isolation": "process"}
-    save_result(SubmissionResult("ada", 8, "sandbox", "", [problem]), tmp_path / "out" / "results")
-    found = replay(ada, "test_hidden", small_course, Settings(), tmp_path / "out")
-    assert (seeds, found.notes) == ([7], [])
 
 
 @pytest.mark.parametrize(

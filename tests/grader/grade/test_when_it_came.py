@@ -84,14 +84,6 @@ def test_a_download_that_says_no_time_takes_none_away(term: Any, tmp_path: Path)
     assert found["01"].points < 4
 
 
-def test_the_graders_own_fault_makes_no_file_late(term: Any, tmp_path: Path) -> None:
-    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
-    term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02="fault"))
-    again = clones(tmp_path / "again", A_WEEK_LATER, p01=term.right, p02=term.right)
-    found = problems(term.grade(again))
-    assert {id: problem.points for id, problem in found.items()} == {"01": 4, "02": 4}
-
-
 def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path) -> None:
     """Canvas reports only that a submission was late, not when it came. Bytes that were in time
     stay in time.

@@ -239,12 +239,6 @@ def test_two_of_one_name_who_have_other_numbers_now_are_listed(term: Any, tmp_pa
     assert run.messages == []
 
 
-def test_two_of_one_name_who_both_hand_in_are_two(term: Any, tmp_path: Path) -> None:
-    both = {"kim_1001_11_problem.py": term.right, "kim_1002_12_problem.py": term.right}
-    for only in ("01", "02", "01"):
-        assert term.grade(write(tmp_path / "both", both), only=only).messages == []
-
-
 @pytest.mark.parametrize("second", ["01", "02"])
 def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> None:
     """Two numbers of Canvas are two students, even with the same name, as these numbers never
@@ -362,17 +356,6 @@ def test_the_gradebook_has_readable_names_and_exact_identities(named: Any) -> No
     for name in names.values():
         assert name.removeprefix("'") in texts[0]
     assert not any(re.search(r"(?<!/)\b\w+~[0-9a-f]{16}(?!\.html)", text) for text in texts)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
-def test_names_that_differ_in_case_have_their_own_marks(school: Any) -> None:
-    school.hand_in("Kim Lee", school.right)
-    school.hand_in("kim lee", school.wrong)
-    school.grade()
-    marks = {row["identity"]: row["total"] for row in school.rows().values()}
-    assert (marks["Kim Lee"], marks["kim lee"]) == ("4", "0")
-    files = [path.name.lower() for path in (school.out / "results").iterdir()]
-    assert len(files) == len(set(files)) == len(marks)
 
 
 @pytest.mark.parametrize("column", ["submission", "identity"])
