@@ -214,6 +214,21 @@ def test_equal_arrays_pass() -> None:
     check(numpy.zeros((0, 3)), numpy.zeros((0, 3)), "f(x)")
 
 
+class AgreesWithAll(numpy.ndarray):
+    def __sub__(self, other: object) -> object:
+        return numpy.zeros(self.shape)
+
+    def __eq__(self, other: object) -> object:
+        return numpy.ones(self.shape, dtype=bool)
+
+    def astype(self, *_: object, **__: object) -> object:
+        return self
+
+
+def test_an_array_of_a_class_of_its_own_is_compared_by_its_entries() -> None:
+    assert "All rows differ" in message(numpy.zeros((2, 3)).view(AgreesWithAll), ARRAY)
+
+
 def test_a_hint_calls_nothing_that_a_problem_forbids() -> None:
     scores = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
     powers = 2.0**scores

@@ -62,6 +62,12 @@ def test_a_cell_is_filled_in() -> None:
     assert table.encoded() == b'a,b\n1,8.5\n2,8.5\n3,8.5\n"4,5",8.5\n'
 
 
+def test_a_column_is_added_behind_all_others() -> None:
+    table = parse_table(b"a,b\r\n1,2\r\n\r\n3\r\n4,5\r\n", "f.csv", any_encoding=True)
+    table.add_column("Week 3, again")
+    assert table.encoded() == b'a,b,"Week 3, again"\r\n1,2,\r\n\r\n3,,\r\n4,5,\r\n'
+
+
 def test_lines_are_counted_as_an_editor_counts_them() -> None:
     table = parse_table(b'a,b\n"1\n\n",2\n3,4\n', "f.csv", any_encoding=True)
     assert [row.line for row in table.rows] == [2, 5]
