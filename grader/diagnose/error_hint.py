@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from torch import nn
+
 Sizes = tuple[int, ...]
 
 _SIZES = re.compile(
@@ -20,17 +22,17 @@ _PRODUCT = re.compile(
 _VIEW = re.compile(r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)")
 _NOT_IN_CLASS = re.compile(
     r'is missing the required "forward" function|_forward_unimplemented\(\)|'
-    r"\w\.\w+\(\) takes \d+ positional argument|"
-    r"'(?!Tensor|NoneType)[A-Z]\w*' object has no attribute"
+    r"\w\.\w+\(\) takes \d+ positional argument"
 )
+_NO_ATTRIBUTE = re.compile(r"'(?!Tensor|NoneType)([A-Z]\w*)' object has no attribute '(\w+)'")
 
 _TWO_DTYPES = (
     "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise. "
     "Which dtype has the input?"
 )
 _IN_CLASS = (
-    "Look for it in the class: is it spelt so, indented like the other methods, and is self its "
-    "first parameter?"
+    "Look for the method in the class: is it spelled like this, indented like the other methods, "
+    "and is self its first parameter?"
 )
 _NO_SUPER = "Call super().__init__() first in __init__."
 _NO_BOOLS = "The mask must be a bool tensor here, as a comparison or .bool() gives."
@@ -108,6 +110,12 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
         return _of_view(view[1], int(view[2]))
     if _NOT_IN_CLASS.search(text):
         return _IN_CLASS
+    missing = _NO_ATTRIBUTE.search(text)
+    if missing and not hasattr(nn, missing[1]):  # a class of the student
+        return (
+            f"Does __init__ set self.{missing[2]}, spelled like this? A method of this name has to "
+            "be indented like the other methods."
+        )
     return ""
 
 

@@ -56,12 +56,12 @@ SOURCES = [
         "error",
         'missing the required "forward" function\n'
         "  problem.py:4, in double: def double(x): return M()(x)\n"
-        "  x is (1,) float32\nLook for it in the class: is it spelt so",
+        "  x is (1,) float32\nLook for the method in the class: is it spelled like this",
     ),
     (
         "import torch\ndef double(x): return torch.nn.Module()(x=x)",
         "error",
-        "Look for it in the class",
+        "Look for the method in the class",
     ),
     (
         "class M:\n    def f(x): return x\ndef double(x): return M().f(x)",
@@ -69,6 +69,11 @@ SOURCES = [
         "is self its first",
     ),
     ("class M: pass\ndef f(self, x): x\ndef double(x): return M().f(x)", "error", "indented"),
+    (
+        "class M:\n    def f(self, x): return self.two * x\ndef double(x): return M().f(x)",
+        "error",
+        "Does __init__ set self.two",
+    ),
 ]
 """A file, the status of its tests, and a part of the message."""
 
