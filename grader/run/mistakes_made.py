@@ -7,7 +7,7 @@ explains, and the numbers of one mistake are drawn once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isclose
@@ -16,6 +16,7 @@ import torch
 
 from grader.diagnose.diff_hint import near_one
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
+from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.naming import diagnose, unnamed
 from grader.diagnose.probe import Answers, ask_where, owner
 from grader.errors import CannotLoad
@@ -76,8 +77,7 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     named = ranked([*_seen_first(result, shown), *found])
     result.diagnoses = [each.sentence for each in named]
     result.mistakes = [list(each.names) for each in named]
-    sides = {part.partition(": ")[2] for part in tests.fingerprints.reference}
-    of_file = _with_names(result.tests, shown, found, sides)
+    of_file = _with_names(result.tests, shown, found, tests.fingerprints)
     of_file = _with_factors(of_file, shown)
     if not session.hidden and not result.ended_alike:  # at home, where one of them is shown
         of_file = _telling_first(of_file, shown)
@@ -92,26 +92,27 @@ def _with_names(
     tests: Sequence[TestResult],
     shown: Mapping[str, Shown],
     found: Sequence[Evidence],
-    sides: Collection[str] = (),
+    known: Fingerprints,
 ) -> list[TestResult]:
     """Return the tests, each failed one with the names of the mistakes that explain it.
 
-    A mistake of which no test is known explains the failures of its function that have no name. A
-    mistake explains nothing if its known tests were not selected, for example by `pytest -k`.
+    A mistake that explains none of them, and that none is known to catch, explains the failures of
+    its function that have no name. A mistake explains nothing if its known tests were not selected,
+    for example by `pytest -k`.
 
     Args:
         tests: all tests.
         shown: what wrong answers show, by the test's id.
         found: the mistakes.
-        sides: the sides of classes that the probe knows, such as "loss".
+        known: the answers of all known mistakes.
     """
     failed = [test for test in tests if test.status in DIAGNOSED]
-    by = {test.id: _explaining(found, test, shown.get(test.id), sides) for test in failed}
+    by = {test.id: _explaining(found, test, shown.get(test.id), known) for test in failed}
     explaining = {id(each) for of_test in by.values() for each in of_test}
-    ran = {test.name for test in tests}
+    passed = {test.name for test in tests} - {test.name for test in failed}
     for each in found:
-        were_selected = not each.tests or any(id.partition("[")[0] in ran for id in each.tests)
-        if id(each) not in explaining and were_selected:
+        may_explain = not each.tests or any(id.partition("[")[0] in passed for id in each.tests)
+        if id(each) not in explaining and may_explain:
             of_it = (t for t in failed if not by[t.id] and _is_about(each, t))
             by |= {test.id: [each] for test in of_it}
     return [
@@ -121,20 +122,55 @@ def _with_names(
 
 
 def _explaining(
-    found: Iterable[Evidence], test: TestResult, shown: Shown | None, sides: Collection[str]
+    found: Iterable[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
 ) -> list[Evidence]:
-    """Return the mistakes that a test is known to catch; else those that change its numbers."""
-    known = [each for each in found if test.name in {id.partition("[")[0] for id in each.tests}]
-    return known or [each for each in found if shown and _changes(each, shown, sides)]
+    """Return the mistakes that a test is known to catch; else those that change its numbers.
+
+    If the message has the name of an attribute, only mistakes about this attribute explain it.
+    """
+    found = [each for each in found if _is_of_function(each, test, known)]
+    caught = [each for each in found if test.name in {id.partition("[")[0] for id in each.tests}]
+    by_name = [each for each in caught if _attributes(each.sentence) & _attributes(test.message)]
+    return by_name or caught or [each for each in found if shown and _changes(each, shown, known)]
 
 
-def _changes(each: Evidence, shown: Shown, sides: Collection[str]) -> bool:
-    """Check whether wrong numbers belong to a mistake's function, or to its side of a class."""
-    if not each.changes_numbers or not _called(shown, [each]):
+def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
+    """Check whether a mistake is in a function that a test's call names, if it names any."""
+    words = set(re.findall(r"\w+", test.message.partition("\n")[0]))
+    called = words & set(map(owner, known.reference))
+    return not called or not each.owners or not called.isdisjoint(each.owners)
+
+
+def _attributes(text: str) -> set[str]:
+    """Return the names with an underscore in a text, such as `head_dim`."""
+    return set(re.findall(r"\b[a-z]+_\w+", text))
+
+
+def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
+    """Check whether wrong numbers belong to a part of a class that a mistake changes.
+
+    An ordinary call belongs to the part without a further name, such as "Block" and not "Block:
+    dropout", and to parts that the call names, as in "the loss of GPT(...)".
+    """
+    called = _called(shown, [each])
+    if not each.changes_numbers or not called:
         return False
-    side = re.match(r"the (\w+) of ", shown.call)  # as in "the loss of GPT(...)"
-    own = {part.partition(": ")[2] for part in each.parts}
-    return side is None or side[1] not in sides or not own.isdisjoint({side[1], ""})
+    all_parts = {_aspect(part) for part in known.reference if owner(part) == called}
+    words = re.findall(r"\b\w+\b(?!=)", shown.call)
+    concerned = all_parts & {"", *words} or all_parts
+    changed = [
+        part
+        for mistake in known.mistakes
+        if mistake.name in each.names
+        for part, answers in mistake.deviations.items()
+        if answers.main
+    ]
+    return not concerned.isdisjoint(_aspect(p) for p in changed if owner(p) == called)
+
+
+def _aspect(part: str) -> str:
+    """Return the name of a part after its function or class; usually empty."""
+    return part.partition(": ")[2]
 
 
 def _is_about(each: Evidence, test: TestResult) -> bool:

@@ -143,6 +143,8 @@ AS_NUMBERS = (
     "torch.zeros(n_positions, n_positions).masked_fill(~causal_mask(n_positions), -math.inf), "
     "persistent",
 )
+FLOAT_HEADS = ("self.head_dim = n_embd // n_head", "self.head_dim = n_embd / n_head")
+BIASED = ("c_proj = nn.Linear(n_embd, n_embd, bias=bias)", "c_proj = nn.Linear(n_embd, n_embd)")
 AS_BOOLS = ("self.mask[:T, :T])", "self.mask[:T, :T].bool())")
 
 
@@ -152,6 +154,7 @@ AS_BOOLS = ("self.mask[:T, :T])", "self.mask[:T, :T].bool())")
     [
         ("05", [ASSERTED, BY_N_EMBD], "The scores behind these weights", "How many numbers"),
         ("05", [ASSERTED], "It raised AssertionError", "Which error reports"),
+        ("05", [FLOAT_HEADS, BIASED], "has head_dim = 4.0; expected 4", "Which layers does"),
         ("07", [LOSS_SUMMED, HEADS_MIXED], "the loss of GPT", "Should a longer text"),
         ("04", [AS_NUMBERS, AS_BOOLS], "the buffer mask", "which values should the buffer hold"),
     ],
@@ -163,6 +166,20 @@ def test_a_question_is_about_the_failure_above_it(
     read = reading(result, [])
     assert question in read.nudge
     assert failure in trouble(result, reading=read, width=1000)
+
+
+@pytest.mark.slow
+def test_a_mistake_is_shown_only_with_failures_that_it_explains(tmp_path: Path) -> None:
+    never_masked = ("attention_weights(q, k, self.causal)", "attention_weights(q, k, False)")
+    never_dropped = (
+        "self.resid_dropout(self.c_proj(merge_heads(weights @ v)))",
+        "self.c_proj(merge_heads(weights @ v))",
+    )
+    weights_kept = ("weights = self.attn_dropout(attention", "weights = (attention")
+    result = result_of("05", tmp_path, never_masked, never_dropped, weights_kept)
+    assert {"mask_not_applied"} <= {name for names in result.mistakes for name in names}
+    named = {test.name for test in result.tests if "dropout_none" in test.diagnosis}
+    assert named == {"test_dropout_in_training"}
 
 
 TWO_SIDES = """
