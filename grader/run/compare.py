@@ -144,7 +144,14 @@ def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
     return both and actual.dtype.itemsize > expected.dtype.itemsize
 
 
-def check_number(actual: object, low: float, high: float, call: str, meaning: str) -> None:
+def check_number(
+    actual: object,
+    low: float,
+    high: float,
+    call: str,
+    meaning: str,
+    returned: str = "It returned {}",
+) -> None:
     """Check that `actual` is a Python float with `low <= actual <= high`.
 
     Args:
@@ -153,6 +160,7 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
         high: the largest right value.
         call: the call as a student would write it.
         meaning: the expectation in words, for example `"about 16, the variance for d_k = 16"`.
+        returned: the result in words, for example `"It returned {} on average over 400 seeds"`.
 
     Raises:
         Mismatch: the value is wrong; the text is a message for the student.
@@ -160,8 +168,8 @@ def check_number(actual: object, low: float, high: float, call: str, meaning: st
     if not isinstance(actual, float):
         _fail(call, f"It returned {kind(actual)}, but a Python float was expected.")
     if not low <= actual <= high:
-        returned = f"{actual + 0.0:.4g}"  # prints -0 as 0
-        text = f"It returned {returned}, but the answer should be {meaning}."
+        number = f"{actual + 0.0:.4g}"  # prints -0 as 0
+        text = f"{returned.format(number)}, but the answer should be {meaning}."
         right = (low + high) / 2
         if not high - low < 1e-3 * abs(right):
             _fail(call, text)

@@ -245,7 +245,7 @@ def test_variance_of_the_population(problem, rng):
     values = [variance(value, call) for value in answers(problem.dot_product_variance, calls)]
     checks.check_that(sum(values) / 400, oracles.mean_of_two_pairs, call)
     small = sum(value < 0.8 for value in values) / 400
-    checks.check_that(small, oracles.share_of_small_ones, f"the share of small values of {call}")
+    checks.check_that(small, oracles.share_of_small_ones, call)
     rounded = all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
     message = f"It returned {values[0]}. The variance should not be rounded."
     checks.require(not rounded, f"{call}\n{message}")
@@ -505,7 +505,7 @@ def test_hidden_variance_of_two_pairs(problem, rng):
     )
     values = [variance(value, call) for value in values]
     checks.check_that(sum(values) / 300, many_variances.mean_of_two_scaled_pairs, call)
-    small, call = sum(value < 0.05 for value in values) / 300, f"the share of small values: {call}"
+    small = sum(value < 0.05 for value in values) / 300
     checks.check_that(small, many_variances.share_of_small_scaled_ones, call)
 
 
@@ -520,7 +520,7 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
     mean = sum(values) / 160
     checks.check_that(mean, many_variances.mean_of_products, call)
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / 160)
-    checks.check_that(spread, many_variances.spread_of_products, f"{call}, for 160 seeds")
+    checks.check_that(spread, many_variances.spread_of_products, call)
 
 
 @pytest.mark.points(0.25)

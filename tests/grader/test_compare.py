@@ -156,6 +156,11 @@ def test_a_number_outside_its_bounds_is_wrong(wrong: float) -> None:
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
 
 
+def test_a_number_may_be_the_result_of_many_calls() -> None:
+    with pytest.raises(Mismatch, match="It returned 3 on average over 4 seeds, but"):
+        check_number(3.0, 0.0, 2.0, "f()", "about 1", "It returned {} on average over 4 seeds")
+
+
 def test_a_number_that_is_a_function_of_the_right_one_is_told_as_that() -> None:
     with pytest.raises(Mismatch, match="It is exp of what it should be") as caught:
         check_number(math.exp(2.5), 2.4999, 2.5001, "f()", "2.5")
