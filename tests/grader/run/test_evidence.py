@@ -4,6 +4,7 @@ certain first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,14 @@ def test_what_gives_all_numbers_is_told_alone() -> None:
     right = right.softmax(-1).numpy()
     (only,) = diff_hints(right.T, right, right != right.T, {})
     assert only.sentence == "It is the right answer with its last two dimensions swapped."
+
+
+@pytest.mark.parametrize("hidden", [0.0, -math.inf])
+def test_numbers_of_a_mask_identify_no_places(hidden: float) -> None:
+    shown = 1.0 if hidden == 0 else 0.0
+    mask = torch.full((4, 4), hidden).double().fill_diagonal_(shown).numpy()
+    other = mask[:, ::-1].copy()
+    assert not [e for e in diff_hints(other, mask, other != mask, {}) if "place" in e.sentence]
 
 
 def result_of(
