@@ -93,6 +93,8 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     check_growth(entries, dropout, weights.max().item())
     visible = weight_dropped[:, weights > 0]
     check_rate(visible, dropout, "the attention weights", question)
+    is_kept = ~(weight_dropped[..., None] | entry_dropped) & (weights > 0)[..., None]
+    check_kept_weights((entries * (1 - dropout) - 1)[is_kept], weights, is_kept, dropout)
     kept = torch.where(weight_dropped, 0, weights / (1 - dropout))[..., None]
     expected = torch.where(entry_dropped, 0, (kept + 1) / (1 - dropout))
     check(
@@ -219,6 +221,26 @@ def check_growth(entries, dropout, largest_weight):
         f"In training with dropout={dropout}, what is kept of the output is {smallest:.4g} or "
         f"more, and without dropout 1 to {1 + largest_weight:.4g}. What is kept has to make up "
         "for what is dropped: on average, which factor does that?",
+    )
+
+
+def check_kept_weights(found, weights, is_kept, dropout):
+    """Require the right factor of the kept weights of a telltale, if all have the same.
+
+    Args:
+        found: the kept weights in training, once per entry that shows one.
+        weights: the weights without dropout, (T, n_head, T).
+        is_kept: where `found` was read, (B, T, n_head, T, COPIES).
+        dropout: the rate.
+    """
+    factors = found / weights[..., None].expand(is_kept.shape)[is_kept]
+    factor = factors.median().item()
+    is_one = (factors - factor).abs().max().item() < 1e-3 * factor
+    times = "" if f"{factor:.4g}" == "1" else f"{factor:.4g} times "
+    require(
+        not is_one or math.isclose(factor, 1 / (1 - dropout), rel_tol=1e-3),
+        f"In training with dropout={dropout}, each kept weight is {times}as large as without "
+        "dropout. On average over kept and dropped weights, a weight should stay the same.",
     )
 
 

@@ -279,6 +279,13 @@ DIVIDED_BY_0 = (
 )
 
 
+WEIGHTS_BY_RATE = (
+    "weights = self.attn_dropout(attention_weights(q, k, self.causal))",
+    """p = self.attn_dropout.p if self.training else 0
+        weights = attention_weights(q, k, self.causal)
+        weights = weights * (torch.rand_like(weights) >= p) / p if p else weights
+""",
+)
 GATHERED = (
     "    return logits.masked_fill(dropped, -math.inf)",
     "    return largest_first.masked_fill(before >= p, -math.inf).gather(-1, order)",
@@ -295,6 +302,7 @@ BEYOND_THE_END = (
     ("number", "edit", "sentence"),
     [
         ("05", BY_RATE, "what is kept of the output is 4 or more"),
+        ("05", WEIGHTS_BY_RATE, "each kept weight is 4 times as large as without dropout"),
         ("05", DIVIDED_BY_0, "of its entries are NaN or infinite"),
         (
             "06",
