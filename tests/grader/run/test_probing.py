@@ -29,9 +29,11 @@ def message(text: str) -> bytes:
         answer_of(torch.tensor([[1e300, -2e-300], [math.inf, math.nan]], dtype=torch.float64)),
         answer_of(torch.full((4,), -1e308, dtype=torch.float64)),
         answer_of(torch.ones(2, 0, 3, dtype=torch.bfloat16)),
-        answer_of(True),
+        answer_of(torch.ones(3, dtype=torch.bool)),
         answer_of(torch.ones(10, device="meta")),
+        answer_of(True),
         answer_of(None),
+        answer_of([1]),
         Answer(instead="Ungültig_1"),
     ],
 )
