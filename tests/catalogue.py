@@ -7,11 +7,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.course import Course, Problem
+from grader.course import Course, Problem, own_course
 from grader.diagnose.edits import EDITS_FILE, mistakes_of
 
 if TYPE_CHECKING:
     from grader.run.suite import Suite
+
+
+def reference(number: str) -> str:
+    """Return the text of the reference of a problem of this course."""
+    (problem,) = own_course().select([number])
+    return own_course().solution(problem).read_text(encoding="utf-8")
 
 
 def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, Path]:

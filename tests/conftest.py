@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
@@ -217,6 +217,34 @@ def course_suite() -> Suite:
     from grader.run.suite import Suite
 
     return Suite(own_course().problems(), own_course().root, timeout=120)
+
+
+@pytest.fixture
+def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]:
+    """Run tests of this course on the text of a file, and return their results."""
+    from grader.run.local_files import LocalFiles
+    from grader.run.session import Session
+
+    def run_text(
+        number: str,
+        text: str,
+        *,
+        hidden: bool = True,
+        tests: Iterable[str] = (),
+        until: Callable[[ProblemResult], bool] = lambda result: False,
+    ) -> ProblemResult:
+        (problem,) = own_course().select([number])
+        path = tmp_path / "problem.py"
+        path.write_text(text, encoding="utf-8")
+        session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=False)
+
+        def enough() -> bool:
+            return problem.id in session.results and until(session.results[problem.id])
+
+        course_suite.run(session, [problem], tests, enough=enough)
+        return session.results[problem.id]
+
+    return run_text
 
 
 def write_small_course(root: Path) -> Course:

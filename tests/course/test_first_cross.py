@@ -6,18 +6,15 @@ Its sentence is the name of the test that checks the broken rule.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grader.course import own_course
 from grader.diagnose.edits import Edit, apply, parse
-from grader.result import NOT_YET
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import Suite
+from grader.result import NOT_YET, ProblemResult
+from tests.catalogue import reference
 
-COURSE = own_course()
 SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="utf-8"))
 
 
@@ -27,15 +24,11 @@ SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="
     ids=lambda slip: slip.name,
 )
 def test_the_first_cross_is_at_what_is_wrong(
-    course_suite: Suite, slip: Edit, tmp_path: Path
+    at_home: Callable[..., ProblemResult], slip: Edit
 ) -> None:
-    (problem,) = COURSE.select([slip.name[:2]])
-    file = tmp_path / "problem.py"
-    right = COURSE.solution(problem).read_text(encoding="utf-8")
-    file.write_text(apply(slip, right), encoding="utf-8")
-    session = Session(LocalFiles(lambda _: file), hidden=False, diagnose=False)
-    course_suite.run(session, [problem])
-    failed = [test for test in session.results[problem.id].tests if test.status != "passed"]
+    number = slip.name[:2]
+    tests = at_home(number, apply(slip, reference(number)), hidden=False).tests
+    failed = [test for test in tests if test.status != "passed"]
     assert failed[0].id.startswith(slip.when)
     judged = [test for test in failed if not test.message.startswith(NOT_YET)]
     assert judged[0] is failed[0]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from grader.code.loading import load_module
 from grader.course import own_course
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import Suite
+from grader.result import ProblemResult
+from tests.catalogue import reference
 
-COURSE = own_course()
-OWN = COURSE.solution(COURSE.select(["05"])[0]).read_text(encoding="utf-8")
+OWN = reference("05")
 GIVEN = re.compile(r"^class CausalSelfAttention\b.*?(?=^\S)", re.MULTILINE | re.DOTALL)
 
 
@@ -29,14 +27,8 @@ def with_own_attention(source: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["06", "07"])
-def test_it_earns_all_points(course_suite: Suite, number: str, tmp_path: Path) -> None:
-    (problem,) = COURSE.select([number])
-    path = tmp_path / "problem.py"
-    source = COURSE.solution(problem).read_text(encoding="utf-8")
-    path.write_text(with_own_attention(source), encoding="utf-8")
-    session = Session(LocalFiles(lambda _: path), hidden=True, diagnose=False)
-    course_suite.run(session, [problem])
-    result = session.results[problem.id]
+def test_it_earns_all_points(at_home: Callable[..., ProblemResult], number: str) -> None:
+    result = at_home(number, with_own_attention(reference(number)))
     assert [test.message for test in result.tests if test.message] == []
     assert result.points == result.max
 
@@ -44,7 +36,7 @@ def test_it_earns_all_points(course_suite: Suite, number: str, tmp_path: Path) -
 @pytest.mark.parametrize("number", ["06", "07"])
 def test_no_argument_is_taken_for_another(number: str) -> None:
     """If it were passed by position, `bias=False` would be read as `causal=False`."""
-    (problem,) = COURSE.select([number])
+    (problem,) = own_course().select([number])
     given = load_module(problem.original, f"given_{number}").CausalSelfAttention
     with pytest.raises(TypeError, match="positional"):
         given(8, 2, 0.0, False)

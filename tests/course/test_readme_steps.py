@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 from _pytest.mark.expression import Expression
 
 from grader.course import STUB_LINE, own_course
-from grader.result import Status
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import Suite
+from grader.result import ProblemResult, Status
+from tests.catalogue import reference
 
-COURSE = own_course()
 WRITTEN = {
     "01": [["dot_product_similarity"], ["softmax"], []],
     "02": [["SimpleAttention.__init__"], ["SimpleAttention.forward"], []],
@@ -88,19 +84,17 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "step"), STEPS)
-def test_the_command_of_a_step_succeeds_after_it(number: str, step: int, tmp_path: Path) -> None:
-    (problem,) = COURSE.select([number])
+def test_the_command_of_a_step_succeeds_after_it(
+    at_home: Callable[..., ProblemResult], number: str, step: int
+) -> None:
+    (problem,) = own_course().select([number])
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^```bash\nuv run pytest -k (\S+|\".*\")$", readme, re.MULTILINE)
     assert len(commands) == len(WRITTEN[number])
     chosen = Expression.compile(commands[step].strip('"'))
-    path = tmp_path / "problem.py"
     written = {part for parts in WRITTEN[number][: step + 1] for part in parts}
-    stub, solution = problem.original, COURSE.solution(problem)
-    path.write_text(partly_written(stub.read_text("utf-8"), solution.read_text("utf-8"), written))
-    session = Session(LocalFiles(lambda _: path))
-    Suite([problem], COURSE.root).run(session)
-    tests = session.results[problem.id].tests
+    stub = problem.original.read_text("utf-8")
+    tests = at_home(number, partly_written(stub, reference(number), written), hidden=False).tests
     ran = [test for test in tests if chosen.evaluate(lambda word, name=test.name: word in name)]
     assert ran
     assert {test.status for test in ran} == {Status.PASSED}

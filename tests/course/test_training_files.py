@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from grader.course import own_course
 from grader.result import ProblemResult, Status, TestResult
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
 from grader.run.suite import Suite
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
+from tests.catalogue import reference
 from tests.lent import lent_sandbox
 from tests.source_grader import SourceGrader
 
 COURSE = own_course()
 (PROBLEM,) = COURSE.select(["10"])
-REFERENCE = COURSE.solution(PROBLEM).read_text(encoding="utf-8")
+REFERENCE = reference("10")
+
+AtHome = Callable[..., ProblemResult]
+Evaluated = Callable[[str], list[TestResult]]
 
 WRONG = {
     "operators": """
@@ -100,17 +101,6 @@ def graded(sandbox: Sandbox, added: str) -> ProblemResult:
     return SourceGrader(COURSE, sandbox, PROBLEM)(f"{REFERENCE}\n{textwrap.dedent(added)}")
 
 
-def at_home(
-    suite: Suite, added: str, folder: Path, *, hidden: bool = True, tests: Iterable[str] = ()
-) -> ProblemResult:
-    """Run the tests of a local run on the reference with additional code at its end."""
-    path = folder / "problem.py"
-    path.write_text(REFERENCE + added, encoding="utf-8")
-    session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=False)
-    suite.run(session, [PROBLEM], tests=tests)
-    return session.results[PROBLEM.id]
-
-
 def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
     """Return the messages of the tests of functions in which autograd is forbidden."""
     own = {test.id for test in suite.tests if "autograd" in test.forbidden}
@@ -131,8 +121,8 @@ def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_at_home_the_same_is_said(course_suite: Suite, tmp_path: Path, wrong: str) -> None:
-    result = at_home(course_suite, textwrap.dedent(wrong), tmp_path, hidden=False)
+def test_at_home_the_same_is_said(course_suite: Suite, at_home: AtHome, wrong: str) -> None:
+    result = at_home("10", REFERENCE + textwrap.dedent(wrong), hidden=False)
     assert {*differentiating(course_suite, result).values()} == {
         "Your code calls PyTorch's autograd"
     }
@@ -170,12 +160,11 @@ def evaluate(model, batches):
 """
 
 
-def evaluated(suite: Suite, added: str, folder: Path) -> list[TestResult]:
-    """Return the results of the tests of `evaluate`, for the reference with a different
-    `evaluate`.
-    """
-    tests = [test.id for test in suite.tests if "evaluate" in test.id]
-    return at_home(suite, added, folder, tests=tests).tests
+@pytest.fixture
+def evaluated(course_suite: Suite, at_home: AtHome) -> Evaluated:
+    """Run the tests of `evaluate` on the reference with a different `evaluate`."""
+    tests = [test.id for test in course_suite.tests if "evaluate" in test.id]
+    return lambda added: at_home("10", REFERENCE + added, tests=tests).tests
 
 
 @pytest.mark.parametrize(
@@ -186,25 +175,21 @@ def evaluated(suite: Suite, added: str, folder: Path) -> list[TestResult]:
         "with torch.set_grad_enabled(False):",
     ],
 )
-def test_gradients_may_be_switched_off_in_any_way(
-    course_suite: Suite, tmp_path: Path, switch: str
-) -> None:
-    tests = evaluated(course_suite, EVALUATE.format(switch=switch), tmp_path)
+def test_gradients_may_be_switched_off_in_any_way(evaluated: Evaluated, switch: str) -> None:
+    tests = evaluated(EVALUATE.format(switch=switch))
     assert [test.message for test in tests if test.message] == []
 
 
-def test_weights_may_do_without_gradients_meanwhile(course_suite: Suite, tmp_path: Path) -> None:
+def test_weights_may_do_without_gradients_meanwhile(evaluated: Evaluated) -> None:
     added = EVALUATE.format(switch="if True:")
     added = added.replace("    model.eval()\n", "    model.eval().requires_grad_(False)\n")
     added = added.replace("model.train(training)", "model.train(training).requires_grad_()")
-    tests = evaluated(course_suite, added, tmp_path)
+    tests = evaluated(added)
     assert [test.message for test in tests if test.message] == []
 
 
 @pytest.mark.parametrize("switch", ["if True:", "with torch.enable_grad():"])
-def test_gradients_have_to_be_switched_off(
-    course_suite: Suite, tmp_path: Path, switch: str
-) -> None:
-    tests = evaluated(course_suite, EVALUATE.format(switch=switch), tmp_path)
+def test_gradients_have_to_be_switched_off(evaluated: Evaluated, switch: str) -> None:
+    tests = evaluated(EVALUATE.format(switch=switch))
     failed = [test.name for test in tests if test.status is Status.FAILED]
     assert failed == ["test_evaluate_records_no_gradients"]

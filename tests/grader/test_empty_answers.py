@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from grader.course import Problem, own_course
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import Suite
+from grader.result import ProblemResult
 
 
 class _ReturnsNone(ast.NodeTransformer):
@@ -33,12 +31,8 @@ QUICK = ("01",)
     ids=lambda problem: problem.id,
 )
 def test_functions_that_return_none_get_no_points(
-    course_suite: Suite, problem: Problem, tmp_path: Path
+    at_home: Callable[..., ProblemResult], problem: Problem
 ) -> None:
     tree = ast.parse(problem.original.read_text(encoding="utf-8"))
-    file = tmp_path / "problem.py"
-    file.write_text(ast.unparse(ast.fix_missing_locations(_ReturnsNone().visit(tree))))
-    session = Session(LocalFiles(lambda _: file), hidden=True, diagnose=False)
-    course_suite.run(session, [problem])
-    result = session.results[problem.id]
-    assert [test.id for test in result.tests if test.points] == []
+    text = ast.unparse(ast.fix_missing_locations(_ReturnsNone().visit(tree)))
+    assert [test.id for test in at_home(problem.id, text).tests if test.points] == []

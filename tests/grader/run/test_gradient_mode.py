@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from grader.course import own_course
-from grader.run.local_files import LocalFiles
-from grader.run.session import Session
-from grader.run.suite import Suite
-
-COURSE = own_course()
+from grader.result import ProblemResult
+from tests.catalogue import reference
 
 # Off only after what asks for no gradient: the next test begins with gradients switched on.
 LEAVES = """
@@ -46,18 +42,12 @@ def _leaving(function):
     ],
 )
 def test_gradients_left_off_are_told(
-    course_suite: Suite, tmp_path: Path, number: str, function: str
+    at_home: Callable[..., ProblemResult], number: str, function: str
 ) -> None:
     """One failing test that reports it is enough."""
-    (problem,) = (each for each in COURSE.problems() if each.id.startswith(number))
-    file = tmp_path / "problem.py"
-    text = COURSE.solution(problem).read_text(encoding="utf-8")
-    file.write_text(f"{text}{LEAVES}\n\n{function} = _leaving({function})\n", encoding="utf-8")
-    session = Session(LocalFiles(lambda problem: file), hidden=True, diagnose=False)
 
-    def output() -> bool:
-        tests = session.results[problem.id].tests if problem.id in session.results else []
-        return any("leaves gradients switched off" in test.message for test in tests)
+    def is_reported(result: ProblemResult) -> bool:
+        return any("leaves gradients switched off" in test.message for test in result.tests)
 
-    course_suite.run(session, [problem], enough=output)
-    assert output()
+    text = f"{reference(number)}{LEAVES}\n\n{function} = _leaving({function})\n"
+    assert is_reported(at_home(number, text, until=is_reported))
