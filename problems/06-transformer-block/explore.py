@@ -6,7 +6,7 @@ code. Where these are wrong, the expected ones are drawn in black. To choose a r
 to pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
 """
 
-# %% A bend, and a norm.
+# %% A function with a bend, and a norm.
 import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
@@ -37,15 +37,15 @@ def normalise(module):
     return module.LayerNorm(len(row))(torch.stack(list(rows.values())))
 
 
-def asked(name, compute):
-    """Return the expected result and the student's; the expected one twice if there is no other."""
+def both_results(name, compute):
+    """Return the expected result and yours, or the expected one twice if you have none yet."""
     right = compute(expected).detach()
     yours = pictures.yours("06-transformer-block", name, compute, right)
     return right, right if yours is None else yours
 
 
 figure, (left, before, after) = plt.subplots(1, 3, figsize=(8, 2.9), width_ratios=(1.5, 1, 1))
-right, yours = asked("gelu", bend)
+right, yours = both_results("gelu", bend)
 left.axhline(0, color="lightgrey", lw=0.8)
 left.plot(x, x.relu(), color=pictures.ORANGE, label="ReLU")
 left.plot(x, yours, color=pictures.BLUE, label="GELU")
@@ -56,12 +56,12 @@ left.set_title("GELU is a ReLU with a soft corner")
 left.set_xlabel("x")
 left.legend()
 
-right, yours = asked("LayerNorm", normalise)
+right, yours = both_results("LayerNorm", normalise)
 places = range(len(row))
 marks = zip(rows.items(), "os^", (pictures.BLUE, pictures.ORANGE, "#009E73"), strict=True)
 for number, ((name, numbers), mark, colour) in enumerate(marks):
     before.plot(places, numbers, f"{mark}-", color=colour, ms=4, label=name)
-    # One line lies on the other, so each has marks of another size.
+    # The lines cover each other, so each has marks of another size.
     after.plot(places, yours[number], f"{mark}-", color=colour, ms=9 - 3 * number, mfc="none")
 if pictures.differs(yours, right).any():
     after.plot(places, right.T, "--", color=pictures.BLACK)
@@ -136,7 +136,7 @@ def through(module):
 
     The shape is (2, 2, 13): size and similarity; norms before and after; number of blocks.
     """
-    found = []
+    results = []
     for norm_first in (True, False):
         stages = [tokens]
         for block in blocks_of(module, norm_first):
@@ -144,20 +144,20 @@ def through(module):
         stages = torch.stack(stages)  # (13, B, T, C)
         sizes = stages.square().mean((1, 2, 3)).sqrt()
         likeness = torch.cosine_similarity(stages, tokens, dim=-1).mean((1, 2))
-        found.append(torch.stack([sizes, likeness]))
-    return torch.stack(found, dim=1)
+        results.append(torch.stack([sizes, likeness]))
+    return torch.stack(results, dim=1)
 
 
-right, yours = asked("Block", through)
+right, yours = both_results("Block", through)
 figure, grid = plt.subplots(1, 2, figsize=(8, 3.1))
 titles = ("How large a token is", "How much of its first self is in it")
-for axes, title, sizes, wanted in zip(grid, titles, yours, right, strict=True):
+for axes, title, sizes, expected_sizes in zip(grid, titles, yours, right, strict=True):
     for number, (name, mark) in enumerate([("pre-norm", "o-"), ("post-norm", "s-")]):
         colour = (pictures.BLUE, pictures.ORANGE)[number]
         axes.plot(range(depth + 1), sizes[number], mark, color=colour, ms=4, label=name)
-        if pictures.differs(sizes[number], wanted[number]).any():
-            label = f"{name}, expected"
-            axes.plot(range(depth + 1), wanted[number], "--", color=pictures.BLACK, label=label)
+        if pictures.differs(sizes[number], expected_sizes[number]).any():
+            style = {"color": pictures.BLACK, "label": f"{name}, expected"}
+            axes.plot(range(depth + 1), expected_sizes[number], "--", **style)
     axes.set_ylim(bottom=0)
     axes.set_title(title)
     axes.set_xlabel("blocks that it went through")
@@ -170,7 +170,7 @@ for number, name in enumerate(("pre-norm", "post-norm")):
     sizes, likeness = yours[:, number, -1].tolist()
     print(f"{name}: after {depth} blocks a token has size {sizes:.2f}, likeness {likeness:.2f}.")
 
-# With norms after the sums, each norm shrinks everything that was there before. After twelve blocks
-# almost nothing is left of the first x, and little of the work of the first blocks. With norms
-# before the parts the residual path is free: each half adds to it, so it grows slowly, and the
-# input stays in it.
+# With norms after the sums, each norm shrinks all earlier parts of the sum. After twelve blocks
+# almost nothing is left of the first x, and little of the output of the first blocks. With norms
+# before the parts, no norm is on the residual path: each half adds to x, so x grows slowly and
+# still contains the input.

@@ -15,7 +15,7 @@ class CausalSelfAttention(nn.Module):
     """Given: the attention that you wrote in problem 05, by PyTorch's own function.
 
     Its arguments are those of problem 05's class; those after n_head are passed by name. You may
-    put your class in its place; ask yours for causal=True.
+    replace it by your class; pass causal=True to yours.
 
     Args:
         n_embd: the embedding width C.
@@ -42,7 +42,7 @@ class CausalSelfAttention(nn.Module):
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every token gather from itself and earlier ones: (B, T, C) -> (B, T, C)."""
+        """Let each token attend to itself and to earlier ones: (B, T, C) -> (B, T, C)."""
         thirds = self.c_attn(x).chunk(3, dim=-1)
         q, k, v = (third.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for third in thirds)
         rate = self.dropout if self.training else 0.0
@@ -68,7 +68,7 @@ class LayerNorm(nn.Module):
     """Gives each token's entries mean 0 and variance 1, then a learned scale and shift.
 
     Args:
-        n_embd: how many entries a token has.
+        n_embd: the number of entries of a token.
         bias: whether there is a bias.
         eps: is added to the variance, so that nothing is divided by 0.
 
@@ -96,7 +96,7 @@ class LayerNorm(nn.Module):
 
 
 class MLP(nn.Module):
-    """A small feed-forward network that every token goes through by itself.
+    """A small feed-forward network, applied to each token separately.
 
     Args:
         n_embd: the embedding width C.

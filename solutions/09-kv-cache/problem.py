@@ -69,7 +69,7 @@ class CachedAttention(nn.Module):
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor, past: KeysAndValues | None = None) -> tuple[Tensor, KeysAndValues]:
-        """Let each new token gather from all of the past, from itself and from new ones before it.
+        """Let each new token attend to the past, to itself and to the new tokens before it.
 
         Args:
             x: embeddings of the new tokens, shape (B, t, C).

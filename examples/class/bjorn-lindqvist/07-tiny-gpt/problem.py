@@ -44,7 +44,7 @@ class CausalSelfAttention(nn.Module):
         self.resid_dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let every token gather from itself and earlier ones: (B, T, C) -> (B, T, C)."""
+        """Let each token attend to itself and to earlier ones: (B, T, C) -> (B, T, C)."""
         heads = self.c_attn(x).unflatten(-1, (3, self.n_head, -1))  # (B, T, 3, n_head, head_dim)
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # each (B, n_head, T, head_dim)
         dropout = self.dropout if self.training else 0.0
