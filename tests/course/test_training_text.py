@@ -44,17 +44,12 @@ def test_a_text_comes_with_the_course(tmp_path: Path, monkeypatch: pytest.Monkey
     assert training_text.read(["alice"], n_positions=4).alphabet.characters == "eimn"
 
 
-def test_several_files_are_one_text(tmp_path: Path) -> None:
-    files = [file(tmp_path, "ab" * 30, "1.txt"), file(tmp_path, "cd" * 30, "2.txt")]
+def test_several_files_are_one_text_and_its_last_tenth_is_held_out(tmp_path: Path) -> None:
+    files = [file(tmp_path, "ab" * 54, "1.txt"), file(tmp_path, "c" * 12, "2.txt")]
     text = training_text.read(files, n_positions=4)
-    assert text.alphabet.characters == "\nabcd"
-    assert len(text.training) + len(text.held_out) == 121
-
-
-def test_the_last_tenth_is_held_out(tmp_path: Path) -> None:
-    text = training_text.read([file(tmp_path, "a" * 90 + "b" * 10)], n_positions=4)
-    assert text.training.unique().tolist() == [0]
-    assert text.held_out.tolist() == [1] * 10
+    assert text.alphabet.characters == "\nabc"
+    assert len(text.training) == 109
+    assert text.held_out.tolist() == [3] * 12
 
 
 def test_pieces_of_the_held_out_text_are_whole(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from types import ModuleType
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from grader.code.course_modules import modules_of_course
 from grader.course import Course
 from grader.errors import CourseError
 from grader.run.collecting import CollectedTest, collect
@@ -48,29 +47,15 @@ def points(course: Course) -> float:
     return sum(test.points for test in collected(course))
 
 
-def test_each_course_has_its_own_modules(two_courses: tuple[Course, Course]) -> None:
-    first, second = two_courses
-    assert [points(each) for each in (first, second, first, second)] == [6, 14, 6, 14]
-
-
-def test_what_pytest_collected_before_is_not_taken_for_this_course(
-    two_courses: tuple[Course, Course],
-) -> None:
-    first, second = two_courses
-    arguments = ["--collect-only", "-q", "--import-mode=importlib", "--rootdir", str(first.root)]
-    with modules_of_course(first.root):  # what pytest leaves behind goes in the end
-        assert pytest.main([*arguments, str(first.root / "problems")]) == 0
-        assert "worked_example" in sys.modules
-        assert points(second) == 14
-
-
-def test_other_modules_of_these_names_are_put_back(
+def test_each_course_has_its_own_modules(
     two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Modules of these names from elsewhere are not read, and are put back."""
     mine = ModuleType("worked_example")
     monkeypatch.setitem(sys.modules, "worked_example", mine)
     names, path = {*sys.modules}, [*sys.path]
-    assert points(two_courses[0]) == 6
+    first, second = two_courses
+    assert [points(each) for each in (first, second, first, second)] == [6, 14, 6, 14]
     assert sys.modules["worked_example"] is mine
     assert sys.path == path
     assert not [name for name in {*sys.modules} - names if name.startswith("problems")]

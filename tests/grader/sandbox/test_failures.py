@@ -1,10 +1,7 @@
 """A worker fails and is replaced if its code hangs, crashes or sends invalid messages."""
 
-import json
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +13,6 @@ from grader.result import Status
 from grader.sandbox.failures import WorkerFailure
 from grader.sandbox.recorder import SubmissionBudget
 from grader.sandbox.sandbox import Sandbox
-from grader.sandbox.spawn import ForkedWorkers
 from grader.sandbox.starting import SandboxError
 from tests.grader.sandbox.asking import Asked
 from tests.lent import lent_sandbox
@@ -103,27 +99,6 @@ def test_an_interrupted_question_ends_its_worker(sandbox):
             assert not lives(pid)
     finally:
         signal.signal(signal.SIGALRM, before)
-
-
-def test_workers_end_with_the_connection(sandbox):
-    with Asked(sandbox, "", "__import__('os').getpid()", "1") as asked:
-        pid = asked.next()
-        assert lives(pid)
-    assert not lives(pid)
-
-
-@pytest.mark.slow
-def test_a_prefork_server_whose_grader_is_gone_ends_without_a_word(sandbox, capfd):
-    """It prints nothing, even if it is sending an answer when the grader is killed."""
-    workers = ForkedWorkers(1 << 28, 60)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        request = json.dumps({"do": "fork", "id": 1}).encode()
-        (server,) = workers._servers.values()
-        socket.send_fds(server._channel, [request], [theirs.fileno()])
-        assert select.select([server._channel], [], [], 60)[0]
-        workers.close()
-    assert capfd.readouterr().err == ""
 
 
 GRADER = """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import linecache
 import textwrap
-from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,12 +11,9 @@ import torch
 
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.code.loading import not_for_a_student
-from grader.course import Course, own_course
-from grader.result import ProblemResult, Status
-from grader.sandbox.sandbox import Sandbox
+from grader.course import own_course
 from tests.grader.sandbox.asking import Asked, Raised
 from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
-from tests.source_grader import SourceGrader
 
 (PROBLEM,) = own_course().select(["10-training-step"])
 FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
@@ -83,75 +78,6 @@ def test_at_home_a_test_may_differentiate(given):
         torch.func.vjp(torch.exp, given[0])
     assert guard.called is None
     assert weights.grad is not None
-
-
-TESTS = '''
-"""Tests of a problem that exists only here."""
-
-import pytest
-import torch
-
-from grader.run.checks import check
-from shared import oracles
-
-
-def check_gradient(function, rng):
-    weights, grad = rng.normal(2, 2, 3, dtype=torch.float64)
-    weights = weights.softmax(-1)
-    expected = oracles.slopes(weights, grad)
-    check(function(weights.clone(), grad.clone()), expected, "softmax_backward(weights, grad)")
-
-
-@pytest.mark.points(2)
-def test_where_autograd_is_forbidden(problem, rng):
-    check_gradient(problem.softmax_backward, rng)
-
-
-@pytest.mark.points(2)
-def test_where_it_is_allowed(problem, rng):
-    check_gradient(getattr(problem, "softmax_backward"), rng)  # no name by which a rule is found
-'''
-
-ORACLE = """
-import torch
-
-def slopes(weights, grad):
-    scores = weights.log().requires_grad_()
-    return torch.autograd.grad(scores.softmax(-1), scores, grad)[0]
-
-softmax_backward = slopes
-"""
-
-
-@pytest.fixture(scope="module")
-def grade(
-    sandbox: Sandbox,
-    tmp_path_factory: pytest.TempPathFactory,
-    new_course: Callable[[Path], Course],
-) -> Callable[[str], ProblemResult]:
-    """Grade a file by a test in its process, with autograd forbidden and allowed."""
-    course = new_course(tmp_path_factory.mktemp("roads") / "course")
-    (problem,) = course.problems()
-    manifest = course.root / "course.toml"
-    rule = '[problems.forbidden_in]\nsoftmax_backward = ["autograd"]'
-    text = manifest.read_text("utf-8").replace('forbidden = ["softmax"]', rule)
-    manifest.write_text(text, "utf-8")
-    problem.test_file.write_text(TESTS, "utf-8")
-    (problem.folder.parent / "shared/oracles/__init__.py").write_text(ORACLE, "utf-8")
-    course.solution(problem).write_text(ORACLE, "utf-8")
-    return SourceGrader(Course(course.root), sandbox)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("road", ROADS)
-def test_no_road_leads_to_a_gradient_where_a_test_runs_beside_the_code(
-    grade: Callable[[str], ProblemResult], road: str
-) -> None:
-    forbidden, allowed = grade(HEAD + ROADS[road]).tests
-    assert allowed.status is Status.PASSED, allowed.message
-    is_missing = forbidden.message.startswith("NameError")  # what made it was left out
-    assert forbidden.status is not Status.PASSED
-    assert forbidden.status is Status.FORBIDDEN or is_missing or road in UNNAMED, forbidden.message
 
 
 OTHERS = {

@@ -224,32 +224,6 @@ def test_torch_works_without_threads(ask):
     assert thread == ("RuntimeError", "can't start new thread")
 
 
-def gives_large_pages():
-    """Return whether the system has large pages and its C library requests them."""
-    library, version = platform.libc_ver()
-    if library != "glibc" or tuple(map(int, version.split("."))) < (2, 35):
-        return False
-    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    return setting.exists() and "[never]" not in setting.read_text()
-
-
-@pytest.mark.skipif(not gives_large_pages(), reason="there are none")
-def test_large_tensors_lie_in_large_pages(ask):
-    """Large tensors use large pages. Small pages would be provided one by one in each worker."""
-    size = 24 << 20
-    pages = ask(
-        """
-        import resource, torch
-        def pages(size):
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-            torch.ones(size, dtype=torch.uint8)
-            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-        """,
-        f"problem.pages({size})",
-    )
-    assert pages < size / resource.getpagesize() / 2
-
-
 def test_the_graders_own_modules_can_not_be_imported(ask):
     """Code cannot import the modules of the worker, so one assignment does not forge its
     messages.

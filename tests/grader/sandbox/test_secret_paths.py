@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from grader.course import COURSE_VARIABLE
-from grader.errors import UsageError
 from grader.sandbox import starting
 
 
@@ -18,13 +17,3 @@ def test_a_course_elsewhere_is_secret_as_well(
     monkeypatch.setenv(COURSE_VARIABLE, str(tmp_path))
     secret = starting.secret_paths()
     assert {str(tmp_path / "solutions"), str(starting.ROOT / "solutions")} <= {*secret}
-
-
-def test_no_course_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no course, the package's own folders are still secret."""
-
-    def none() -> None:
-        raise UsageError("There is no course.")
-
-    monkeypatch.setattr(starting, "own_course", none)
-    assert str(starting.ROOT / "grader") in starting.secret_paths()

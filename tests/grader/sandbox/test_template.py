@@ -142,18 +142,6 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplatePro
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_is_told(template: TemplateProcess) -> None:
-    process, connection = template.start("targets_of_template:wait")
-    with connection:
-        os.kill(connection.recv(), signal.SIGKILL)
-        with pytest.raises(EOFError):
-            connection.recv()
-    process.join(60)
-    assert not process.is_alive()
-    assert process.exitcode == -signal.SIGKILL
-
-
-@pytest.mark.slow
 def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess) -> None:
     """A killed template is replaced, and its forked processes end."""
     process, connection = template.start("targets_of_template:wait")
