@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,24 +63,22 @@ def test_a_course_that_is_right(audited: Course) -> None:
     assert "as if the number is tripled." in diagnosis.sentence
 
 
-def replaced(where: str, old: str, new: str) -> Callable[[Path], None]:
-    """Return a function that replaces a text in a file of the course."""
-
-    def spoil(root: Path) -> None:
-        path = root / where
-        path.write_text(path.read_text().replace(old, new))
-
-    return spoil
-
-
-def written(where: str, text: str) -> Callable[[Path], None]:
-    """Return a function that writes a file of the course."""
-    return lambda root: (root / where).write_text(text) and None
+def edit(course: Course, where: str, old: str, new: str) -> None:
+    """Replace a text in a file of the course."""
+    path = course.root / where
+    path.touch()
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
+STUB = "problems/01-doubling/problem.py"
 README = "problems/01-doubling/README.md"
+HINTS = "problems/01-doubling/hints.md"
 TESTS = "problems/01-doubling/test_doubling.py"
 PROBE = "problems/01-doubling/probe.py"
+REFERENCE = "solutions/01-doubling/problem.py"
+VARIANT = "solutions/01-doubling/variants/product.py"
 EDITS = "solutions/01-doubling/mistakes.edits"
 
 
@@ -106,30 +103,26 @@ def test_idle(problem):
 
 
 SPOILT = {
-    "stub": written("problems/01-doubling/problem.py", "def double(x): return x + x\n"),
-    "solution": written(
-        "solutions/01-doubling/problem.py", "def double(x):\n    x = x * 3\n    return x + x\n"
-    ),
-    "variant": written(
-        "solutions/01-doubling/variants/product.py", "def double(x): return x * 4\n"
-    ),
-    "mistake is right": replaced(EDITS, "3 * x", "2 * x"),
-    "mistake is no Python": replaced(EDITS, "3 * x", "3 * (x"),
-    "points in the README": replaced(README, "Points: 4", "Points: 5"),
-    "minutes in the README": replaced(README, "5 minutes", "10 minutes"),
-    "hint": written("problems/01-doubling/hints.md", "# Hints\n\n## divide\n"),
-    "docstring": replaced(TESTS, '"""double is right for other numbers"""', ""),
-    "probe": replaced(PROBE, "problem.double(", "problem.duoble("),
-    "rule": replaced(README, "`test_doubles`", "`test_hidden`"),
-    "idle test": replaced(TESTS, "# --- hidden", f"{IDLE}# --- hidden"),
-    "unsteady test": replaced(TESTS, "# --- hidden", f"{UNSTEADY}# --- hidden"),
+    "stub": (STUB, "raise NotImplementedError", "return x + x"),
+    "solution": (REFERENCE, "    return x + x", "    x = x * 3\n    return x + x"),
+    "variant": (VARIANT, "2 * x", "x * 4"),
+    "mistake is right": (EDITS, "3 * x", "2 * x"),
+    "mistake is no Python": (EDITS, "3 * x", "3 * (x"),
+    "points in the README": (README, "Points: 4", "Points: 5"),
+    "minutes in the README": (README, "5 minutes", "10 minutes"),
+    "hint": (HINTS, "", "# Hints\n\n## divide\n"),
+    "docstring": (TESTS, '"""double is right for other numbers"""', ""),
+    "probe": (PROBE, "problem.double(", "problem.duoble("),
+    "rule": (README, "`test_doubles`", "`test_hidden`"),
+    "idle test": (TESTS, "# --- hidden", f"{IDLE}# --- hidden"),
+    "unsteady test": (TESTS, "# --- hidden", f"{UNSTEADY}# --- hidden"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SPOILT)
 def test_what_is_wrong_is_found(audited: Course, snapshot: SnapshotAssertion, what: str) -> None:
-    SPOILT[what](audited.root)
+    edit(audited, *SPOILT[what])
     assert [finding.partition("\n")[0] for finding in audit(audited).findings] == snapshot
 
 
@@ -164,8 +157,7 @@ def test_what_a_mistake_costs_is_held_against_how_it_weighs(
 
 
 def test_a_weight_that_is_none_is_refused(audited: Course) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(path.read_text().replace("triples (reference)", "triples (reference) much"))
+    edit(audited, EDITS, "triples (reference)", "triples (reference) much")
     with pytest.raises(CourseError, match="a head is '== name"):
         audit(audited)
 
@@ -173,19 +165,14 @@ def test_a_weight_that_is_none_is_refused(audited: Course) -> None:
 def test_what_mistakes_print_stays_out_of_the_audits_own_words(
     audited: Course, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(
-        path.read_text().replace("+    return 3", "+    print('three of them')\n+    return 3")
-    )
+    edit(audited, EDITS, "+    return 3", "+    print('three of them')\n+    return 3")
     assert audit(audited).findings == []
     assert "three of them" not in "".join(capfd.readouterr())
 
 
 def test_a_mistake_that_leaves_gradients_off_leaves_them_to_the_next(audited: Course) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes.edits"
     off = "+    return 3 * x\n+\n+\n+import torch\n+torch.set_grad_enabled(False)\n"
-    text = path.read_text().replace("+    return 3 * x\n", off)
-    path.write_text(text, encoding="utf-8")
+    edit(audited, EDITS, "+    return 3 * x\n", off)
     assert audit(audited).findings == []
     assert torch.is_grad_enabled()
 
@@ -216,16 +203,15 @@ def test_a_missing_salt_is_found(audited: Course) -> None:
 
 
 def test_a_function_in_which_something_is_forbidden_must_exist(audited: Course) -> None:
-    with (audited.root / "course.toml").open("a") as file:
-        file.write('\n[problems.forbidden_in]\ndubble = ["gelu"]\n')
+    more = 'forbidden = ["softmax"]\n\n[problems.forbidden_in]\ndubble = ["gelu"]\n'
+    edit(audited, "course.toml", 'forbidden = ["softmax"]\n', more)
     (finding,) = audit(Course(audited.root)).findings
     assert "01-doubling has forbidden_in for 'dubble', which does not exist" in finding
 
 
 def test_stale_fingerprints_are_found(audited: Course) -> None:
     audit(audited)
-    path = audited.root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(path.read_text().replace("3 * x", "5 * x"))
+    edit(audited, EDITS, "3 * x", "5 * x")
     findings = audit(audited, write=False).findings
     assert any("fingerprints.json is not up to date" in f for f in findings)
     assert any("triples is caught but not named" in f for f in findings)
@@ -246,20 +232,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    """Replace a text in a file."""
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-
-
 def test_the_probe_runs_again_on_code_when_its_answers_may_have_changed(
     audited: Course, asked: list[str]
 ) -> None:
-    problems, solutions = (
-        audited.root / name / "01-doubling" for name in ("problems", "solutions")
-    )
-
     def probed(*, up_to_date: bool = True) -> list[str]:
         asked.clear()
         result = audit(audited, write=False)
@@ -271,18 +246,19 @@ def test_the_probe_runs_again_on_code_when_its_answers_may_have_changed(
     everything = ["product", "squares", "triples", "uses_softmax"]
     audit(audited)
     assert sorted(asked) == everything
-    edit(problems / "test_doubling.py", "torch.ones(size)", "torch.ones(size) + 0")
+    edit(audited, TESTS, "torch.ones(size)", "torch.ones(size) + 0")
     assert probed() == []
-    edit(solutions / "mistakes.edits", "x * x", "x * x * 1")
+    edit(audited, EDITS, "x * x", "x * x * 1")
     assert probed() == ["squares"]
-    edit(solutions / "mistakes.edits", "x * x * 1", "x * x")
-    edit(solutions / "variants/product.py", "2 * x", "x * 2")
+    edit(audited, EDITS, "x * x * 1", "x * x")
+    edit(audited, VARIANT, "2 * x", "x * 2")
     assert probed() == ["product"]
-    edit(problems / "probe.py", "3.0", "6.0 / 2")
+    edit(audited, PROBE, "3.0", "6.0 / 2")
     assert probed() == everything
     audit(audited)
     answer = '["squares"], {"double": {"main": {"three": "float32 1 0 '
-    edit(problems / "fingerprints.json", f"{answer}9", f"{answer}8")
+    fingerprints = "problems/01-doubling/fingerprints.json"
+    edit(audited, fingerprints, f"{answer}9", f"{answer}8")
     assert probed(up_to_date=False) == ["squares"]
 
 
@@ -297,8 +273,7 @@ def test_a_mistake_is_shown_as_a_whole_file(audited: Course) -> None:
 def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
     audited: Course,
 ) -> None:
-    path = audited.root / "solutions/01-doubling/mistakes.edits"
-    path.write_text(path.read_text().replace("squares (reference)", "squares (reference) slip"))
+    edit(audited, EDITS, "squares (reference)", "squares (reference) slip")
     problems = audited.problems()
     for all_tests in (False, True):
         found = run_audit(audited, problems, 1, write_fingerprints=True, all_tests=all_tests)

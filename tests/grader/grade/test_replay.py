@@ -13,7 +13,7 @@ from grader.course import Course
 from grader.errors import SubmissionError, UsageError
 from grader.grade import replay as replaying
 from grader.grade.previous import save_result
-from grader.grade.replay import Rerun, find_one, find_test, replay, report
+from grader.grade.replay import Replay, Rerun, find_one, find_test, replay, report
 from grader.grade.settings import Settings
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
@@ -76,36 +76,32 @@ def test_everything_is_shown(
     assert not found.notes
 
 
-def test_the_seed_is_that_of_the_result(
-    graded: Path, small_course: Course, seeds: list[int]
-) -> None:
+@pytest.fixture
+def replayed(graded: Path, small_course: Course, seeds: list[int]) -> Callable[[str], Replay]:
+    """Replay the hidden test of a student, with the seed 3 if no result has another one."""
     settings = Settings(3, isolation="process")
-    for name in ("ada", "bob"):  # there is no result of bob's
-        found = replay(
-            graded / "class" / name, "test_hidden", small_course, settings, graded / "out"
-        )
-    assert seeds == [7, 3]
-    assert f"There is no result in {graded / 'out'}. The seed is 3." in report(found)
+    folder, out = graded / "class", graded / "out"
+    return lambda name: replay(folder / name, "test_hidden", small_course, settings, out)
 
 
-def test_a_result_that_is_damaged_is_told(
-    graded: Path, small_course: Course, seeds: list[int]
+def test_the_seed_is_that_of_a_result_that_can_be_read(
+    graded: Path, replayed: Callable[[str], Replay], seeds: list[int]
 ) -> None:
+    replayed("ada")
+    missing = report(replayed("bob"))
+    assert f"There is no result in {graded / 'out'}. The seed is 3." in missing
     path = graded / "out/results/ada.json"
     data = json.loads(path.read_text())
     data["problems"][0]["tests"][0]["max"] = None
     path.write_text(json.dumps(data))
-    settings = Settings(3, isolation="process")
-    found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
-    assert seeds == [3]
-    assert f"The result in {path} can't be used: Expected `float`, got `null`" in report(found)
+    damaged = report(replayed("ada"))
+    assert f"The result in {path} can't be used: Expected `float`, got `null`" in damaged
+    assert seeds == [7, 3, 3]
 
 
-def test_a_file_that_changed_is_told(graded: Path, small_course: Course, seeds: list[int]) -> None:
-    file = graded / "class/ada/01-doubling/problem.py"
-    file.write_text("def double(x): return x + x")
-    settings = Settings(isolation="process")
-    found = replay(graded / "class/ada", "test_hidden", small_course, settings, graded / "out")
+def test_a_file_that_changed_is_told(graded: Path, replayed: Callable[[str], Replay]) -> None:
+    (graded / "class/ada" / FILE).write_text("def double(x): return x + x")
+    found = replayed("ada")
     assert found.notes == ["The file is not the one that was graded."]
     assert "test_hidden: passed\n  It was error when it was graded" in report(found)
 
@@ -125,15 +121,12 @@ def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
 
 
 def test_a_submission_may_be_named_as_reports_name_it(
-    graded: Path, small_course: Course, seeds: list[int]
+    graded: Path, replayed: Callable[[str], Replay], seeds: list[int]
 ) -> None:
     """A download of Canvas without real names is found by the names that the roster gave."""
     path = graded / "out/results/ada.json"
     path.write_text(path.read_text().replace('"full_name": ""', '"full_name": "Ada Lovelace"'))
-    found = replay(
-        graded / "class/Ada Lovelace", "test_hidden", small_course, Settings(), graded / "out"
-    )
-    assert (found.submission, seeds) == ("ada", [7])
+    assert (replayed("Ada Lovelace").submission, seeds) == ("ada", [7])
 
 
 def test_a_submission_may_be_named_behind_its_class(graded: Path, small_course: Course) -> None:
