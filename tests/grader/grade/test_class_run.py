@@ -15,16 +15,12 @@ from grader.reports.class_table import about_run
 from tests.conftest import add_problem
 
 
-def test_what_holds_is_kept(school: Any) -> None:
+def test_only_who_hands_in_again_is_graded_again(school: Any) -> None:
     assert school.grade().graded == 2
     before = (school.out / "gradebook.csv").read_bytes()
     again = school.grade()
     assert (again.graded, school.names(), again.news.changes) == (0, [], [])
     assert (school.out / "gradebook.csv").read_bytes() == before
-
-
-def test_only_who_hands_in_again_is_graded_again(school: Any) -> None:
-    school.grade()
     school.hand_in("bob", school.right)
     run = school.grade()
     assert school.names() == ["bob"]

@@ -30,14 +30,11 @@ def dry(school: Any) -> Any:
 
 
 def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> None:
-    said = dry()
-    assert "A run would grade 2 submissions (problems: 2 new)." in said
-    assert not school.out.exists()
-
-
-def test_what_is_not_used_is_said_once(school: Any, dry: Any) -> None:
+    assert "A run would grade 2 submissions (problems: 2 new)." in dry()
     write(school.folder, {"eve/01.py": school.right, "eve/more.ipynb": ""})
     assert dry().count("more.ipynb") == 1
+    assert "A run would grade 1 submission " in dry("--only", "ada")
+    assert not school.out.exists()
 
 
 def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any) -> None:
@@ -74,10 +71,6 @@ def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any,
     assert "results/ada.json is damaged and counts as no result" in said
     assert "ada: 01-doubling 4 -> none" not in said
     assert "bob: 01-doubling" not in said
-
-
-def test_one_submission_alone_may_be_foreseen(school: Any, dry: Any) -> None:
-    assert "A run would grade 1 submission " in dry("--only", "ada")
 
 
 def test_who_is_on_the_roster_and_who_is_new_is_said_as_a_run_says_it(

@@ -136,6 +136,9 @@ def test_a_folder_that_cannot_be_written_is_found_before_grading(school: Any) ->
     school.out.mkdir()
     (school.out / "feedback").write_text("in the way")
     assert "so nothing was run" in school.command(status=2)
+    (school.out / "feedback").unlink()
+    (school.out / "gradebook.csv").mkdir()
+    assert "so nothing was run" in school.command(status=2)
     assert school.names() == []
 
 

@@ -13,7 +13,7 @@ from grader.student.report import where_to_look
 SOURCE = "import torch\n\n\ndef scores(q, k):\n    return q\n\n\nclass Model:\n    pass\n"
 
 
-def place(folder: Path, title: str, message: str, source: str = SOURCE) -> str:
+def place(folder: Path, title: str, message: str, source: str) -> str:
     problem = Problem(folder / "problems/01-softmax")
     for file, content in ((problem.stub, source), (problem.kept_stub, SOURCE)):
         file.parent.mkdir(parents=True)
@@ -22,34 +22,32 @@ def place(folder: Path, title: str, message: str, source: str = SOURCE) -> str:
     return where_to_look(problem, ProblemResult(problem.id, tests=[test]))
 
 
+YOURS = "Your code: problems/01-softmax/problem.py:"
+RESET = "For the stub again: uv run grader reset 01"
+
+
 @pytest.mark.parametrize(
-    ("title", "message", "line"),
+    ("title", "message", "source", "expected"),
     [
-        ("scores are dot products", "scores(q, k)\n  got 1", "4"),
-        ("The model has layers", "Model(4).layer is missing", "8"),
-        ("Model calls scores", "", "8"),
+        ("scores are dot products", "scores(q, k)\n  got 1", SOURCE, f"{YOURS}4"),
+        ("The model has layers", "Model(4).layer is missing", SOURCE, f"{YOURS}8"),
+        ("Model calls scores", "", SOURCE, f"{YOURS}8"),
+        ("The loss falls", "It is 3.", SOURCE, ""),
+        # An exception has a place of its own.
+        ("scores", "ValueError: no\n  problem.py:5, in scores: return q", SOURCE, ""),
+        ("scores", "problem.py has no `scores`.", "", RESET),
+        ("scores", "problem.py has no `scores`.", "import torch\n", RESET),
+        # A file with a syntax error holds work.
+        ("scores", "'(' was never closed", "def scores(", ""),
     ],
 )
-def test_it_is_the_line_of_what_the_test_names(
-    title: str, message: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_place_is_in_the_code_that_the_test_names(
+    title: str,
+    message: str,
+    source: str,
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert place(tmp_path, title, message) == f"Your code: problems/01-softmax/problem.py:{line}"
-
-
-def test_an_exception_has_its_own(tmp_path: Path) -> None:
-    assert place(tmp_path, "scores", "ValueError: no\n  problem.py:5, in scores: return q") == ""
-
-
-def test_without_a_name_there_is_none(tmp_path: Path) -> None:
-    assert place(tmp_path, "The loss falls", "It is 3.") == ""
-
-
-@pytest.mark.parametrize("source", ["", "import torch\n"])
-def test_an_emptied_file_names_the_command_for_the_stub(source: str, tmp_path: Path) -> None:
-    line = place(tmp_path, "scores", "problem.py has no `scores`.", source)
-    assert line == "For the stub again: uv run grader reset 01"
-
-
-def test_a_syntax_error_keeps_the_work(tmp_path: Path) -> None:
-    assert place(tmp_path, "scores", "'(' was never closed", "def scores(") == ""
+    assert place(tmp_path, title, message, source) == expected
