@@ -91,8 +91,7 @@ torch.set_num_threads(1)  # on a CPU, a model so small gains nothing from more
 
 # %% A checkpoint instead of training.
 if asked.gpt2:
-    told_of_it = gpt2_in_yours.explore(asked.gpt2, asked.tokens, asked.name, asked.mine)
-    raise SystemExit(told_of_it)
+    raise SystemExit(gpt2_in_yours.explore(asked.gpt2, asked.tokens, asked.name, asked.mine))
 
 # %% The text: your files, or the source of Python's library.
 n_positions = 64
@@ -133,7 +132,7 @@ def answers(model):
 
 
 def students(module):
-    """Return the same for the student's GPT with the weights of the course's model."""
+    """Return the same for your GPT, with the weights of the course's model."""
     model = module.GPT(module.GPTConfig(**vars(config))).double()
     model.load_state_dict(right.gpt2_weights(), strict=False)
     return answers(model)
@@ -154,9 +153,9 @@ expected = {
         torch.tensor(torch_gpt.bigram_loss(piece, n_characters), dtype=torch.float64),
     ),
 }
-found = {name: pictures.yours(problem, name, *how) for name, how in expected.items()}
+results = {name: pictures.yours(problem, name, *how) for name, how in expected.items()}
 is_yours = all(
-    found[name] is not None and not pictures.differs(found[name], right).any()
+    results[name] is not None and not pictures.differs(results[name], right).any()
     for name, (_, right) in expected.items()
 )
 code = pictures.students_module(problem) if is_yours else torch_gpt
@@ -164,17 +163,17 @@ parts = own_parts.gather() if asked.mine else None
 step_code = parts.step if parts else torch_gpt  # AdamW, train_step, evaluate, ...
 if parts:
     print(parts.summary())
-    own_step = own_parts.time_of_a_step(step_code, parts.model(config), config)
-    step = own_parts.time_of_a_step(torch_gpt, torch_gpt.TinyGPT(config), config)
-    times = f"{own_step / step:.1f} times the course's {1000 * step:.0f}"
-    print(f"A step takes {1000 * own_step:.0f} ms, {times}.")
+    your_time = own_parts.time_of_a_step(step_code, parts.model(config), config)
+    time_of_step = own_parts.time_of_a_step(torch_gpt, torch_gpt.TinyGPT(config), config)
+    times = f"{your_time / time_of_step:.1f} times the course's {1000 * time_of_step:.0f}"
+    print(f"A step takes {1000 * your_time:.0f} ms, {times}.")
 else:
     print("Training your model." if is_yours else "Training the course's model.")
 
 
 # %% Training.
-class SeesAll(nn.Module):
-    """The same attention without its mask: a token sees those that come after it, too."""
+class Unmasked(nn.Module):
+    """The same attention without its mask: a token attends to later tokens, too."""
 
     def __init__(self, attention):
         super().__init__()
@@ -197,13 +196,13 @@ def make_model(mask):
         return model
     model = code.GPT(code.GPTConfig(**vars(config)))
     for block in [] if mask else model.transformer.h:
-        block.attn = SeesAll(block.attn)
+        block.attn = Unmasked(block.attn)
     return model
 
 
 @torch.no_grad()
 def write(model, prompt, length=160):
-    """Return a prompt, continued by drawing each character by its probability."""
+    """Return a prompt and the characters after it, each drawn with its probability."""
     model.eval()
     tokens = encode(prompt)[None].to(device)
     for _ in range(length):
@@ -294,8 +293,8 @@ elif resumed:
     (parts or own_parts.Parts()).load(model, resumed.state)
 count = sum(weight.numel() for weight in model.parameters())
 print(
-    f"{count:,} parameters. A model that sees one character gets a loss of {bar:.2f}, and of "
-    f"{held_out_bar:.2f} on the held-out text."
+    f"{count:,} parameters. The bigram bar is {bar:.2f}, or {held_out_bar:.2f} for the held-out "
+    "text."
 )
 steps = asked.steps or (600 if asked.no_mask else 3000)
 losses, measured = train(model, text, steps, 2e-3 if resumed else 6e-3)
@@ -332,10 +331,10 @@ if asked.no_mask and recent(losses) > bar / 2:
     pictures.say("Until the loss goes to 0 it takes some 400 steps: let it train longer.")
 elif asked.no_mask:
     pictures.say(
-        "The loss goes to 0, and the text is nonsense. With nothing hidden, a position sees the "
-        "next token in its input, and copies it. So the model learns to look one to the right, "
-        "and nothing about text; and when it writes, there is nothing to the right. The mask "
-        "takes the answers away, so the model has to learn to guess them."
+        "The loss goes to 0, and the text is nonsense. Without the mask, a position can attend to "
+        "the next token, and copies it. So the model learns nothing about text, and when it "
+        "writes, there is no next token to copy. The mask hides the answers, so that the model "
+        "must learn to predict them."
     )
 
 
@@ -412,5 +411,5 @@ for layer, row in enumerate(panels):
 pictures.save(figure, "heads", each=True)
 torch.set_num_threads(threads)
 
-# Each row is a character that looks, each column one that is looked at. Each title gives the
-# distance at which a character looks most, on average, and its share of the weight.
+# A row is the query of a character, a column the key. Each title gives the distance with the
+# largest mean weight, and this weight.

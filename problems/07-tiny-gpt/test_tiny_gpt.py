@@ -13,25 +13,25 @@ from shared.oracles import tiny_gpt as oracles
 from shared.small_gpt import gpt_weights
 
 FIELDS = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "dropout", "bias")
-"""Those of a GPTConfig, in their order."""
+"""The fields of a GPTConfig, in order."""
 
 GPT2_DEFAULTS = (50257, 1024, 768, 12, 12, 0.0, True)
 
 NEAR = {"rtol": 1e-3, "atol": 1e-4}
-"""How near logits should be in float32: rounding errors add up through all the blocks."""
+"""Tolerances for logits in float32: rounding errors add up over the blocks."""
 
 
 # Models with known weights.
 
 
 def named(sizes):
-    """How a student would write the making of a model of these sizes."""
-    given = ", ".join(f"{name}={value}" for name, value in sizes.items())
-    return f"GPT(GPTConfig({given}))"
+    """Return the call that makes a model of these sizes, as text."""
+    arguments = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    return f"GPT(GPTConfig({arguments}))"
 
 
 def new_model(problem, sizes):
-    """A new model of the student's, in training, as modules are when they are made."""
+    """Return a new student's model of these sizes, in training."""
     return problem.GPT(problem.GPTConfig(**sizes))
 
 
@@ -39,30 +39,30 @@ SMALL = {"vocab_size": 7, "n_positions": 6, "n_embd": 8, "n_layer": 2, "n_head":
 
 
 def drawn_weights(rng, sizes):
-    """Weights that make each part of a model of these sizes count."""
+    """Return random weights for these sizes, with which every part has an effect."""
     names = ("vocab_size", "n_positions", "n_embd", "n_layer")
     return gpt_weights(rng, *(sizes[name] for name in names), bias=sizes.get("bias", True))
 
 
 def make_model(problem, weights, sizes, dtype=None):
-    """The student's model of these sizes, holding these weights in their dtype, in evaluation."""
+    """Return the student's model of these sizes with these weights, after eval()."""
     return example.holding(new_model(problem, sizes), weights, dtype).eval()
 
 
 def draw_tokens(rng, sizes, *shape):
-    """Tokens, each as likely."""
+    """Return random tokens, all equally likely."""
     return torch.randint(sizes["vocab_size"], shape, generator=rng.generator)
 
 
 def answer(model, call, *arguments):
-    """The logits and the loss that a model returns, as the two that they have to be."""
-    found = model(*(each.clone() for each in arguments))
-    return example.unpacked(found, 2, "the logits and the loss", call)
+    """Call a model and return its logits and its loss."""
+    result = model(*(each.clone() for each in arguments))
+    return example.unpacked(result, 2, "the logits and the loss", call)
 
 
-def check_both(found, expected, call, **near):
+def check_both(result, expected, call, **near):
     """Compare logits and loss."""
-    logits, loss = example.unpacked(found, 2, "the logits and the loss", call)
+    logits, loss = example.unpacked(result, 2, "the logits and the loss", call)
     right, right_loss = checks.parts(expected, 2)
     checks.check(logits, right, f"the logits of {call}", **near)
     checks.require(
@@ -75,7 +75,7 @@ def check_both(found, expected, call, **near):
 
 
 def shapes_of(rng, sizes):
-    """The shapes of all parameters of a model of these sizes, by GPT-2's names."""
+    """Return the shapes of all parameters of a model of these sizes, by GPT-2's names."""
     return {name: tuple(weight.shape) for name, weight in drawn_weights(rng, sizes).items()}
 
 
@@ -85,10 +85,10 @@ def test_layers(problem, rng, bias):
     """A GPT has GPT-2's parameters, with their names and shapes, and no others"""
     sizes = SMALL | {"bias": bias}
     model, call = new_model(problem, sizes), named(sizes)
-    found, expected = parameters(model), shapes_of(rng, sizes)
-    shapes = {name: tuple(weight.shape) for name, weight in found.items()}
-    own = [found[name] for name in expected if name in found]  # they may have second names
-    more = [name for name, weight in found.items() if not any(weight is each for each in own)]
+    every, expected = parameters(model), shapes_of(rng, sizes)
+    shapes = {name: tuple(weight.shape) for name, weight in every.items()}
+    ids = {id(every[name]) for name in expected if name in every}  # they may have second names
+    more = [name for name, weight in every.items() if id(weight) not in ids]
     checks.check_that((shapes, more), oracles.are_parameters_of_gpt, call, expected)
 
 
@@ -96,8 +96,8 @@ def check_config(model, fields):
     """Require that a model keeps the config that it was made from."""
     checks.require(hasattr(model, "config"), "The model has no attribute `config`.")
     for name, value in fields.items():
-        found = getattr(model.config, name, None)
-        checks.require(found == value, f"model.config.{name} is {found}; it was given as {value}.")
+        actual = getattr(model.config, name, None)
+        checks.require(actual == value, f"model.config.{name} is {actual}; expected {value}.")
 
 
 # Initial weights
@@ -115,7 +115,7 @@ def check_start(model, sizes, call, names):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_layer", [1, 3])
 def test_initial_weights(problem, rng, n_layer):
-    """Weights start from N(0, 0.02²), those of c_proj smaller, biases from 0, norms from 1 and 0"""
+    """Weights start from N(0, 0.02²), those of c_proj are smaller; biases are 0, norms 1 and 0"""
     sizes = WIDE | {"n_layer": n_layer}
     torch.default_generator.manual_seed(11)
     check_start(new_model(problem, sizes), sizes, named(sizes), shapes_of(rng, sizes))
@@ -123,7 +123,7 @@ def test_initial_weights(problem, rng, n_layer):
 
 @pytest.mark.points(0.25)
 def test_first_loss(problem, rng):
-    """A new model knows nothing: its loss is about ln(vocab_size)"""
+    """The loss of a new model is about ln(vocab_size)"""
     torch.default_generator.manual_seed(12)
     model, call = new_model(problem, WIDE).eval(), f"{named(WIDE)}(idx, targets), a new model"
     idx, targets = (draw_tokens(rng, WIDE, 8, 40) for _ in range(2))
@@ -138,7 +138,7 @@ def test_first_loss(problem, rng):
 
 @pytest.mark.points(1)
 def test_embeddings(problem, rng):
-    """The blocks get wte[token] + wpe[position]; ln_f and lm_head come after them"""
+    """The input of the blocks is wte[token] + wpe[position]; ln_f and lm_head come after them"""
     weights = drawn_weights(rng, SMALL)
     for name in weights:
         if ".c_proj." in name:
@@ -158,13 +158,13 @@ SIZES = [
     (3, 3, {"vocab_size": 3, "n_positions": 3}),
     (2, 4, {"bias": False}),
 ]
-"""Sequences, their length, and what else is not as in SMALL."""
+"""The number of sequences, their length, and the sizes that differ from SMALL."""
 
 
 @pytest.mark.points(3)
 @pytest.mark.parametrize(("batch", "seq_len", "other"), SIZES)
 def test_logits_by_hand(problem, rng, batch, seq_len, other):
-    """The logits follow the definition at every position"""
+    """The logits are right at every position, for several sizes"""
     sizes = SMALL | other
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, seq_len)
     model = make_model(problem, weights, sizes)
@@ -176,21 +176,21 @@ def test_logits_by_hand(problem, rng, batch, seq_len, other):
 
 @pytest.mark.points(1)
 def test_weight_is_tied(problem, rng):
-    """The weight of lm_head is that of wte: one parameter, not two that are alike"""
+    """The weights of lm_head and wte are one parameter, not two equal ones"""
     model, call = new_model(problem, SMALL), named(SMALL)
-    found = checks.parameters_of(model, shapes_of(rng, SMALL))
-    wte, lm_head = found["transformer.wte.weight"], found["lm_head.weight"]
-    alike = " They hold the same numbers, but each learns by itself." if wte.equal(lm_head) else ""
+    weights = checks.parameters_of(model, shapes_of(rng, SMALL))
+    wte, lm_head = weights["transformer.wte.weight"], weights["lm_head.weight"]
+    equal = " They have the same numbers, but training changes them separately."
     checks.require(
         wte is lm_head,
         f"{call}\n`lm_head.weight` and `transformer.wte.weight` are two parameters; they should be "
-        f"one.{alike}",
+        f"one.{equal if wte.equal(lm_head) else ''}",
     )
     check_weights_stay_tied(model, call, rng)
 
 
 def check_weights_stay_tied(model, call, rng):
-    """Require that a step of an optimizer changes both uses of the tied weight alike."""
+    """Require that a step of an optimizer changes the tied weight in both layers."""
     checks.set_weights(model, drawn_weights(rng, SMALL))
     idx = draw_tokens(rng, SMALL, 2, 5)
     _, loss = answer(model, f"{call}(idx, targets)", idx, draw_tokens(rng, SMALL, 2, 5))
@@ -201,14 +201,14 @@ def check_weights_stay_tied(model, call, rng):
                 weight -= 0.5 * weight.grad
     logits, _ = answer(model.eval(), f"{call}(idx)", idx)
     weights = parameters(model)
-    del weights["lm_head.weight"]  # it is that of wte
+    del weights["lm_head.weight"]  # the same parameter as that of wte
     call, n_head = f"the logits of {call}(idx) after a step of an optimizer", SMALL["n_head"]
     checks.check_that((logits, weights), oracles.are_logits_of_weights, call, idx, n_head, NEAR)
 
 
 @pytest.mark.points(1)
 def test_future_is_hidden(problem, rng):
-    """A later token changes no earlier logits"""
+    """Later tokens do not change earlier logits"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
     model, call = make_model(problem, weights, SMALL), f"the logits of {named(SMALL)}(idx)"
     before, _ = answer(model, call, idx)
@@ -216,15 +216,14 @@ def test_future_is_hidden(problem, rng):
     for kept in (1, 3, 5):
         changed = torch.cat([idx[:, :kept], (idx[:, kept:] + 1) % SMALL["vocab_size"]], dim=1)
         after, _ = answer(model, call, changed)
-        seen = f"{call} at the first {kept} of 6 positions, when all later tokens are changed"
-        checks.check_same(
-            checks.check_form(after, before, call)[:, :kept], before[:, :kept], seen, **NEAR
-        )
+        after = checks.check_form(after, before, call)[:, :kept]
+        what = f"{call} at the first {kept} of 6 positions, when all later tokens are changed"
+        checks.check_same(after, before[:, :kept], what, **NEAR)
 
 
 @pytest.mark.points(0.5)
 def test_too_long_sequences_are_refused(problem, rng):
-    """More than n_positions tokens raise ValueError; n_positions tokens are fine"""
+    """n_positions tokens are accepted, and more tokens raise ValueError"""
     sizes = SMALL | {"n_positions": 4}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 6)
     model = make_model(problem, weights, sizes)
@@ -242,7 +241,7 @@ def test_too_long_sequences_are_refused(problem, rng):
 
 
 def check_loss(problem, rng, targets, what, sizes=SMALL):
-    """Compare logits and loss for these targets with the definition; they are at most 6 long."""
+    """Compare logits and loss for these targets, at most 6 tokens long, with the definition."""
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, *targets.shape)
     model = make_model(problem, weights, sizes)
     call = f"{named(sizes)}(idx, targets) with {what}"
@@ -261,13 +260,13 @@ def test_loss_by_hand(problem, rng, batch, seq_len):
     """The loss is the mean, over all positions, of -ln of the target's probability"""
     targets = draw_tokens(rng, SMALL, batch, seq_len)
     if targets.numel() == 1:
-        targets *= 0  # token 0 is a target like any other
+        targets *= 0  # token 0 is no special case
     check_loss(problem, rng, targets, f"targets of shape {tuple(targets.shape)}")
 
 
 @pytest.mark.points(0.5)
 def test_loss_of_large_logits(problem, rng):
-    """The loss is right and its gradients are finite where logits are thousands apart"""
+    """The loss is right and its gradients are finite when logits are thousands apart"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
     kinds, targets = 1000 * weights["lm_head.weight"], draw_tokens(rng, SMALL, 2, 5)
     weights |= {"transformer.wte.weight": kinds, "lm_head.weight": kinds}
@@ -279,12 +278,12 @@ def test_loss_of_large_logits(problem, rng):
     slopes = checks.gradients(loss, parameters(model), torch.ones_like(loss), f"the loss of {call}")
     for name, slope in slopes.items():
         finite = bool(slope.isfinite().all())
-        checks.require(finite, f"{call}\nThe gradient by {name} has NaN or inf in it.")
+        checks.require(finite, f"{call}\nThe gradient with respect to {name} has NaN or inf in it.")
 
 
 @pytest.mark.points(1)
 def test_targets_that_do_not_count(problem, rng):
-    """A target of -100 is ignored: the mean is over the other positions"""
+    """Targets of -100 are ignored: the loss is the mean over the other positions"""
     targets = draw_tokens(rng, SMALL, 3, 5)
     targets[0, 2:] = targets[1, 0] = targets[2, 4] = -100
     check_loss(problem, rng, targets, "targets that are -100 at 5 of 15 places")
@@ -296,15 +295,15 @@ def test_targets_that_do_not_count(problem, rng):
 # Dropout
 
 RATE = 0.4
-# So many entries that those dropped twice are in each row but once in a hundred million times.
+# With so many entries, each row has one that both dropouts drop, except once in 1e8 times.
 DROPPING = {"vocab_size": 257, "n_positions": 4, "n_embd": 256, "n_layer": 1, "n_head": 1}
 
 
 def dropping_model(problem, rng, dropout):
-    """Return a model with a last norm that shows dropped entries of the embeddings and the block.
+    """Return a model with logits that show dropped entries of the embeddings and the block.
 
-    Each entry of the last token's embedding and of each position's is 0.005, each that the block's
-    MLP adds is 0.1, and nothing else is added. The logits of the other tokens show all entries
+    Each entry of the last token's embedding and of each position's is 0.005. The block's MLP adds
+    0.1 to each entry, and nothing else is added. The logits of the other tokens are the entries
     after the last norm, times 0.01.
     """
     sizes = DROPPING | {"dropout": dropout}
@@ -323,10 +322,11 @@ def dropping_model(problem, rng, dropout):
 
 
 def reading_model(problem, rng, dropout):
-    """Return a model with a last norm that shows whether the attention reads all of a token.
+    """Return a model with logits that show whether the attention reads all entries of a token.
 
-    Its input is 1 everywhere. Each row of the values' weight makes 0.1 of the whole input, and
-    another number of a part of it. Nothing else is added to embeddings of 0.
+    The input of the attention is 1 everywhere. From the whole input, each row of the values' weight
+    gives 0.1, and from a part of the input another number. Nothing else is added to embeddings
+    of 0.
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd = sizes["n_embd"]
@@ -344,9 +344,9 @@ def reading_model(problem, rng, dropout):
 
 
 def check_attention_reads_all(problem, rng, dropout, batch):
-    """Require that nothing is dropped of the attention's input in a Block."""
+    """Require that a Block drops no entries of the attention's input."""
     model, call = reading_model(problem, rng, dropout)
-    call = f"{call} in training, where only the attention adds something, to all entries the same"
+    call = f"{call} in training, where only the attention adds something, the same to all entries"
     checks.check_that(dropped_logits(model.train(), call, batch), oracles.reads_all, call)
 
 
@@ -359,11 +359,11 @@ def dropped_logits(model, call, batch):
 
 @pytest.mark.points(0.75)
 def test_dropout_in_training(problem, rng):
-    """In training, entries of the embeddings are dropped, and every Block drops, too"""
+    """In training, entries of the embeddings are dropped, and every Block drops entries, too"""
     model, call = dropping_model(problem, rng, RATE)
     even = oracles.zeros(80, 4, DROPPING["n_embd"])
-    seen = f"the logits of {call} in evaluation, where all entries are alike"
-    checks.check(dropped_logits(model, call, 80), even, seen)
+    what = f"the logits of {call} in evaluation, where all entries are equal"
+    checks.check(dropped_logits(model, call, 80), even, what)
     torch.default_generator.manual_seed(3)
     call = f"{call} in training"
     logits = dropped_logits(model.train(), call, 80)
@@ -388,21 +388,25 @@ def test_no_dropout_in_evaluation(problem, rng):
 
 
 def weights_and_prompts(rng, sizes, batch, length):
-    """Weights and prompts; after a single short one come token 0 and another: 0 ends no text."""
-    if batch > 1 or length > 10:  # to look for such a long one takes too long
+    """Return weights and prompts.
+
+    After a single short prompt, the most probable tokens are 0 and another, as 0 does not end a
+    text.
+    """
+    if batch > 1 or length > 10:  # the search for such a long prompt takes too long
         return drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, length)
-    return checks.prepared(lambda own: followed_by_0(own, sizes, length), rng)
+    return checks.prepared(lambda numbers: followed_by_0(numbers, sizes, length), rng)
 
 
 def followed_by_0(rng, sizes, length):
-    """Weights and a prompt, after which come token 0 and another."""
+    """Return weights and a prompt, after which the most probable tokens are 0 and another."""
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 1, length)
     limits = sizes["n_head"], sizes["n_positions"]
     first, lead = oracles.greedy(idx[0].tolist(), weights, *limits)
     second, next_lead = oracles.greedy([*idx[0].tolist(), first], weights, *limits)
     if first == second or min(lead, next_lead) < oracles.CLEAR:
         return followed_by_0(rng, sizes, length)
-    numbers = torch.arange(sizes["vocab_size"])  # rename the tokens, so that the first one is 0
+    numbers = torch.arange(sizes["vocab_size"])  # exchange two tokens, so that the first one is 0
     numbers[0], numbers[first] = first, 0
     kinds = weights["lm_head.weight"][numbers]
     return weights | {"transformer.wte.weight": kinds, "lm_head.weight": kinds}, numbers[idx]
@@ -413,7 +417,7 @@ def check_generated(problem, rng, sizes, prompt_length, n_new, batch):
     weights, idx = weights_and_prompts(rng, sizes, batch, prompt_length)
     model = make_model(problem, weights, sizes)
     call = f"{named(sizes)}.generate(idx, {n_new}) with a prompt of {prompt_length} tokens"
-    torch.default_generator.manual_seed(8)  # for code that draws, which it should not
+    torch.default_generator.manual_seed(8)  # for wrong code that uses random numbers
     tokens = model.generate(idx.clone(), n_new)
     checks.check_that(tokens, oracles.continues, call, idx, n_new, weights, sizes)
 
@@ -421,13 +425,13 @@ def check_generated(problem, rng, sizes, prompt_length, n_new, batch):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize(("prompt_length", "n_new", "batch"), [(2, 4, 1), (3, 3, 3), (4, 1, 2)])
 def test_generate_by_hand(problem, rng, prompt_length, n_new, batch):
-    """generate adds the most probable token, again and again"""
+    """generate appends the most probable token again and again"""
     check_generated(problem, rng, SMALL | {"vocab_size": 11}, prompt_length, n_new, batch)
 
 
 @pytest.mark.points(1)
 def test_generate_any_token(problem, rng):
-    """Each token may come, also again and again; none of them ends the text"""
+    """Any token may be generated, also repeatedly, and no token ends the text"""
     weights = drawn_weights(rng, SMALL)
     kinds = weights["transformer.wte.weight"]
     kinds = kinds - kinds.mean(1, keepdim=True)  # the norm keeps their directions
@@ -436,7 +440,7 @@ def test_generate_any_token(problem, rng):
     weights["transformer.ln_f.weight"] = torch.ones(SMALL["n_embd"])
     weights["transformer.ln_f.bias"] = torch.zeros(SMALL["n_embd"])
     for token, kind in enumerate(kinds):
-        places = 1000 * kind.repeat(SMALL["n_positions"], 1)  # so that only the position counts
+        places = 1000 * kind.repeat(SMALL["n_positions"], 1)  # so large that only positions count
         places[0] = 1000 * kinds[token - 1]
         weights["transformer.wpe.weight"] = places
         model = make_model(problem, weights, SMALL)
@@ -450,14 +454,14 @@ def test_generate_any_token(problem, rng):
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("prompt_length", "n_new", "batch"), [(2, 6, 3), (4, 3, 2), (7, 4, 1)])
 def test_generate_beyond_n_positions(problem, rng, prompt_length, n_new, batch):
-    """The model reads the last n_positions tokens, from position 0; prompts come back whole"""
+    """The model reads the last n_positions tokens, from position 0; the result has all tokens"""
     sizes = SMALL | {"vocab_size": 11, "n_positions": 4}
     check_generated(problem, rng, sizes, prompt_length, n_new, batch)
 
 
 @pytest.mark.points(0.25)
 def test_generate_nothing(problem, rng):
-    """0 new tokens give the prompt, also when it is longer than n_positions"""
+    """generate returns the prompt for 0 new tokens, also if it is longer than n_positions"""
     weights = drawn_weights(rng, SMALL)
     model = make_model(problem, weights, SMALL)
     for length in (3, 9):
@@ -470,7 +474,7 @@ def test_generate_nothing(problem, rng):
 
 @pytest.mark.points(1)
 def test_generate_leaves_the_mode(problem, rng):
-    """generate drops nothing; afterwards the model is in training or evaluation as it was"""
+    """generate drops nothing, and afterwards the model is in the same mode as before"""
     sizes = SMALL | {"dropout": 0.5, "vocab_size": 11}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 4, 5)
     model, call = make_model(problem, weights, sizes), named(sizes)
@@ -495,26 +499,26 @@ def test_generate_leaves_the_mode(problem, rng):
 
 
 def seeded_logits(model, idx, call):
-    """The logits in training after one fixed seed, so that dropout drops the same entries."""
+    """Return logits after a fixed seed, so that dropout drops the same entries each time."""
     torch.default_generator.manual_seed(6)
     return answer(model, call, idx)[0]
 
 
 def check_mode(model, idx, training, call):
-    """Require that two forwards differ, as dropout has it in training, or agree."""
+    """Require that two calls of forward differ, because of dropout in training, or agree."""
     first, (second, _) = seeded_logits(model, idx, call), answer(model, call, idx)
     form = torch.empty(*idx.shape, 11)
     differ = not torch.equal(
         checks.check_form(first, form, call), checks.check_form(second, form, call)
     )
-    found, wanted = [("evaluation", "training"), ("training", "evaluation")][differ]
-    message = f"The model is in {found} afterwards; it was in {wanted} before."
+    after, before = [("evaluation", "training"), ("training", "evaluation")][differ]
+    message = f"The model is in {after} afterwards; it was in {before} before."
     checks.require(differ == training, f"{call}\n{message}")
 
 
 @pytest.mark.points(0.25)
 def test_no_seed_is_set(problem, rng):
-    """Models start from random weights, nothing sets a seed, and evaluation draws nothing"""
+    """Models start from random weights, and evaluation does not change the random state"""
     sizes, starts = SMALL | {"dropout": 0.3}, []
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
@@ -522,7 +526,8 @@ def test_no_seed_is_set(problem, rng):
         starts.append(checks.parameters_of(model, shapes_of(rng, sizes)))
     for name, weight in starts[0].items():
         same = weight.dim() == 2 and torch.equal(weight, starts[1][name])
-        message = f"`{name}` starts with the same weights after another seed. Is a seed set?"
+        message = f"`{name}` starts with the same weights after another seed. "
+        message += "Does your code set a seed?"
         checks.require(not same, f"{named(sizes)}, made twice\n{message}")
     model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
     call = f"{named(sizes)}.eval()(idx)"
@@ -536,7 +541,7 @@ def test_no_seed_is_set(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_names_and_defaults(problem, rng):
-    """All arguments can be given by name or by position; a GPTConfig has GPT-2's numbers"""
+    """All arguments can be passed by name or by position; GPTConfig() has GPT-2's sizes"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
     by_position = problem.GPT(problem.GPTConfig(*SMALL.values(), 0.25, True))
     by_name = problem.GPT(config=problem.GPTConfig(**SMALL))
@@ -554,8 +559,9 @@ def test_names_and_defaults(problem, rng):
     check_config(by_position, dict(zip(FIELDS, (*SMALL.values(), 0.25, True), strict=True)))
     default = problem.GPTConfig()
     for name, value in zip(FIELDS, GPT2_DEFAULTS, strict=True):
-        found = getattr(default, name)
-        checks.require(found == value, f"GPTConfig() has {name} = {found}; it is given as {value}.")
+        actual = getattr(default, name)
+        message = f"GPTConfig() has {name} = {actual}; in the stub it has {value}."
+        checks.require(actual == value, message)
     x, y = problem.get_batch(
         data=torch.arange(9), n_positions=3, batch_size=2, generator=example.seeded(1)
     )
@@ -565,10 +571,10 @@ def test_names_and_defaults(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_gradients_flow(problem, rng):
-    """Gradients of the loss reach every weight, also after generate"""
+    """Gradients of the loss flow to every weight, also after a call of generate"""
     sizes = SMALL | {"n_embd": 4}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 4)
-    idx[:, 0] = torch.tensor([0, sizes["vocab_size"] - 1])  # these learn, too
+    idx[:, 0] = torch.tensor([0, sizes["vocab_size"] - 1])  # the first and the last token
     targets = draw_tokens(rng, sizes, 2, 4)
     model, call = make_model(problem, weights, sizes), f"{named(sizes)}(idx, targets)"
     model.generate(idx.clone(), 1)
@@ -580,16 +586,16 @@ def check_slopes_of_loss(model, weights, idx, targets, sizes, call, rng):
     """Compare gradients of the loss with slopes of the definition along random directions."""
 
     def by_hand(moved):
-        held = {name: weight.double() for name, weight in (weights | moved).items()}
-        logits = oracles.logits(idx, held, sizes["n_head"], dtype=torch.float64)
+        doubles = {name: weight.double() for name, weight in (weights | moved).items()}
+        logits = oracles.logits(idx, doubles, sizes["n_head"], dtype=torch.float64)
         return oracles.loss(logits, targets)
 
     _, loss = answer(model, call, idx, targets)
     checks.check(loss, by_hand({}).float(), call)
-    wanted = {name: w for name, w in parameters(model).items() if name in weights}
-    found = checks.gradients(loss, wanted, torch.ones(()), call)
-    numbers = {name: w for name, w in weights.items() if name != "lm_head.weight"}  # it is wte's
-    example.check_slopes(found, by_hand, numbers, call, rng, rtol=1e-3, atol=1e-4)
+    learning = {name: w for name, w in parameters(model).items() if name in weights}
+    gradients = checks.gradients(loss, learning, torch.ones(()), call)
+    numbers = {name: w for name, w in weights.items() if name != "lm_head.weight"}  # that of wte
+    example.check_slopes(gradients, by_hand, numbers, call, rng, rtol=1e-3, atol=1e-4)
 
 
 # get_batch
@@ -603,7 +609,7 @@ def draw_batch(problem, data, n_positions, batch_size, *generator):
 
 
 def marked_text(rng, length):
-    """Tokens of a text in which no token comes twice, so that a piece shows where it is from."""
+    """Return a text in which no token occurs twice, so that a piece shows its place in it."""
     return torch.randperm(length, generator=rng.generator) + 100
 
 
@@ -612,7 +618,7 @@ def marked_text(rng, length):
     ("length", "n_positions", "batch_size"), [(30, 4, 5), (9, 1, 3), (50, 20, 1)]
 )
 def test_batches(problem, rng, length, n_positions, batch_size):
-    """Rows of x are pieces of the text; y is one token further"""
+    """The rows of x are pieces of the text, and y has the tokens one place further"""
     data = marked_text(rng, length)
     torch.default_generator.manual_seed(21)
     batch, call = draw_batch(problem, data, n_positions, batch_size)
@@ -620,7 +626,7 @@ def test_batches(problem, rng, length, n_positions, batch_size):
 
 
 def check_starts(problem, data, n_positions, batch_size, *generator):
-    """Require that each possible start is drawn about equally often, and each row by itself."""
+    """Require that all possible starts are equally frequent, and rows independent."""
     batch, call = draw_batch(problem, data, n_positions, batch_size, *generator)
     checks.check_that(batch, oracles.have_even_starts, call, data, n_positions, batch_size)
 
@@ -628,7 +634,7 @@ def check_starts(problem, data, n_positions, batch_size, *generator):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize(("length", "n_positions"), [(12, 5), (6, 5), (7, 5), (8, 2)])
 def test_batch_starts(problem, rng, length, n_positions):
-    """Each possible start is as likely, the last one too, and each row is drawn by itself"""
+    """All possible starts are equally likely, also the last one, and rows are independent"""
     torch.default_generator.manual_seed(22)
     check_starts(problem, marked_text(rng, length), n_positions, 400 * (length - n_positions))
 
@@ -636,7 +642,7 @@ def test_batch_starts(problem, rng, length, n_positions):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("length", [5, 4, 1])
 def test_too_short_texts_are_refused(problem, length):
-    """A text without one piece and the token after it raises ValueError"""
+    """get_batch raises ValueError if the text is shorter than one piece and the token after it"""
     data = torch.arange(length)
     call = f"get_batch(data, 5, 2) with {length} tokens"
     example.check_refused(call, partial(problem.get_batch, data, 5, 2))
@@ -644,7 +650,7 @@ def test_too_short_texts_are_refused(problem, length):
 
 @pytest.mark.points(0.25)
 def test_batches_by_generator(problem, rng):
-    """With a generator all chance comes from it, and without one from torch's global one"""
+    """All random numbers are from the generator, or from torch's global one if there is none"""
     data, call, drawn = marked_text(rng, 200), "get_batch(data, 3, 6, generator)", []
 
     def draw(generator, global_seed):
@@ -653,7 +659,7 @@ def test_batches_by_generator(problem, rng):
         batch, _ = draw_batch(problem, data, 3, 6, generator)
         checks.check_that(batch, oracles.are_pieces, call, data, 3, 6)
         kept = torch.equal(torch.get_rng_state(), before)
-        message = "The global random state changed; all chance should come from the generator."
+        message = "The global random state changed; all numbers should come from the generator."
         checks.require(generator is None or kept, f"{call}\n{message}")
         drawn.append(batch[0])
         return batch
@@ -682,34 +688,34 @@ def test_batches_by_generator(problem, rng):
 @pytest.mark.points(0.25)
 def test_bigram_is_a_float(problem):
     """bigram_loss returns a Python float"""
-    found = problem.bigram_loss(torch.tensor([0, 0, 0, 1]), 2)
+    loss = problem.bigram_loss(torch.tensor([0, 0, 0, 1]), 2)
     call = 'bigram_loss(data, 2) with the letters of "aaab" as tokens'
-    checks.check_that(found, oracles.is_float_in_nats, call, oracles.BIGRAM_IN_NUMBERS["aaab"])
+    checks.check_that(loss, oracles.is_float_in_nats, call, oracles.BIGRAM_IN_NUMBERS["aaab"])
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("text", ["abracadabra", "abababab", "aaab", "aabb", "ab", "aabacaaabc"])
 def test_bigram_in_numbers(problem, text):
-    """bigram_loss counts pairs, and averages -ln of how often the second follows the first"""
+    """bigram_loss is the mean of -ln of the share with which each token follows the one before"""
     letters = sorted(set(text))
     data = torch.tensor([letters.index(letter) for letter in text])
     call = f'bigram_loss(data, {len(letters)}) with the letters of "{text}" as tokens'
-    found = problem.bigram_loss(data, len(letters))
-    checks.check_that(found, oracles.is_in_nats, call, oracles.BIGRAM_IN_NUMBERS[text])
+    loss = problem.bigram_loss(data, len(letters))
+    checks.check_that(loss, oracles.is_in_nats, call, oracles.BIGRAM_IN_NUMBERS[text])
 
 
 @pytest.mark.points(0.25)
 def test_bigram_of_a_long_text(problem, rng):
-    """Tokens that never come up, and long texts, change nothing"""
-    # Token t is followed by t + 1 or t + 2, and each as often as the other.
+    """bigram_loss is right for a long text, and for tokens that do not occur"""
+    # Token t is followed by t + 1 or t + 2, both equally often.
     steps = torch.tensor([1, 2]).repeat(2000)
     rounds = torch.cat([torch.tensor([0]), steps.cumsum(0)]) % 3
     data = torch.cat([rounds * 5, torch.tensor([0])])
     expected = oracles.bigram_loss(data)
     for vocab_size in (11, 40):
-        call = f"bigram_loss(data, {vocab_size}) with {len(data)} tokens, of which three come up"
-        found = problem.bigram_loss(data.clone(), vocab_size)
-        checks.check_that(found, oracles.is_in_nats, call, expected)
+        call = f"bigram_loss(data, {vocab_size}) with {len(data)} tokens, three of them different"
+        loss = problem.bigram_loss(data.clone(), vocab_size)
+        checks.check_that(loss, oracles.is_in_nats, call, expected)
 
 
 # Learning
@@ -721,10 +727,10 @@ STEPS, ENOUGH = 300, 0.1
 def check_learning(problem, rng, seed):
     """Require that a small model learns four sequences by heart.
 
-    It stops as soon as the model knows them, or when it is plain that it doesn't learn.
+    Training stops when the loss is low enough, or when it is clear that it will not fall.
     """
     rows = draw_tokens(rng, LEARNER, 4, 9)
-    rows[:, 0] = torch.arange(4)  # each begins otherwise, so that there is nothing to guess
+    rows[:, 0] = torch.arange(4)  # different first tokens determine all later ones
     idx, targets = rows[:, :-1].clone(), rows[:, 1:].clone()
     check_first_loss(problem, rng, idx, targets)
     torch.default_generator.manual_seed(seed)
@@ -746,7 +752,7 @@ def check_learning(problem, rng, seed):
 
 
 def check_first_loss(problem, rng, idx, targets):
-    """Require the right loss before training, as training with a wrong one would be useless."""
+    """Require the right loss before training, as training with a wrong loss would be useless."""
     weights = drawn_weights(rng, LEARNER)
     model, call = make_model(problem, weights, LEARNER).train(), f"{named(LEARNER)}(idx, targets)"
     _, loss = answer(model, call, idx, targets)
@@ -756,7 +762,7 @@ def check_first_loss(problem, rng, idx, targets):
 
 @pytest.mark.points(0.75)
 def test_learns_by_heart(problem, rng):
-    """A small model learns four sequences by heart"""
+    """A small model learns four sequences by heart (its loss falls below 0.1)"""
     check_learning(problem, rng, seed=31)
 
 
@@ -766,7 +772,7 @@ def test_learns_by_heart(problem, rng):
 def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32):
     """Return a call of a model with random weights, in evaluation.
 
-    `right` returns the right function of tokens and targets for some weights.
+    `right` returns the oracle for some weights, a function of tokens and targets.
     """
     weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, sizes).items()}
     idx, targets = (draw_tokens(rng, sizes, batch, seq_len) for _ in range(2))
@@ -784,7 +790,7 @@ def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32)
 @pytest.mark.points(1.25)
 @robust.parts("float32", "float64", "transposed memory", "nothing changed", "second call")
 def test_model_in_use(problem, rng, part):
-    """A model keeps the rules of every problem"""
+    """A model follows the rules that hold in every problem"""
 
     def right(weights):
         dtype = weights["lm_head.weight"].dtype
@@ -801,7 +807,7 @@ def test_model_in_use(problem, rng, part):
 
 @pytest.mark.points(0.25)
 def test_functions_change_nothing(problem, rng):
-    """Nothing changes its argument, also targets of -100; no targets are kept"""
+    """No function changes its arguments, and no targets are kept for a later call"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 5)
     model, data = make_model(problem, weights, SMALL), marked_text(rng, 20)
     targets = torch.where(torch.arange(5) == 1, -100, idx)
@@ -812,8 +818,8 @@ def test_functions_change_nothing(problem, rng):
         (f"{named(SMALL)}.generate(idx, 2)", model.generate, {"idx": idx, "n_new": 2}),
     ]:
         with example.left_alone(call, **{n: v for n, v in arguments.items() if torch.is_tensor(v)}):
-            found = function(*arguments.values())
-    checks.check_form(found, torch.empty(2, 7, dtype=torch.int64), call)
+            result = function(*arguments.values())
+    checks.check_form(result, torch.empty(2, 7, dtype=torch.int64), call)
     example.check_weights_are_kept(model, weights, call)
     call = f"{named(SMALL)}(idx) after a call with targets"
     answer(model, call, idx, idx)
@@ -844,7 +850,7 @@ from shared.oracles import modules  # noqa: E402
 
 
 def both_models(problem, solution, weights, sizes):
-    """The student's model and the reference's, with the same weights."""
+    """Return the student's model and the reference's, with the same weights."""
     reference = modules.made(weights, solution.GPT, solution.GPTConfig(**sizes)).eval()
     return make_model(problem, weights, sizes), reference
 
@@ -883,11 +889,10 @@ def check_model(student, reference, idx, targets, rng, call):
     checks.check(logits, expected, f"the logits of {call}", **NEAR)
     checks.check(loss, expected_loss, f"the loss of {call}")
     upstream = rng.normal(*logits.shape)
-    found = checks.gradients(
-        (logits * upstream).sum() + loss, parameters(student), torch.ones(()), call
-    )
-    wanted = hidden_oracles.slopes((expected * upstream).sum() + expected_loss, reference)
-    checks.check_that(found, hidden_oracles.has_gradients, call, wanted)
+    total = (logits * upstream).sum() + loss
+    gradients = checks.gradients(total, parameters(student), torch.ones(()), call)
+    slopes = hidden_oracles.slopes((expected * upstream).sum() + expected_loss, reference)
+    checks.check_that(gradients, hidden_oracles.has_gradients, call, slopes)
     with torch.no_grad():
         logits, loss = answer(student, f"{call}, under torch.no_grad()", idx, targets)
     checks.check(logits, expected, f"the logits of {call}, under torch.no_grad()", **NEAR)
@@ -897,7 +902,7 @@ def check_model(student, reference, idx, targets, rng, call):
 @pytest.mark.points(1)
 @robust.parts("sizes of one", "transposed memory", "nothing changed", "second call", "float64")
 def test_hidden_model_in_use(problem, solution, rng, part):
-    """A model keeps the rules of every problem in other sizes, too"""
+    """A model of other sizes, too, follows the rules that hold in every problem"""
     sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
 
     def right(weights):
@@ -912,7 +917,7 @@ def test_hidden_model_in_use(problem, solution, rng, part):
 @pytest.mark.parametrize("ignored", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize(("batch", "seq_len"), [(6, 5), (2, 10)])
 def test_hidden_loss(problem, solution, rng, batch, seq_len, ignored):
-    """The loss is right with any share of targets that don't count, and so are its gradients"""
+    """The loss and its gradients are right for any share of targets of -100"""
     sizes = OTHER_SIZES[0][2] | {"n_layer": 2}
     weights = drawn_weights(rng, sizes)
     student, reference = both_models(problem, solution, weights, sizes)
@@ -923,9 +928,9 @@ def test_hidden_loss(problem, solution, rng, batch, seq_len, ignored):
     _, loss = student(example.turned(idx), example.turned(targets))
     _, expected = checks.parts(reference(example.turned(idx), example.turned(targets)), 2)
     checks.check(loss, expected, call)
-    found = checks.gradients(loss, parameters(student), torch.ones(()), call)
-    wanted = hidden_oracles.slopes(expected, reference)
-    checks.check_that(found, hidden_oracles.has_gradients, call, wanted)
+    gradients = checks.gradients(loss, parameters(student), torch.ones(()), call)
+    slopes = hidden_oracles.slopes(expected, reference)
+    checks.check_that(gradients, hidden_oracles.has_gradients, call, slopes)
 
 
 @pytest.mark.points(1)
@@ -958,14 +963,14 @@ def test_hidden_initial_weights(problem, rng, n_layer, bias):
     ],
 )
 def test_hidden_generate(problem, rng, prompt_length, n_new, n_positions, batch):
-    """generate is right for prompts and contexts of other lengths"""
+    """generate is right for other lengths of prompts and contexts"""
     sizes = OTHER_SIZES[0][2] | {"n_positions": n_positions}
     check_generated(problem, rng, sizes, prompt_length, n_new, batch)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_generate_of_certain_tokens(problem, rng):
-    """No token ends the text in a large vocabulary either; the most probable one is near another"""
+    """No token of a large vocabulary ends the text, and two logits may be nearly equal"""
     sizes = {"vocab_size": 50_257, "n_positions": 4, "n_embd": 2, "n_layer": 1, "n_head": 1}
     weights = drawn_weights(rng, sizes)
     angles = torch.linspace(0, 1, sizes["vocab_size"])
@@ -985,7 +990,7 @@ def test_hidden_generate_of_certain_tokens(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_hidden_dropout(problem, rng):
-    """Dropout is right for another rate and another draw"""
+    """Dropout is right for another rate and another seed"""
     model, call = dropping_model(problem, rng, 0.5)
     torch.default_generator.manual_seed(41)
     call = f"{call} in training"
@@ -996,7 +1001,7 @@ def test_hidden_dropout(problem, rng):
 
 
 def check_learning_with_dropout(problem, rng):
-    """Require that the gradients in training are those of the numbers that are kept."""
+    """Require that gradients in training flow through the kept entries alone."""
     sizes = SMALL | {"dropout": 0.4}
     weights = {name: weight.double() for name, weight in drawn_weights(rng, sizes).items()}
     model, idx = make_model(problem, weights, sizes).train(), draw_tokens(rng, sizes, 3, 6)
@@ -1010,14 +1015,14 @@ def check_learning_with_dropout(problem, rng):
         return (answer(model, call, idx)[0] * upstream).sum()
 
     inputs = {name: parameters(model)[name] for name in names}
-    found = checks.gradients(value({}), inputs, torch.ones((), dtype=torch.float64), call)
-    told = f"{call}, when the same seed drops the same numbers each time,"
+    gradients = checks.gradients(value({}), inputs, torch.ones((), dtype=torch.float64), call)
+    call = f"{call}, when the same seed drops the same entries each time,"
     numbers = {name: weights[name] for name in names}
 
     def detached(moved):
         return value(moved).detach()
 
-    example.check_slopes(found, detached, numbers, told, rng, compare=checks.check_same)
+    example.check_slopes(gradients, detached, numbers, call, rng, compare=checks.check_same)
 
 
 @pytest.mark.points(1.25)
@@ -1039,18 +1044,18 @@ def test_hidden_bigram(problem, solution, rng, length, vocab_size):
     """bigram_loss is right for other texts"""
     data = torch.randint(vocab_size, (length,), generator=rng.generator)
     data = (data * data) % vocab_size
-    if length > 40_000:  # one pair is there more often than 16 bits can count
+    if length > 40_000:  # a pair occurs more often than 16 bits can count
         data *= torch.rand(length, generator=rng.generator) < 0.1
     expected = solution.bigram_loss(data, vocab_size)
     call = f"bigram_loss(data, {vocab_size}) with {length} tokens"
     with example.nothing_left_behind(call), example.left_alone(call, data=data):
-        found = problem.bigram_loss(data, vocab_size)
-    checks.check_that(found, oracles.is_in_nats, call, expected)
+        loss = problem.bigram_loss(data, vocab_size)
+    checks.check_that(loss, oracles.is_in_nats, call, expected)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_precision(problem, solution, rng):
-    """Gradients have the dtype of the model, with its precision"""
+    """The loss and its gradients keep all digits of float64"""
     sizes, name = OTHER_SIZES[3][2], "transformer.h.0.attn.c_attn.weight"
     weights = {name: weight.double() for name, weight in drawn_weights(rng, sizes).items()}
     student, reference = both_models(problem, solution, weights, sizes)
@@ -1059,6 +1064,6 @@ def test_hidden_precision(problem, solution, rng):
     _, loss = answer(student, call, idx, targets)
     _, expected = checks.parts(reference(idx, targets), 2)
     checks.check(loss, expected, f"the loss of {call}", all_digits=True)
-    found = checks.gradients(loss, {name: parameters(student)[name]}, loss.new_ones(()), call)
-    wanted = hidden_oracles.slopes(expected, reference)
-    checks.check_gradients(found, {name: wanted[name]}, call, all_digits=True)
+    gradients = checks.gradients(loss, {name: parameters(student)[name]}, loss.new_ones(()), call)
+    slopes = hidden_oracles.slopes(expected, reference)
+    checks.check_gradients(gradients, {name: slopes[name]}, call, all_digits=True)
