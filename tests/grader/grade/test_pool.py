@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,8 @@ from grader.intake.handed_in import Submission
 from grader.intake.submissions import find_submissions
 from grader.result import ProblemResult, Status, SubmissionResult
 from tests.results import doubles, result_of
+
+Answer = Callable[[Submission, float | None], SubmissionResult | str]
 
 
 class FakeProcess:
@@ -29,19 +33,41 @@ class FakeProcess:
 
 
 class FakeConnection:
-    """A connection that answers each task as a script says."""
+    """Answers each task by the script; real ones are pipes."""
 
-    def __init__(self, answer) -> None:  # type: ignore[no-untyped-def]
-        self.answer, self.tasks = answer, []
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.tasks = answer, []  # type: ignore[var-annotated]
 
     def send(self, task: object) -> None:
-        submission, self.seconds = task
-        self.tasks.append(submission)
+        self.tasks.append(task)
 
-    def recv(self) -> SubmissionResult:
-        return self.answer(self.tasks.pop(0))
+    def recv(self) -> SubmissionResult | str:
+        return self.answer(*self.tasks.pop(0))
 
     def close(self) -> None: ...
+
+
+@pytest.fixture
+def grade(
+    small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., dict[str, SubmissionResult]]:
+    """Return a function that grades submissions of these names, with answers of no process."""
+
+    def grade_them(names: str, answer: Answer, jobs: int) -> dict[str, SubmissionResult]:
+        def start(*given: Any) -> pool._Grading:
+            return pool._Grading(FakeProcess(), FakeConnection(answer), given[-1])  # type: ignore[arg-type]
+
+        monkeypatch.setattr(pool, "_start", start)
+        monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
+        monkeypatch.setattr(pool, "wait", lambda connections: connections)
+        for name in names.split():
+            (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
+        submissions, results = find_submissions(tmp_path / "class", small_course), {}
+        add = lambda result: results.update({result.submission: result})  # noqa: E731
+        pool.grade_all(submissions, small_course, Settings(), jobs, add)
+        return results
+
+    return grade_them
 
 
 LOST = "the grader's process ended with -9"
@@ -61,9 +87,7 @@ LOST = "the grader's process ended with -9"
     ],
 )
 def test_what_may_be_nobodys_fault_is_tried_again_alone(
-    small_course: Course,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    grade: Callable[..., dict[str, SubmissionResult]],
     jobs: int,
     first: str,
     alone: str,
@@ -72,7 +96,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
 ) -> None:
     asked: list[tuple[str, list[str]]] = []
 
-    def answer(submission: Submission) -> SubmissionResult | str:
+    def answer(submission: Submission, seconds: float | None) -> SubmissionResult | str:
         name = submission.name
         again = name in {asked_name for asked_name, _ in asked}
         asked.append((name, list(submission.files)))
@@ -81,19 +105,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
             return LOST
         return result_of(name, ProblemResult("01-doubling", tests=[doubles(Status(status))]))
 
-    def start(course: Course, settings: Settings, needed, start, core: int | None):  # type: ignore[no-untyped-def]
-        return pool._Grading(FakeProcess(), FakeConnection(answer), core)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(pool, "_start", start)
-    monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
-    monkeypatch.setattr(pool, "wait", lambda connections: connections)
-    for name in ("ada", "bob", "eve"):
-        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
-    results: dict[str, SubmissionResult] = {}
-    submissions = find_submissions(tmp_path / "class", small_course)
-    pool.grade_all(
-        submissions, small_course, Settings(), jobs, lambda r: results.update({r.submission: r})
-    )
+    results = grade("ada bob eve", answer, jobs)
     assert set(results) == {"ada", "bob", "eve"}
     assert results["bob"].points == points
     assert results["bob"].problems[0].repeated is repeated
@@ -106,14 +118,13 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
 
 
 def test_a_submission_that_needs_much_time_is_graded_last(
-    small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    grade: Callable[..., dict[str, SubmissionResult]],
 ) -> None:
     """A slow submission first gets a short time limit, and the full one after all others."""
     asked: list[tuple[str, bool]] = []
-    connection = FakeConnection(None)
 
-    def answer(submission: Submission) -> SubmissionResult:
-        is_short = connection.seconds is not None
+    def answer(submission: Submission, seconds: float | None) -> SubmissionResult:
+        is_short = seconds is not None
         asked.append((submission.name, is_short))
         is_slow = submission.name == "ada" and is_short
         status = Status.TIMEOUT if is_slow else Status.PASSED
@@ -121,18 +132,9 @@ def test_a_submission_that_needs_much_time_is_graded_last(
         problem = ProblemResult("01-doubling", tests=[doubles(status, text)])
         return result_of(submission.name, problem)
 
-    connection.answer = answer
-    start = lambda *_: pool._Grading(FakeProcess(), connection, None)  # type: ignore[arg-type]  # noqa: E731
-    monkeypatch.setattr(pool, "_start", start)
-    monkeypatch.setattr(pool, "processes", lambda isolation: nullcontext())
-    monkeypatch.setattr(pool, "wait", lambda connections: connections)
-    for name in ("ada", "bob"):
-        (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
-    found: list[SubmissionResult] = []
-    submissions = find_submissions(tmp_path / "class", small_course)
-    pool.grade_all(submissions, small_course, Settings(), 1, found.append)
-    assert [each.submission for each in found] == ["bob", "ada"]
-    assert all(each.points == 4 for each in found)
+    found = grade("ada bob", answer, 1)
+    assert [*found] == ["bob", "ada"]
+    assert all(each.points == 4 for each in found.values())
     assert [short for name, short in asked if name == "ada"] == [True, False]
     assert dict(asked)["bob"] is True
     assert [short for name, short in asked if name not in ("ada", "bob")] == [False]

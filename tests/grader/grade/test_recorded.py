@@ -135,56 +135,47 @@ send, sent = main["send_frame"], []
 def passed(test):
     text = json.dumps([test, [], "passed", ""]).encode()
     return struct.pack("<II", len(text), 0) + text
+
+def forge(channel, message):
+    sent.append(message)
+    if len(sent) == 1: first(channel, message)
+    else: later(channel, message)
+
+def later(channel, message): send(channel, message)
+first = send
 """
 
 FORGERIES = {
     "empty records": """
-        def forge(channel, message):
-            sent.append(message)
-            tests = ["test_doubles[1]", "test_doubles[2]", "test_hidden"]
-            send(channel, message if len(sent) == 1 else passed(tests[(len(sent) - 2) % 3]))
+        tests = ["test_doubles[1]", "test_doubles[2]", "test_hidden"]
+        def later(channel, message): send(channel, passed(tests[(len(sent) - 2) % 3]))
         """,
     "each message twice": """
-        def forge(channel, message):
-            send(channel, message)
-            send(channel, message)
+        def later(channel, message): send(channel, message), send(channel, message)
+        first = later
         """,
     "of another test": """
-        def forge(channel, message):
-            sent.append(message)
-            send(channel, message if len(sent) == 1 else passed("test_other"))
+        def later(channel, message): send(channel, passed("test_other"))
         """,
     "no message at all": """
-        def forge(channel, message):
-            sent.append(message)
-            if len(sent) == 1: send(channel, message)
+        def later(channel, message): pass
         """,
     "one that is too long": """
-        def forge(channel, message):
-            sent.append(message)
-            if len(sent) == 1: send(channel, message)
-            else: channel.sendall(bytes([255] * 8))
+        def later(channel, message): channel.sendall(bytes([255] * 8))
         """,
     "no report of loading": """
-        def forge(channel, message):
-            send(channel, b'{"status": "passed", "text": 1}')
+        def later(channel, message): send(channel, b'{"status": "passed", "text": 1}')
+        first = later
         """,
     "a text without end": """
-        def forge(channel, message):
-            sent.append(message)
-            text = json.dumps(["test_doubles[1]", [], "error", "x" * 10**7, ["y"] * 10**6]).encode()
-            forged = struct.pack("<II", len(text), 0) + text
-            send(channel, message if len(sent) == 1 else forged)
+        text = json.dumps(["test_doubles[1]", [], "error", "x" * 10**7, ["y"] * 10**6]).encode()
+        def later(channel, message): send(channel, struct.pack("<II", len(text), 0) + text)
         """,
     "a check that does nothing": """
-        def forge(channel, message):
-            send(channel, message)
         namespace("judge_value")["_record"] = lambda *given, **more: None
         """,
     "records in another order": """
-        def forge(channel, message):
-            sent.append(message)
-            if len(sent) == 1: send(channel, message)
+        def later(channel, message):
             if len(sent) == 3: send(channel, sent[2]), send(channel, sent[1])
         """,
 }
@@ -215,9 +206,7 @@ FORGED_ANSWERS = {
 
 IN_THE_PROBE = """
 import os, time
-def forge(channel, message):
-    sent.append(message)
-    send(channel, message if len(sent) == 1 else FORGED)
+def later(channel, message): send(channel, FORGED)
 
 def is_of_probe(o):
     return type(o).__name__ == "function" and o.__qualname__ == "load_questions.<locals>.ask"
