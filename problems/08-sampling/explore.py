@@ -81,13 +81,13 @@ def counted(module):
 
 def shares(module):
     """Return the same; a share that differs only by chance is the expected one."""
-    found = counted(module)
-    return torch.where((found - drawn).abs() < 0.02, drawn, found)
+    counts = counted(module)
+    return torch.where((counts - drawn).abs() < 0.02, drawn, counts)
 
 
 dots = counted(sampling)
-if (found := pictures.yours("08-sampling", "sample", shares, drawn)) is not None:
-    dots = found
+if (your_shares := pictures.yours("08-sampling", "sample", shares, drawn)) is not None:
+    dots = your_shares
 
 # %% Bars for probabilities, dots for drawn tokens.
 figure, grid = plt.subplots(3, 3, figsize=(8, 5.4), sharex=True, sharey=True)
@@ -107,5 +107,5 @@ for column, title in enumerate(columns):
 figure.suptitle("the cat sat on the ...", fontsize=10)
 pictures.save(figure, "cuts")
 
-# Each row is the model at one temperature. A cut removes words, and the others share their part.
-# Top-k removes the same number at every temperature. Top-p removes more, the surer the model is.
+# Each row is the model at one temperature. A cut removes words, and the others get their share.
+# Top-k removes the same number at every temperature. Top-p removes more at a low temperature.

@@ -16,23 +16,23 @@ from shared.oracles import sampling as oracles
 INF = math.inf
 
 LOGITS = [1.0, 4.0, 0.0, 2.0, 3.0]
-"""The example of the README: scores for the words moon, mat, idea, roof and sofa."""
+"""The README's example: logits of the words moon, mat, idea, roof and sofa."""
 
 SHAPES = [(7,), (3, 5), (1, 6), (2, 3, 5), (2, 1, 2, 4)]
-"""The last number is V, how many tokens there are; what stands before it may be anything."""
+"""Shapes of logits. The last size is V, the number of tokens."""
 
 
 NO_FILTER = {"temperature": 1.0, "top_k": None, "top_p": None}
-"""The defaults of sample. One test is about them; others give all options."""
+"""The defaults of sample. One test checks them; the others pass all options."""
 
 
 # Inputs and results
 
 
 def clear_logits(rng, *shape, p, dtype=torch.float32):
-    """Random logits that are all different, and for which rounding doesn't decide what reaches p.
+    """Return random logits that are all different, with no sum of probabilities very near p.
 
-    They are whole multiples of 1/2048, so that float32 holds them exactly, near 2000 too.
+    They are multiples of 1/2048, which float32 represents exactly, also near 2000.
     """
     rows = []
     while len(rows) < math.prod(shape[:-1]):
@@ -44,27 +44,27 @@ def clear_logits(rng, *shape, p, dtype=torch.float32):
 
 
 def named(**arguments):
-    """How a student would write a call of sample."""
+    """Return a call of sample, as text."""
     return f"sample({', '.join(['logits', *(f'{k}={v}' for k, v in arguments.items())])})"
 
 
 def draws(problem, rng, calls):
     """Return the results of sample for some calls, each after a different seed.
 
-    So nothing depends on how many random numbers the calls before it took.
+    So no result depends on the random numbers of earlier calls.
 
     Args:
         problem: the student's code.
-        rng: where the seeds come from.
-        calls: the logits of each call, of which it gets a copy, and the other arguments by name.
+        rng: random numbers for the seeds.
+        calls: the logits of each call, which are copied, and the other arguments by name.
     """
-    given = [{"logits": logits.clone(), **options} for logits, options in calls]
-    return answers(problem.sample, given, example.random_seeds(rng, len(given)))
+    arguments = [{"logits": logits.clone(), **options} for logits, options in calls]
+    return answers(problem.sample, arguments, example.random_seeds(rng, len(arguments)))
 
 
 @contextmanager
 def all_from_generator(call):
-    """Require that what runs meanwhile draws nothing from torch's global generator."""
+    """Require that the code inside draws nothing from torch's global generator."""
     before = torch.get_rng_state()
     yield
     same = torch.equal(torch.get_rng_state(), before)
@@ -73,7 +73,7 @@ def all_from_generator(call):
 
 
 def check_kept(actual, logits, expected, call, **near):
-    """Compare a filter's result with the expected one: first which tokens are kept."""
+    """Compare a filter's result with the expected one: first the kept tokens, then their logits."""
     checks.check_that(actual, oracles.keeps, call, logits, expected, near)
 
 
@@ -83,7 +83,7 @@ def check_call(problem, name, logits, amount, what=""):
     Args:
         problem: the student's code.
         name: the function, such as keep_top_k.
-        logits: its first argument, of which it gets a copy.
+        logits: its first argument, which is copied.
         amount: its second argument.
         what: a description of the logits; by default their shape.
     """
@@ -93,10 +93,10 @@ def check_call(problem, name, logits, amount, what=""):
 
 
 def check_slopes(actual, logits, kept, slope, upstream, call, **near):
-    """Compare the gradients of a filter where it keeps tokens; elsewhere they may be anything."""
-    found = checks.gradients(actual, {"logits": logits}, upstream, call)["logits"]
+    """Compare the gradients of a filter for kept tokens; those of other tokens may be anything."""
+    gradient = checks.gradients(actual, {"logits": logits}, upstream, call)["logits"]
     what = f"the gradient of {call}, where tokens are kept"
-    checks.check_that(found, oracles.passes_gradients, what, kept, slope, near)
+    checks.check_that(gradient, oracles.passes_gradients, what, kept, slope, near)
 
 
 def whole(drawn):
@@ -106,12 +106,12 @@ def whole(drawn):
 
 
 def check_drawn(drawn, row, shape, call, **options):
-    """Check how often each token was drawn for rows that are all alike.
+    """Check how often each token was drawn for many equal rows.
 
     Args:
         drawn: the student's draws for logits of this row, repeated in this shape.
         row: a list of logits.
-        shape: how often it is repeated.
+        shape: the shape in which it is repeated.
         call: the call, as text.
         options: temperature, top_k and top_p.
     """
@@ -120,7 +120,7 @@ def check_drawn(drawn, row, shape, call, **options):
 
 
 def check_distribution(problem, row, shape, **options):
-    """Draw once for each of many rows that are all alike, and look how often each token comes."""
+    """Draw a token for each of many equal rows, and check the frequencies of the tokens."""
     logits = torch.tensor(row).repeat(*shape, 1)
     torch.default_generator.manual_seed(11)
     options = NO_FILTER | options
@@ -133,7 +133,7 @@ def check_distribution(problem, row, shape, **options):
 
 @pytest.mark.points(0.25)
 def test_temperature_in_numbers(problem):
-    """apply_temperature divides the logits, as in the example of the README"""
+    """apply_temperature divides the logits of the README's example by the temperature"""
     for temperature in (0.5, 1.0, 1, 2.0):
         call = f"apply_temperature(tensor({LOGITS}), {temperature})"
         actual = problem.apply_temperature(torch.tensor(LOGITS), temperature)
@@ -145,7 +145,7 @@ def test_temperature_in_numbers(problem):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("temperature", [0.7, 3, 1e-3, 1e4])
 def test_temperature_of_any_shape(problem, rng, temperature):
-    """apply_temperature takes logits of any shape, and temperatures far from 1"""
+    """apply_temperature is right for logits of any shape, and for temperatures far from 1"""
     for shape in SHAPES:
         check_call(problem, "apply_temperature", rng.normal(*shape), temperature)
 
@@ -163,7 +163,7 @@ def test_impossible_temperatures_are_refused(problem, temperature):
 
 @pytest.mark.points(0.25)
 def test_top_k_in_numbers(problem):
-    """keep_top_k keeps the k largest logits of the README's example, or all when k is large"""
+    """keep_top_k keeps the k largest logits of the README's example, or all if k is V or more"""
     for k in (1, 2, 3, 5, 8):
         logits, call = torch.tensor(LOGITS), f"keep_top_k(tensor({LOGITS}), {k})"
         check_kept(problem.keep_top_k(logits.clone(), k), logits, oracles.TOP_K[k], call)
@@ -172,7 +172,7 @@ def test_top_k_in_numbers(problem):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_top_k_of_any_shape(problem, rng, shape):
-    """keep_top_k treats each row by itself, for every shape and every k"""
+    """keep_top_k is right for each row, for any shape and any k"""
     for k in range(1, shape[-1] + 3):
         logits = rng.normal(*shape) + 5 * rng.normal(*shape[:-1], 1)
         check_call(problem, "keep_top_k", logits, k)
@@ -191,10 +191,9 @@ def test_top_k_keeps_ties(problem):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("k", [0, -1, -5])
 def test_impossible_k_is_refused(problem, k):
-    """keep_top_k raises ValueError when k is less than 1"""
-    example.check_refused(
-        f"keep_top_k(logits, {k})", lambda: problem.keep_top_k(torch.tensor(LOGITS), k)
-    )
+    """keep_top_k raises ValueError if k is less than 1"""
+    logits, call = torch.tensor(LOGITS), f"keep_top_k(logits, {k})"
+    example.check_refused(call, lambda: problem.keep_top_k(logits, k))
 
 
 # keep_top_p
@@ -202,7 +201,7 @@ def test_impossible_k_is_refused(problem, k):
 
 @pytest.mark.points(0.5)
 def test_top_p_in_numbers(problem):
-    """keep_top_p keeps enough tokens to reach p, with the one that crosses it, and always one"""
+    """keep_top_p keeps the most probable tokens, up to the one at which their sum reaches p"""
     cold = ([2.0, 8.0, 0.0, 4.0, 6.0], 0.999, oracles.COLD_TOP_P)  # at T = 0.5
     sizes = (0.05, 0.63, 0.64, 0.9, 0.96, 0.999, 1.0)
     for row, p, expected in [*((LOGITS, p, oracles.TOP_P[p]) for p in sizes), cold]:
@@ -213,7 +212,7 @@ def test_top_p_in_numbers(problem):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_top_p_of_any_shape(problem, rng, shape):
-    """keep_top_p treats each row by itself, for every shape and every p"""
+    """keep_top_p is right for each row, for any shape and any p"""
     for p in (0.02, 0.3, 0.5, 0.8, 0.9, 0.97, 1.0):
         logits = clear_logits(rng, *shape, p=p)
         check_call(problem, "keep_top_p", logits, p)
@@ -222,8 +221,8 @@ def test_top_p_of_any_shape(problem, rng, shape):
 
 @pytest.mark.points(0.25)
 def test_top_p_of_one_keeps_all(problem, rng):
-    """keep_top_p with p = 1 keeps every token, however improbable, also of a thousand"""
-    steps = torch.arange(16)[:, None] / 7  # so that each row is rounded in its own way
+    """keep_top_p with p = 1 keeps all tokens, also very improbable ones"""
+    steps = torch.arange(16)[:, None] / 7  # so that the sums of each row are rounded differently
     unlikely = torch.tensor([0.0, -20.0, -40.0, -800.0]) + steps * torch.arange(4)
     many = 3 * rng.normal(8, 1000)
     for logits, what in [(unlikely, "one likely token of four in each row"), (many, "1000 tokens")]:
@@ -235,17 +234,16 @@ def test_top_p_of_one_keeps_all(problem, rng):
 @pytest.mark.parametrize("p", [0, -0.1, -1, 1.01, 2, 90])
 def test_impossible_p_is_refused(problem, p):
     """keep_top_p raises ValueError unless p is above 0 and at most 1"""
-    example.check_refused(
-        f"keep_top_p(logits, {p})", lambda: problem.keep_top_p(torch.tensor(LOGITS), p)
-    )
+    logits, call = torch.tensor(LOGITS), f"keep_top_p(logits, {p})"
+    example.check_refused(call, lambda: problem.keep_top_p(logits, p))
 
 
-# Requirements of all three
+# All three functions
 
 
 @pytest.mark.points(0.25)
 def test_minus_infinity_stays(problem):
-    """An entry that is -inf stays -inf in all three functions, and the others are treated right"""
+    """In all three functions a logit of -inf stays -inf, and the other logits are right"""
     rows = [[1.0, -INF, 3.0, 2.0, -INF], [-INF, -INF, -INF, 0.5, -INF]]
     for name, amounts in [
         ("apply_temperature", [0.5]),
@@ -262,33 +260,30 @@ def test_minus_infinity_stays(problem):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_greedy(problem, rng, shape):
-    """With temperature=0 sample takes the largest logit of each row, the first one of a tie"""
+    """With temperature=0 sample returns the largest logit of each row, the first one of a tie"""
     logits = rng.normal(*shape)
     ties = (2 * logits).round()
     several = {"temperature": 0, "top_k": 3, "top_p": 0.5, "generator": example.seeded(1)}
     zeros = {"temperature": 0}, {"temperature": 0.0}
     calls = [
-        *(
-            (logits, options, f"{named(**options)} with logits of shape {shape}")
-            for options in zeros
-        ),
-        *((ties, options, f"{named(**options)} with ties, of shape {shape}") for options in zeros),
-        (logits, several, "sample(logits, temperature=0, top_k=3, top_p=0.5, ...)"),
+        *((logits, options, f"{named(**options)} with logits") for options in zeros),
+        *((ties, options, f"{named(**options)} with ties, logits") for options in zeros),
+        (logits, several, "sample(logits, temperature=0, top_k=3, top_p=0.5, ...) with logits"),
     ]
-    found = draws(problem, rng, [call[:2] for call in calls])
-    for drawn, (given, _, call) in zip(found, calls, strict=True):
-        checks.check(whole(drawn), oracles.first_largest(given), call)
+    results = draws(problem, rng, [call[:2] for call in calls])
+    for drawn, (inputs, _, call) in zip(results, calls, strict=True):
+        checks.check(whole(drawn), oracles.first_largest(inputs), f"{call} of shape {shape}")
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_one_token_for_each_row(problem, rng, shape):
-    """sample returns one token number, int64, for each row, however many dimensions there are"""
+    """sample returns one token number (int64) for each row, for any number of dimensions"""
     logits = rng.normal(*shape)
     certain = torch.where(logits == logits.amax(-1, keepdim=True), logits + 1000, logits)
     several = {}, {"temperature": 2.0}, {"top_p": 0.9, "top_k": 3}, {"generator": example.seeded(1)}
-    found = draws(problem, rng, [(certain, options) for options in several])
-    for drawn, options in zip(found, several, strict=True):
+    results = draws(problem, rng, [(certain, options) for options in several])
+    for drawn, options in zip(results, several, strict=True):
         shown = {name: "g" if name == "generator" else value for name, value in options.items()}
         call = f"{named(**shown)} with logits of shape {shape} in which one token is certain"
         checks.check(drawn, oracles.first_largest(logits), call)
@@ -304,12 +299,13 @@ def test_draws(problem, options):
 
 @pytest.mark.points(0.25)
 def test_each_row_has_its_own_draw(problem):
-    """Rows with other logits have other probabilities, and no two rows share a draw"""
+    """Each row has its own probabilities and its own draw"""
     rows = [LOGITS, [2.0, 0.0, 1.0, 2.0, -1.0], [0.0] * 5, [0.0, 0.0, 3.0, -INF, 1.0]]
     logits, call = torch.tensor(rows)[:, None].repeat(1, 1200, 1), "sample(logits)"
     torch.default_generator.manual_seed(12)
-    drawn, rights = problem.sample(logits), [*map(oracles.probabilities, rows)]
-    checks.check_that(whole(drawn), oracles.have_frequencies, f"{call} of {rows}", (1200,), rights)
+    drawn, expected = problem.sample(logits), [*map(oracles.probabilities, rows)]
+    call = f"{call} of {rows}"
+    checks.check_that(whole(drawn), oracles.have_frequencies, call, (1200,), expected)
     torch.default_generator.manual_seed(11)
     drawn = problem.sample(torch.tensor(LOGITS).repeat(4, 1200, 1))
     probabilities = oracles.probabilities(LOGITS)
@@ -323,13 +319,13 @@ def test_each_row_has_its_own_draw(problem):
     "options", [{"top_k": 3}, {"top_p": 0.9}, {"top_k": 4, "top_p": 0.8}, {"top_k": 9}], ids=str
 )
 def test_draws_from_what_is_kept(problem, options):
-    """With top_k and top_p, tokens that are out are never drawn, and the others share their part"""
+    """With top_k and top_p only kept tokens are drawn, with probabilities that sum to 1"""
     check_distribution(problem, LOGITS, (3000,), **options)
 
 
 @pytest.mark.points(0.5)
 def test_order_of_the_steps(problem):
-    """sample applies the temperature first, then top_k, then top_p to what top_k has left"""
+    """sample applies the temperature first, then top_k, then top_p"""
     for options in (
         {"temperature": 2.0, "top_p": 0.8},
         {"temperature": 0.5, "top_p": 0.9},
@@ -354,21 +350,21 @@ def test_order_of_the_steps(problem):
     ids=str,
 )
 def test_impossible_requests_are_refused(problem, options):
-    """sample raises ValueError below temperature 0, and for a top_k or top_p that is impossible"""
+    """sample raises ValueError for a temperature below 0 and for an impossible top_k or top_p"""
     logits = torch.tensor([LOGITS, LOGITS])
     example.check_refused(named(**options), lambda: problem.sample(logits, **options))
 
 
 def check_seeds(again, drawn, call, logits, same, different):
-    """Check that the same seed gives the same tokens, and anything else does not always do so.
+    """Check that the same seed gives the same tokens, and that not all other draws are the same.
 
     Args:
         again: the draw after the seed of the first draw.
         drawn: some draws.
         call: the call, as text.
         logits: the logits of each draw.
-        same: what to say if `again` is not the first draw.
-        different: what to say if all draws are the same.
+        same: the message if `again` is not the first draw.
+        different: the message if all draws are the same.
     """
     checks.check_that(
         (again, torch.stack(drawn)), oracles.are_seeded, call, logits.shape, same, different
@@ -380,7 +376,7 @@ def check_seeds(again, drawn, call, logits, same, different):
     "options", [{}, {"temperature": 1.5, "top_k": 150, "top_p": 0.95}], ids=["plain", "all options"]
 )
 def test_generator(problem, rng, options):
-    """sample draws all its random numbers from the generator that it is given, which moves on"""
+    """All random numbers are from the generator, and its next draw is another"""
     logits, (seed, other) = rng.normal(4, 60, 200), example.random_seeds(rng, 2)
     call = named(**options, generator="generator")
 
@@ -394,16 +390,16 @@ def test_generator(problem, rng, options):
     first, second, again = draw(generator, 1), draw(generator, 1), draw(example.seeded(seed), 2)
     same = "Two generators with the same seed gave different tokens."
     for drawn, message in [
-        (second, "Two calls with one and the same generator drew the same tokens."),
+        (second, "Two calls with the same generator object drew the same tokens."),
         (draw(example.seeded(other), 1), "Generators with different seeds gave the same tokens."),
-        (draw(used, 1), "A generator that had been drawn from gave the tokens of a fresh one."),
+        (draw(used, 1), "A generator that was used before gave the same tokens as a new one."),
     ]:
         check_seeds(again, [first, drawn], call, logits, same, message)
 
 
 @pytest.mark.points(0.25)
 def test_without_a_generator(problem, rng):
-    """sample draws from torch's global generator when it is given none"""
+    """Without a generator, sample draws from torch's global generator"""
     logits, (seed, other) = rng.normal(4, 60, 200), example.random_seeds(rng, 2)
 
     def draw(global_seed=None):
@@ -412,17 +408,17 @@ def test_without_a_generator(problem, rng):
         return whole(problem.sample(logits.clone()))
 
     first, second, again, another = draw(seed), draw(), draw(seed), draw(other)
-    same = "After the same torch.manual_seed it drew other tokens the second time."
+    same = "After torch.manual_seed with the same seed it drew other tokens."
     for drawn, message in [
         (second, "Two calls, one after the other, drew the same tokens."),
-        (another, "After two different torch.manual_seed it drew the same tokens."),
+        (another, "After torch.manual_seed with another seed it drew the same tokens."),
     ]:
         check_seeds(again, [first, drawn], "sample(logits)", logits, same, message)
 
 
 @pytest.mark.points(0.25)
 def test_large_logits(problem, rng):
-    """Logits near 2000 and near -2000 are treated like any others, also in one batch"""
+    """Results are right for logits near 2000 and near -2000, also in one batch"""
     shift = torch.tensor([[2000.0], [-2000.0], [0.0]])
     for p in (0.4, 0.9):
         logits = clear_logits(rng, 3, 6, p=p) + shift
@@ -437,19 +433,18 @@ def test_large_logits(problem, rng):
     check_distribution(problem, row, (1000,), temperature=2.0)
 
 
-# Requirements of the whole course
+# Rules that hold in every problem
 
 
 @pytest.mark.points(0.25)
 def test_gradients_flow(problem, rng):
-    """Gradients pass through the temperature and the filters: they are 1 where a token is kept"""
+    """Gradients flow through all three functions; for the filters they are 1 for kept tokens"""
     logits, upstream = clear_logits(rng, 3, 6, p=0.8).requires_grad_(), rng.normal(3, 6)
     plain, call = logits.detach(), "apply_temperature(logits, 0.5)"
     actual = problem.apply_temperature(logits.clone(), 0.5)
-    found = checks.gradients(actual, {"logits": logits}, upstream, call)
-    checks.check(
-        found["logits"], oracles.apply_temperature(upstream, 0.5), f"the gradient of {call}"
-    )
+    gradients = checks.gradients(actual, {"logits": logits}, upstream, call)
+    expected = oracles.apply_temperature(upstream, 0.5)
+    checks.check(gradients["logits"], expected, f"the gradient of {call}")
     sizes = [("keep_top_k", 3), ("keep_top_k", 9), ("keep_top_p", 0.8), ("keep_top_p", 1)]
     for name, size in sizes:
         call, expected = f"{name}(logits, {size})", getattr(oracles, name)(plain, size)
@@ -462,11 +457,11 @@ FILTERS = {
     "keep_top_k": ("k", 2),
     "keep_top_p": ("p", 0.6),
 }
-"""The functions from logits to logits, with the name of the second argument and a value of it."""
+"""The functions that return logits, with the name of their second argument and a value for it."""
 
 
 def call_of(problem, right, rng, name, lead=(2, 3), n=5, dtype=torch.float32):
-    """Return a call of one of these functions; `right` has the right ones."""
+    """Return a call of one of these functions; `right` is the module with the oracles."""
     argument, amount = FILTERS[name]
     logits = clear_logits(rng, *lead, n, p=0.6, dtype=dtype) + 1 / 3
     arguments = {"logits": logits, argument: amount}
@@ -481,7 +476,7 @@ PARTS = "float32", "float64", "sizes of one", "transposed memory", "nothing chan
 @robust.parts(*PARTS)
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_in_use(problem, rng, name, part):
-    """The first three functions keep the rules of every problem"""
+    """The first three functions follow the rules that hold in every problem"""
     call = partial(call_of, problem, oracles, rng, name)
     robust.check_part(part, rng, call, sizes="n", other={"lead": (), "n": 7})
 
@@ -489,7 +484,7 @@ def test_filters_in_use(problem, rng, name, part):
 @pytest.mark.points(0.125)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_sample_in_use(problem, rng, dtype):
-    """sample leaves the logits alone; they may be transposed, and of float32 or float64"""
+    """sample does not change the logits, which may be transposed and in float32 or float64"""
     several = NO_FILTER | {"temperature": 0.7, "top_k": 4, "top_p": 0.8}
     for shape in ((2, 3, 5), (7,), (2, 3, 5)):
         logits = clear_logits(rng, *shape, p=0.8, dtype=dtype)
@@ -515,7 +510,7 @@ def test_defaults(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
-    """All arguments can be given by name or by position, in the order of the docstrings"""
+    """All arguments can be passed by name or by position, in the order of the docstrings"""
     logits = clear_logits(rng, 2, 5, p=0.6)
     for name, (argument, amount) in FILTERS.items():
         call = f"{name}({argument}={amount}, logits=logits)"
@@ -581,7 +576,7 @@ def test_hidden_top_k(problem, solution, rng, shape):
 
 
 def rng_choice(rng, number):
-    """One of so many numbers."""
+    """Return a random number below `number`."""
     return int(torch.randint(number, (), generator=rng.generator))
 
 
@@ -593,7 +588,7 @@ def test_hidden_top_p(problem, solution, rng, shape):
         logits = clear_logits(rng, *shape, p=p)
         if p in (0.45, 0.95, 1.0):
             logits = logits + 500 * torch.sign(rng.normal(*shape[:-1], 1))
-        if p in (0.17, 0.66, 1.0):  # tokens of no probability change no sum
+        if p in (0.17, 0.66, 1.0):  # tokens with the probability 0
             out = torch.full((*shape[:-1], 2), -INF)
             logits = torch.cat([out[..., :1], logits, out[..., 1:]], dim=-1)
         check_filter(problem, solution, "keep_top_p", logits, p, rng)
@@ -607,7 +602,7 @@ def test_hidden_top_p_of_many(problem, solution, rng):
         call = "keep_top_p(logits, 1.0) with 3000 tokens"
         expected = solution.keep_top_p(logits, 1.0)
         check_kept(problem.keep_top_p(logits.clone(), 1.0), logits, expected, call)
-    many = torch.full((2, 2000), -9.0)  # 1000 tokens in groups, so that sums are clear
+    many = torch.full((2, 2000), -9.0)  # 1000 tokens in groups of nearly equal probability
     many[:, ::2] = torch.arange(1000).div(200).floor() - 4
     many += 1e-4 * torch.rand(many.shape, generator=rng.generator)
     probabilities = many.double().softmax(-1).sort(descending=True).values.cumsum(-1)
@@ -615,16 +610,15 @@ def test_hidden_top_p_of_many(problem, solution, rng):
     call = f"keep_top_p(logits, {p:.4f}) with 2000 tokens"
     checks.check_that(problem.keep_top_p(many.clone(), p), hidden_judges.keeps_about, call, many, p)
     alike = rng.normal(2, 3000) / 100
-    call = "keep_top_p(logits, 0.9) with 3000 tokens that are nearly alike"
-    checks.check_that(
-        problem.keep_top_p(alike.clone(), 0.9), hidden_judges.keeps_about, call, alike, 0.9
-    )
+    call = "keep_top_p(logits, 0.9) with 3000 nearly equal logits"
+    kept = problem.keep_top_p(alike.clone(), 0.9)
+    checks.check_that(kept, hidden_judges.keeps_about, call, alike, 0.9)
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("name", FILTERS)
 def test_hidden_digits(problem, solution, rng, name):
-    """float64 keeps all its digits, and so do gradients, in other shapes too"""
+    """For other shapes too, results and gradients keep all digits of float64"""
     for shape in [(6,), (2, 3, 5)]:
         logits = clear_logits(rng, *shape, p=0.6, dtype=torch.float64) + 1 / 3
         check_filter(problem, solution, name, logits, FILTERS[name][1], rng, all_digits=True)
@@ -632,7 +626,7 @@ def test_hidden_digits(problem, solution, rng, name):
 
 @pytest.mark.points(0.5)
 def test_hidden_other_logits(problem, solution, rng):
-    """All is right for logits near 5000 and near -5000, with gradients and without"""
+    """Results are right for logits near 5000 and near -5000, with and without gradients"""
     for name, (_, amount) in FILTERS.items():
         for shift in (5000, -5000):
             logits = clear_logits(rng, 3, 6, p=0.6) + shift
@@ -643,8 +637,8 @@ def test_hidden_other_logits(problem, solution, rng):
     with torch.no_grad():
         again = answers(problem.sample, calls, seeds)[1]
     call = "sample(logits) with logits that require a gradient, after the same torch.manual_seed"
-    for found, told in [(learning, call), (again, f"{call}, under torch.no_grad()")]:
-        checks.check_that((whole(drawn), whole(found)), hidden_judges.are_alike, told)
+    for other, what in [(learning, call), (again, f"{call}, under torch.no_grad()")]:
+        checks.check_that((whole(drawn), whole(other)), hidden_judges.are_alike, what)
 
 
 @pytest.mark.points(0.25)
@@ -654,7 +648,7 @@ def test_hidden_other_logits(problem, solution, rng):
     ids=str,
 )
 def test_hidden_large_vocabulary(problem, rng, options):
-    """sample draws from hundreds of tokens; an option that is None is as if it were not there"""
+    """sample is right for 200 tokens, and an option that is None has no effect"""
     row = torch.full((200,), -60.0)
     row[torch.randperm(200, generator=rng.generator)[:12]] = torch.arange(12) / 10
     check_distribution(problem, row.tolist(), (1000,), **options)
@@ -663,7 +657,7 @@ def test_hidden_large_vocabulary(problem, rng, options):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("shape", [*MORE_SHAPES, (3, 1)], ids=str)
 def test_hidden_certain_tokens(problem, solution, rng, shape):
-    """Where only one token can come, sample gives it: at temperature 0, for k = 1, for a small p"""
+    """With temperature 0, k = 1 or a small p, sample returns the most probable token"""
     logits = clear_logits(rng, *shape, p=0.001)
     greedy = solution.sample(logits, temperature=0)
     ties = torch.zeros(shape)
@@ -676,12 +670,9 @@ def test_hidden_certain_tokens(problem, solution, rng, shape):
         {"top_p": 0.001},
         {"temperature": 0.8, "top_k": 1, "top_p": 0.9},
     )
-    *found, of_ties = draws(
-        problem,
-        rng,
-        [*((example.turned(logits), options) for options in several), (ties, several[0])],
-    )
-    for drawn, options in zip(found, several, strict=True):
+    calls = [(example.turned(logits), options) for options in several]
+    *results, of_ties = draws(problem, rng, [*calls, (ties, several[0])])
+    for drawn, options in zip(results, several, strict=True):
         checks.check(whole(drawn), greedy, f"{named(**options)} with logits of shape {shape}")
     call = f"sample(logits, temperature=0) with ties, logits of shape {shape}"
     checks.check(whole(of_ties), solution.sample(ties, temperature=0), call)
@@ -709,7 +700,7 @@ def test_hidden_draws(problem, rng, options):
 
 
 def is_clear_for(row, options):
-    """Whether top_p keeps several of the remaining tokens, and rounding decides none."""
+    """Return whether top_p keeps several tokens, and no sum of probabilities is very near top_p."""
     p, number = options["top_p"], options.get("top_k", len(row))
     largest = (row / options.get("temperature", 1)).topk(number).values
     sums = largest.softmax(-1).cumsum(-1)
@@ -731,7 +722,7 @@ def is_clear_for(row, options):
     ids=str,
 )
 def test_hidden_order(problem, row, options):
-    """sample applies temperature, top_k and top_p in this order, for other logits and ties too"""
+    """For other logits too, and ties, sample applies temperature, top_k and top_p in this order"""
     check_distribution(problem, row, (1500,), **options)
 
 
@@ -742,7 +733,7 @@ def test_hidden_order(problem, row, options):
     ids=str,
 )
 def test_hidden_generator(problem, rng, shape, options):
-    """A seed determines the draw, and the next draw is another"""
+    """The same seed gives the same draw, and the next draw is another"""
     logits, many = rng.normal(*shape) / 4, 40 if len(shape) == 1 else 2
     seeds, call = example.random_seeds(rng, many), named(**options, generator="generator")
 
@@ -754,11 +745,9 @@ def test_hidden_generator(problem, rng, shape, options):
         following = [draw(generator) for _ in seeds]
         others = [draw(example.seeded(seed)) for seed in seeds]
     torch.default_generator.manual_seed(2)
-    again, same = (
-        draw(example.seeded(seeds[0])),
-        "Generators with the same seed gave different tokens.",
-    )
-    message = "Calls with one and the same generator all drew the same."
+    again = draw(example.seeded(seeds[0]))
+    same = "Generators with the same seed gave different tokens."
+    message = "Calls with the same generator object all drew the same tokens."
     check_seeds(again, following, call, logits, same, message)
     message = f"{many} generators with different seeds gave the same tokens."
     check_seeds(again, others, call, logits, same, message)

@@ -7,11 +7,11 @@ from torch import Tensor
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
-    """Divide the logits by a temperature, so that choices become bolder or calmer.
+    """Divide the logits by a temperature, which makes draws more or less predictable.
 
     Args:
         logits: scores for the next token, shape (..., V).
-        temperature: above 0. Below 1 the likely tokens become likelier, above 1 all come closer.
+        temperature: above 0. Below 1 likely tokens become more likely, above 1 less likely.
 
     Returns:
         Logits of the same shape, divided by the temperature.
