@@ -11,7 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -199,7 +199,9 @@ def lent(origin: TemplateProcess) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[WarmPython]:
     """Return an object that runs Python commands with torch already loaded."""
-    with WarmPython() as python:
+    if sys.platform != "linux":
+        pytest.skip("a process with torch loaded can be forked on Linux only")
+    with closing(WarmPython()) as python:
         yield python
 
 

@@ -14,15 +14,13 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 # The process that waits. It has one thread, and leaves the loop in each child, which then runs its
 # command and ends as any interpreter does.
 _WAITS = """
-import gc, importlib, json, os, runpy, socket, sys
+import gc, json, os, runpy, socket, sys
+import torch
 
-for name in sys.argv[2:]:
-    importlib.import_module(name)
 gc.collect()
 gc.freeze()  # so that few pages change in a process that is forked
 
@@ -63,29 +61,22 @@ else:
 
 
 class WarmPython:
-    """Runs Python commands in forked processes. As a context manager, it ends the process with
-    torch.
+    """Run Python commands in processes that are forked from one with torch loaded, on Linux."""
 
-    If a process can't be forked safely, each command is a fresh interpreter.
+    def __init__(self) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._answers = self._channel.makefile("rb")
+        command = [sys.executable, "-c", _WAITS, str(theirs.fileno())]
+        with theirs:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+            )
 
-    Args:
-        loaded: the modules to load once, before commands run.
-    """
-
-    def __init__(self, *loaded: str) -> None:
-        self._loaded = loaded or ("torch",)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        """Return the object; the first command starts the process with torch."""
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """End the process with torch, if it was started."""
-        if self._process is not None:
-            self._answers.close()
-            self._channel.close()
-            self._process.wait()
+    def close(self) -> None:
+        """End the process that waits."""
+        self._answers.close()
+        self._channel.close()
+        self._process.wait()
 
     def run(
         self,
@@ -102,38 +93,17 @@ class WarmPython:
             env: its environment; this process's by default.
             typed: its standard input.
         """
-        environment = dict(os.environ if env is None else env)
-        if sys.platform != "linux":
-            command = [sys.executable, *arguments]
-            return subprocess.run(
-                command,
-                cwd=cwd,
-                env=environment,
-                input=typed,
-                capture_output=True,
-                encoding="utf-8",
-            )
         with tempfile.TemporaryDirectory(prefix="warm-") as folder:
             files = [Path(folder, name) for name in ("typed", "printed", "complaints")]
             for file in files:
                 file.write_text(typed if file.name == "typed" else "", encoding="utf-8")
-            asked = {"arguments": arguments, "folder": str(cwd), "environment": environment}
-            status = self._ask(asked | {"files": list(map(str, files))})
+            request = {
+                "arguments": arguments,
+                "folder": str(cwd),
+                "environment": dict(os.environ if env is None else env),
+                "files": [*map(str, files)],
+            }
+            self._channel.sendall(json.dumps(request).encode() + b"\n")
+            status = int(self._answers.readline())
             printed, complaints = (file.read_text(encoding="utf-8") for file in files[1:])
         return subprocess.CompletedProcess(list(arguments), status, printed, complaints)
-
-    def _ask(self, request: dict[str, object]) -> int:
-        if self._process is None:
-            self._start()
-        self._channel.sendall(json.dumps(request).encode() + b"\n")
-        return int(self._answers.readline())
-
-    def _start(self) -> None:
-        self._channel, theirs = socket.socketpair()
-        self._answers = self._channel.makefile("rb")
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _WAITS, str(theirs.fileno()), *self._loaded],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
