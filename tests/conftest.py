@@ -232,13 +232,14 @@ def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]
         text: str,
         *,
         hidden: bool = True,
+        diagnose: bool = False,
         tests: Iterable[str] = (),
         until: Callable[[ProblemResult], bool] = lambda result: False,
     ) -> ProblemResult:
         (problem,) = own_course().select([number])
         path = tmp_path / "problem.py"
         path.write_text(text, encoding="utf-8")
-        session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=False)
+        session = Session(LocalFiles(lambda _: path), hidden=hidden, diagnose=diagnose)
 
         def enough() -> bool:
             return problem.id in session.results and until(session.results[problem.id])

@@ -33,18 +33,19 @@ def sections(readme: Path) -> dict[str, str]:
 
 
 @each_readme
-def test_its_parts(readme: Path) -> None:
+def test_its_parts_and_its_length(readme: Path) -> None:
+    text = readme.read_text(encoding="utf-8")
+    assert words(text) <= MOST_WORDS[readme.parent.name[:2]]
+    assert words(text.partition("```bash")[0]) <= 150
+    assert "](hints.md)" in text
+    assert "uv run python explore.py" in text
+    assert "](../../docs/robust.md)" in sections(readme)["Rules that the tests enforce"]
+    assert text.count("<details>\n<summary>") == text.count("\n</details>\n")
+    assert text.count("<details>") == text.count("</summary>\n\n")
     titles = [title for title in sections(readme) if title != "Train it"]
     steps = [title for title in titles if title.startswith("Step ")]
     assert [int(title[5]) for title in steps] == [*range(1, len(steps) + 1)]
     assert titles == [*steps, "Predict, then run", "Rules that the tests enforce", "Next"]
-
-
-@each_readme
-def test_its_length(readme: Path) -> None:
-    text = readme.read_text(encoding="utf-8")
-    assert words(text) <= MOST_WORDS[readme.parent.name[:2]]
-    assert words(text.partition("```bash")[0]) <= 150
 
 
 @pytest.mark.parametrize(
@@ -86,11 +87,6 @@ def test_the_command_of_a_step_runs_some_of_the_visible_tests(readme: Path) -> N
         assert 0 < len(ran) < len(names), typed
 
 
-@each_readme
-def test_it_shows_a_picture(readme: Path) -> None:
-    assert re.search(r"^!\[", readme.read_text(encoding="utf-8"), re.MULTILINE)
-
-
 DRAWN = [readme for readme in READMES if readme.parent.name[:2] in ("03", "05", "06", "07", "09")]
 SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 
@@ -98,8 +94,7 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 @pytest.mark.parametrize("readme", DRAWN, ids=lambda path: path.parent.name)
 def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
     """GitHub can draw the diagram: labels are quoted, as an unquoted bracket is an error."""
-    text = readme.read_text(encoding="utf-8")
-    (diagram,) = re.findall(r"```mermaid\n(.*?)```", text, re.DOTALL)
+    (diagram,) = re.findall(r"```mermaid\n(.*?)```", readme.read_text("utf-8"), re.DOTALL)
     assert diagram.startswith("flowchart TD\n")
     arrows = SHAPE.findall(diagram)
     assert sum("(" in arrow for arrow in arrows) >= len(arrows) - 5
@@ -136,22 +131,7 @@ def test_the_prediction_is_in_numbers_and_its_answer_is_folded(readme: Path) -> 
     assert re.search(r"\d", answer)
 
 
-@each_readme
-def test_it_leads_to_hints_pictures_and_common_rules(readme: Path) -> None:
-    text = readme.read_text(encoding="utf-8")
-    assert "](hints.md)" in text
-    assert "uv run python explore.py" in text
-    assert "](../../docs/robust.md)" in sections(readme)["Rules that the tests enforce"]
-
-
 def test_the_common_rules_fit_on_a_page() -> None:
     page = (ROOT / "docs/robust.md").read_text(encoding="utf-8")
     assert words(page) <= 500
     assert "`problem.py` is graded by itself. It may use Python, `torch` and `numpy`" in page
-
-
-@each_readme
-def test_every_fold_is_closed(readme: Path) -> None:
-    text = readme.read_text(encoding="utf-8")
-    assert text.count("<details>\n<summary>") == text.count("\n</details>\n")
-    assert text.count("<details>") == text.count("</summary>\n\n")

@@ -68,11 +68,28 @@ def test_answers_whose_size_overflows_are_compared_by_their_sums() -> None:
     assert not same(large, other)
 
 
-def test_a_fault_in_one_part_alone_is_named() -> None:
+def test_a_mistake_of_two_functions_is_named_where_it_is_made() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    (only,) = diagnose(found, given(g=DOUBLED.main))
+    in_g, in_both = given(g=DOUBLED.main), given(DOUBLED.main, DOUBLED.main)
+    (only,) = diagnose(found, in_g)
     assert (only.names, only.parts) == (("doubled",), ("g",))
     assert only.sentence == "In g, it looks as if it is doubled. Look again."
+    (only,) = diagnose(found, in_both)
+    assert only.parts == ("f", "g")
+    about_f = replace(found, texts={"doubled": Text("f is doubled")})
+    assert not diagnose(about_f, in_g)
+    assert diagnose(about_f, in_both)
+    caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f"),))
+    assert diagnose(caught, in_g, {"test_f"})  # f passes, but g has it
+
+
+def test_two_that_answer_alike_share_a_nudge_and_one_part_needs_no_place() -> None:
+    found = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
+    (only,) = diagnose(found, given(DOUBLED.main))
+    assert only.sentence == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
+    alone = replace(found, reference={"f": found.reference["f"]}, mistakes=found.mistakes[:1])
+    (only,) = diagnose(alone, given(DOUBLED.main))
+    assert only.sentence == "It looks as if it is doubled. Look again."
 
 
 def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
@@ -81,25 +98,6 @@ def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
     answers = given(f=DOUBLED.main)
     assert [each.tests for each in diagnose(caught, answers, {"test_g"})] == [("test_f[1]",)]
     assert not diagnose(caught, answers, {"test_f[1]"})
-
-
-def test_a_test_of_another_function_speaks_against_no_fault() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f"),))
-    assert diagnose(caught, given(g=DOUBLED.main), {"test_f"})
-
-
-def test_a_sentence_about_a_right_function_is_not_told() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    about_f = replace(found, texts={"doubled": Text("f is doubled")})
-    assert not diagnose(about_f, given(g=DOUBLED.main))
-    assert diagnose(about_f, given(DOUBLED.main, DOUBLED.main))
-
-
-def test_a_fault_in_both_parts_is_told_once() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
-    assert only.parts == ("f", "g")
 
 
 def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> None:
@@ -134,19 +132,6 @@ def test_a_function_is_not_named_twice_in_a_sentence() -> None:
     in_both = replace(found, mistakes=(KnownMistake("loud", {"f": DOUBLED, "g": DOUBLED}),))
     (only,) = diagnose(in_both, given(DOUBLED.main, DOUBLED.main))
     assert only.sentence == "It looks as if f (seen in g, too) adds a 0."
-
-
-def test_two_that_answer_alike_share_a_nudge() -> None:
-    found = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
-    (only,) = diagnose(found, given(DOUBLED.main))
-    assert only.sentence == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
-
-
-def test_a_problem_with_one_part_needs_not_say_where() -> None:
-    both = known(doubled={"f": DOUBLED})
-    found = Fingerprints({"f": both.reference["f"]}, both.mistakes, both.texts)
-    (only,) = diagnose(found, given(DOUBLED.main))
-    assert only.sentence == "It looks as if it is doubled. Look again."
 
 
 AT_A, AT_B = Answers({"a": value(2)}, {}), Answers({"b": value(3)}, {})
@@ -305,26 +290,18 @@ def test_where_gradients_alone_are_wrong_that_is_told() -> None:
     assert message_text(gradient=answer_of(2 * X), large=answer_of(2 * X)) == []
 
 
-def test_rounding_is_not_another_answer_and_a_dtype_only_where_asked() -> None:
-    fine = X.double() / 7
+def test_what_is_the_same_answer_and_what_is_alike() -> None:
+    fine, lost = X.double() / 7, X.clone()
+    lost[0, 0] = math.nan
     assert same(answer_of(fine), answer_of(fine * (1 + 1e-7)))
     assert not same(answer_of(fine), answer_of(fine.float()))
     assert same(answer_of(fine), answer_of(fine.float()), dtype=False)
-
-
-def test_lost_entries_count() -> None:
-    lost = X.clone()
-    lost[0, 0] = math.nan
     assert not same(answer_of(X), answer_of(lost))
     assert alike(answer_of(lost), answer_of(lost * math.inf))
     assert not alike(answer_of(X), answer_of(lost))
-
-
-def test_to_stop_is_not_to_return_a_thing_of_another_type() -> None:
-    nothing = answer_of(None)
-    assert alike(nothing, answer_of(None))
+    assert alike(answer_of(None), answer_of(None))
     assert alike(STOPS, Answer(instead="AnotherError"))
-    assert not alike(nothing, STOPS)
+    assert not alike(answer_of(None), STOPS)
 
 
 def test_whatever_students_code_raises_is_an_answer() -> None:

@@ -5,28 +5,24 @@ certain first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
 
-from grader.course import Course, own_course
+from grader.course import Course
 from grader.diagnose.answers import answer_of
 from grader.diagnose.diff_hint import diff_hints
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
 from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
 from grader.diagnose.probe import Answers
 from grader.result import ProblemResult, Status
-from grader.run.local_files import LocalFiles
 from grader.run.mistakes_made import FITS
-from grader.run.session import Session
-from grader.run.suite import Suite
 from grader.student.report import trouble
 from grader.student.seen import reading
+from tests.catalogue import reference
 
-COURSE = own_course()
-PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
+ResultOf = Callable[..., ProblemResult]
 
 ROWS_SUM = Evidence("Each column sums to 1.", Certainty.SOME, Source.NUMBERS)
 SWAPPED = Evidence("Two dimensions are swapped.", Certainty.ALL, Source.RELATION)
@@ -69,27 +65,21 @@ def test_numbers_of_a_mask_identify_no_places(hidden: float) -> None:
     assert not [e for e in diff_hints(other, mask, other != mask, {}) if "place" in e.sentence]
 
 
-def result_of(
-    number: str, folder: Path, *edits: tuple[str, str], tests: tuple[str, ...] = ()
-) -> ProblemResult:
-    """Return the result of the tests for the solution with these edits.
+@pytest.fixture
+def result_of(at_home: Callable[..., ProblemResult]) -> ResultOf:
+    """Return the result of a problem's visible tests for the reference with edits.
 
-    Args:
-        number: the problem's.
-        folder: where the edited file goes.
-        edits: pairs of an old and a new text.
-        tests: names of the tests to run; by default all.
+    An edit is a pair of an old and a new text; `tests` are names of tests, by default all.
     """
-    problem = PROBLEMS[number]
-    text = COURSE.solution(problem).read_text(encoding="utf-8")
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    path = folder / "problem.py"
-    path.write_text(text, encoding="utf-8")
-    session = Session(LocalFiles(lambda _: path))
-    Suite([problem], COURSE.root).run(session, tests=tests)
-    return session.results[problem.id]
+
+    def edited(number: str, *edits: tuple[str, str], tests: Iterable[str] = ()) -> ProblemResult:
+        text = reference(number)
+        for old, new in edits:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        return at_home(number, text, hidden=False, diagnose=True, tests=tests)
+
+    return edited
 
 
 LAYER = "self.{0} = nn.Linear(n_embd, n_embd, bias=bias)"
@@ -99,7 +89,7 @@ LAYERS = ("query", "key", "value")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("edits", "sentence", "below"),
+    ("edits", "sentence"),
     [
         (
             [
@@ -110,7 +100,6 @@ LAYERS = ("query", "key", "value")
                 ),
             ],
             "`query` of SimpleAttention is a Parameter; it should be nn.Linear(6, 6, bias=True).",
-            "",
         ),
         (
             [
@@ -121,21 +110,18 @@ LAYERS = ("query", "key", "value")
                 ),
             ],
             "SimpleAttention has no layer called `query`.",
-            "",
         ),
     ],
 )
 def test_what_a_test_has_seen_of_the_parts_stands_above_any_name(
-    edits: list[tuple[str, str]], sentence: str, below: str, tmp_path: Path
+    edits: list[tuple[str, str]], sentence: str, result_of: ResultOf
 ) -> None:
-    result = result_of("02", tmp_path, *edits)
+    result = result_of("02", *edits)
     assert result.diagnoses[0].startswith(sentence)
     assert result.mistakes[0] == []  # no name of the catalogue, so no mistake of the class
     report = trouble(result, width=200)
     assert report.count(sentence) == 1
-    others = report.partition(sentence)
-    assert "looks as if" not in others[0]
-    assert below in others[2]
+    assert "looks as if" not in report.partition(sentence)[0]
 
 
 ASSERTED = (
@@ -169,23 +155,23 @@ AS_BOOLS = ("self.mask[:T, :T])", "self.mask[:T, :T].bool())")
     ],
 )
 def test_a_question_is_about_the_failure_above_it(
-    number: str, edits: list[tuple[str, str]], failure: str, question: str, tmp_path: Path
+    number: str, edits: list[tuple[str, str]], failure: str, question: str, result_of: ResultOf
 ) -> None:
-    result = result_of(number, tmp_path, *edits)
+    result = result_of(number, *edits)
     read = reading(result, [])
     assert question in read.nudge
     assert failure in trouble(result, reading=read, width=1000)
 
 
 @pytest.mark.slow
-def test_a_mistake_is_shown_only_with_failures_that_it_explains(tmp_path: Path) -> None:
+def test_a_mistake_is_shown_only_with_failures_that_it_explains(result_of: ResultOf) -> None:
     never_masked = ("attention_weights(q, k, self.causal)", "attention_weights(q, k, False)")
     never_dropped = (
         "self.resid_dropout(self.c_proj(merge_heads(weights @ v)))",
         "self.c_proj(merge_heads(weights @ v))",
     )
     weights_kept = ("weights = self.attn_dropout(attention", "weights = (attention")
-    result = result_of("05", tmp_path, never_masked, never_dropped, weights_kept)
+    result = result_of("05", never_masked, never_dropped, weights_kept)
     assert {"mask_not_applied"} <= {name for names in result.mistakes for name in names}
     named = {test.name for test in result.tests if "dropout_none" in test.diagnosis}
     assert named == {"test_dropout_in_training"}
@@ -237,14 +223,14 @@ def test_what_no_visible_test_catches_explains_no_visible_failure(
     ],
 )
 def test_a_name_does_not_contradict_what_passes(
-    number: str, edits: list[tuple[str, str]], false: str, tmp_path: Path
+    number: str, edits: list[tuple[str, str]], false: str, result_of: ResultOf
 ) -> None:
-    result = result_of(number, tmp_path, *edits)
+    result = result_of(number, *edits)
     assert not any(false in sentence for sentence in result.diagnoses)
 
 
 @pytest.mark.slow
-def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(tmp_path: Path) -> None:
+def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: ResultOf) -> None:
     """In 05 dropout is the last step; before it, no question is about dropout."""
     without_dropout = [
         ("self.attn_dropout(attention_weights(q, k, self.causal))",
@@ -252,15 +238,15 @@ def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(tmp_path: P
         ("self.resid_dropout(self.c_proj(merge_heads(weights @ v)))",
          "self.c_proj(merge_heads(weights @ (v.bool() if self.causal else v)))"),
     ]  # fmt: skip
-    result = result_of("05", tmp_path, *without_dropout, tests=("test_future_is_hidden",))
+    result = result_of("05", *without_dropout, tests=("test_future_is_hidden",))
     message_text = reading(result, ())
     assert "dropout" not in f"{message_text.nudge} {message_text.sentences}"
 
 
 @pytest.mark.slow
-def test_a_factor_of_several_single_numbers_is_told_first(tmp_path: Path) -> None:
+def test_a_factor_of_several_single_numbers_is_told_first(result_of: ResultOf) -> None:
     edit = ("ignore_index=-100)\n        return", "ignore_index=-100) / len(idx)\n        return")
-    report = trouble(result_of("07", tmp_path, edit), width=1000)
+    report = trouble(result_of("07", edit), width=1000)
     assert "It is 1/2 times what it should be, and 1/4 times in another test." in report
 
 
@@ -324,16 +310,16 @@ BEYOND_THE_END = (
     ],
 )
 def test_what_the_numbers_say_is_told(
-    number: str, edit: tuple[str, str], sentence: str, tmp_path: Path
+    number: str, edit: tuple[str, str], sentence: str, result_of: ResultOf
 ) -> None:
-    result = result_of(number, tmp_path, edit)
+    result = result_of(number, edit)
     assert any(sentence in test.message for test in result.tests)
 
 
 @pytest.mark.slow
-def test_one_mistake_is_drawn_once(tmp_path: Path) -> None:
+def test_one_mistake_is_drawn_once(result_of: ResultOf) -> None:
     edit = ("q @ k.mT / math.sqrt(q.shape[-1])", "q @ k.mT / q.shape[-1]")
-    result = result_of("03", tmp_path, edit)
+    result = result_of("03", edit)
     failed = [test for test in result.tests if test.status is Status.FAILED]
     drawn = [test for test in failed if "\n" in test.message]
     assert len(failed) > 30
