@@ -9,7 +9,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -35,90 +35,34 @@ def double(x):
 """
 
 
-@pytest.fixture(scope="module")
-def save(
-    tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
-) -> Iterator[Callable[[str, str], str]]:
-    """Return a function that saves the watched file and returns the output that contains the given
-    words.
-    """
-    course = new_course(tmp_path_factory.mktemp("watched") / "course")
+@pytest.mark.slow
+def test_each_save_is_answered(small_course: Course) -> None:
     screen = io.StringIO()
-    watch = Watch(course, Console(file=screen, width=100))
+    watch = Watch(small_course, Console(file=screen, width=100))
     thread = Thread(target=watch.run)
     thread.start()
 
-    def answer(source: str, words: str) -> str:
+    def save(source: str, words: str) -> str:
         seen = len(screen.getvalue())
-        course.problems()[0].stub.write_text(source, encoding="utf-8")
+        small_course.problems()[0].stub.write_text(source, encoding="utf-8")
         wait_until(lambda: words in screen.getvalue()[seen:])
         return screen.getvalue()[seen:]
 
     wait_until(lambda: "not started" in screen.getvalue(), failure="no first report")
-    yield answer
-    watch.events.put(Key("q"))
-    thread.join(SECONDS)
-    assert not thread.is_alive()
-
-
-@pytest.mark.slow
-def test_a_save_is_answered(save: Callable[[str, str], str]) -> None:
     answer = save(WRONG, "in progress")
     assert "01-doubling: 0 of 2 points" in answer
     assert "double returns twice its argument" in answer
     assert "got      [3.0000, 3.0000]" in answer
     assert "done" in save(RIGHT, "Well done!")
-
-
-ONE_REPORT = """
-import sys
-from pathlib import Path
-
-from grader.course import Course
-from grader.student.warm import Runs
-
-if __name__ == "__main__":
-    course = Course(Path(sys.argv[1]))
-    runs = Runs(course.root, lambda found: print(found.result.tests, found.trouble, flush=True))
-    runs.start(course.problems()[0])
-    runs._running.join()
-"""
-
-
-@pytest.mark.slow
-def test_files_named_like_modules_are_not_taken_for_these(
-    small_course: Course, tmp_path: Path
-) -> None:
-    """The watch command works in a folder in which the student's files have names of modules."""
-    script = tmp_path / "one_report.py"
-    script.write_text(ONE_REPORT)
-    folder = small_course.problems()[0].folder
-    for name in ("random", "types", "numpy"):
-        (folder / f"{name}.py").write_text("x = 1\n")
-    done = subprocess.run(
-        [sys.executable, str(script), str(small_course.root)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert "NOT_IMPLEMENTED" in done.stdout, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_what_is_printed_is_shown(save: Callable[[str, str], str]) -> None:
     answer = save("def double(x):\n    print('x is', x)\n    return 3 * x\n", "in progress")
     assert "Your code printed:\n        x is tensor([1., 1.])" in answer
     save(RIGHT, "Well done!")
-
-
-@pytest.mark.slow
-def test_what_a_file_does_when_it_is_imported_is_a_message(save: Callable[[str, str], str]) -> None:
     assert "line 1: def double(x) return" in save("def double(x) return\n", "in progress")
     assert "can't import nothing" in save("import nothing\n", "in progress")
     assert "Does problem.py end it?" in save("import os\nos._exit(0)\n", "has ended")
-    save(RIGHT, "Well done!")
+    watch.events.put(Key("q"))
+    thread.join(SECONDS)
+    assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -188,16 +132,20 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 @pytest.mark.slow
 def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
+    """Also in a folder in which the student's files have names of modules."""
     import pty
     import termios
 
-    page = small_course.problems()[0].folder / "hints.md"
-    page.write_text(HINT, encoding="utf-8")
+    folder = small_course.problems()[0].folder
+    (folder / "hints.md").write_text(HINT, encoding="utf-8")
+    for name in ("random", "types", "numpy"):
+        (folder / f"{name}.py").write_text("x = 1\n")
     script = tmp_path / "script.py"
     script.write_text(IN_TERMINAL.format(root=str(small_course.root)), encoding="utf-8")
     ours, theirs = pty.openpty()
     before = termios.tcgetattr(theirs)
-    process = subprocess.Popen([sys.executable, str(script)], stdin=theirs, stdout=theirs)
+    command = [sys.executable, str(script)]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, cwd=folder)
     seen = ""
 
     def read_until(words: str) -> None:
