@@ -1,15 +1,14 @@
-"""Count the cost of a call in numbers that are equal on every machine and for every torch.
+"""Count the cost of a call in numbers that are equal on all machines and for all versions of torch.
 
     with counting() as cost:
         model(x)
     cost.operations, cost.elements, cost.largest
 
-Equal mathematics counts equally: a composite operator counts as the operators that it consists of,
-and torch's attention as its two products and its softmax. `torch.utils.flop_counter` would load a
-compiler, and counts no products with a vector.
+Different code for the same formula has the same cost: a composite operator counts as the operators
+that it consists of, and torch's attention as two products and a softmax. This module does not use
+`torch.utils.flop_counter`, which loads a compiler and does not count products with a vector.
 
-Under the counter, torch may compute a result in another way. So judge the values of a call outside
-of it.
+During counting, torch may compute a result differently. So judge the values of another call.
 """
 
 from __future__ import annotations
@@ -33,13 +32,14 @@ _aten = torch.ops.aten
 
 @dataclass
 class Cost:
-    """The counts of one context.
+    """The cost of the operators that ran in one `with` block.
 
     Attributes:
-        operations: floating point operations of products; one of (n, k) with (k, m) has 2 n k m.
-        elements: entries of all results, and of arguments that an operator changes. Views have
-            none. Clones don't count, as their number depends on memory layout and on gradients.
-        largest: entries, not bytes, of the largest new tensor. Views don't count.
+        operations: floating point operations of matrix products. A product of (n, k) and (k, m) has
+            2 n k m.
+        elements: number of entries of all results, and of arguments that an operator changes. Views
+            and clones don't count; the number of clones depends on memory layout and on gradients.
+        largest: number of entries, not bytes, of the largest new tensor. Views don't count.
     """
 
     operations: int = 0
@@ -49,10 +49,10 @@ class Cost:
 
 @contextmanager
 def counting() -> Iterator[Cost]:
-    """Count torch's operators in this context, including backward passes."""
+    """Count torch's operators in a `with` block, including backward passes."""
     allow_causal_masks()
     cost, fused = Cost(), torch.backends.cuda.flash_sdp_enabled()
-    torch.backends.cuda.enable_flash_sdp(False)  # attention as one operator, also on a CPU
+    torch.backends.cuda.enable_flash_sdp(False)  # attention as one operator, even on a CPU
     try:
         with _CountedOperators(cost):
             yield cost
@@ -92,7 +92,7 @@ class _CountedOperators(TorchDispatchMode):
 
 _PRODUCTS = {"mm", "bmm", "mv", "dot", "vdot"}
 _ADDED_PRODUCTS = {"addmm", "addbmm", "baddbmm", "addmv", "_addmm_activation"}
-"""Products that are added to their first argument."""
+"""Operators that add a product to their first argument."""
 
 
 def _operations(func: Any, args: tuple[Any, ...]) -> int:
@@ -106,14 +106,12 @@ def _operations(func: Any, args: tuple[Any, ...]) -> int:
 
 @functools.cache
 def _is_composite(func: Any) -> bool:
-    """Return whether torch composes an operator of others."""
+    """Return whether torch implements an operator by other operators."""
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE))
 
 
 def _made(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[int, int]:
-    """Return the number of entries that an operator has written, and that of its largest new
-    tensor.
-    """
+    """Return how many entries an operator has written, and the size of its largest new tensor."""
     places = {_memory(tensor) for tensor in _tensors((args, [*kwargs.values()]))}
     new = [tensor.numel() for tensor in _tensors(result) if _memory(tensor) not in places]
     written = [
@@ -127,7 +125,7 @@ def _made(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any)
 
 @functools.cache
 def _written(func: Any) -> tuple[tuple[int, str], ...]:
-    """Return number and name of the arguments that an operator writes to."""
+    """Return the position and the name of each argument that an operator writes to."""
     arguments = enumerate(func._schema.arguments)
     return tuple((i, a.name) for i, a in arguments if a.alias_info and a.alias_info.is_write)
 
@@ -143,5 +141,5 @@ def _tensors(value: Any) -> list[Tensor]:
 def _memory(tensor: Tensor) -> object:
     try:
         return tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # a sparse tensor has none
+    except (NotImplementedError, RuntimeError):  # a sparse tensor has no storage
         return tensor

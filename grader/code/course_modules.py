@@ -1,4 +1,4 @@
-"""Import a course's modules, even if another course's have the same names in this process."""
+"""Import a course's modules, even if another course has modules of the same names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from types import ModuleType
 
 @contextmanager
 def modules_of_course(root: Path) -> Iterator[None]:
-    """Make imports from `problems/` use this course's modules; restore the others afterwards.
+    """In a `with` block, import modules in `problems/` from this course.
 
     Test files may import modules from `problems/`, such as `shared/`. Python and pytest know
-    modules only by name, and every course has the same names. So the loaded modules of other
-    courses are removed meanwhile.
+    modules only by name, and all courses use the same names. So loaded modules of other courses are
+    removed, and restored after the block.
 
     Args:
         root: the course's folder.
@@ -27,7 +27,7 @@ def modules_of_course(root: Path) -> Iterator[None]:
     names = {folder.name, *(path.stem for path in folder.glob("*") if path.suffix in ("", ".py"))}
     others = _removed(names)
     sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()  # a file may be new since Python last looked
+    importlib.invalidate_caches()  # so that Python finds new files
     try:
         yield
     finally:
@@ -48,7 +48,7 @@ def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -
     Args:
         sources: contents of Python files; a file with a syntax error imports nothing.
         folder: the folder to search: a course's `problems/`.
-        without: a package to leave out, with the modules that only it imports.
+        without: a package to omit, with the modules that only this package imports.
     """
     found = set[Path]()
     waiting = [name for source in sources for name in imported_names(source)]
@@ -82,7 +82,7 @@ def imported_names(source: bytes) -> tuple[str, ...]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nested statements, without expressions, which are most of a tree."""
+    """Yield all nested statements. Skip expressions, which are most nodes of a tree."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         for inner in getattr(node, name, ()):
             yield inner

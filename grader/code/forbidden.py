@@ -3,15 +3,15 @@
 Three mechanisms watch all code inside `with Guard(names):`
 
 - TorchFunctionMode sees calls of Python functions, methods and `torch.ops` entries.
-- TorchDispatchMode sees the operators that run, below every alias, `getattr`, TorchScript function
-  or module that leads to them.
-- Neither sees functions that torch has composed in Python, such as SoftmaxTransform. Their code is
-  replaced meanwhile by code that raises ForbiddenCall.
+- TorchDispatchMode sees each operator that runs, including operators that are called by an alias,
+  `getattr`, a TorchScript function or a module.
+- Neither mode sees functions that torch defines in Python, such as SoftmaxTransform. Inside of the
+  block, the code of these functions is replaced by code that raises ForbiddenCall.
 
-So a mention in a comment or an unused import isn't a call, and an alias doesn't hide one.
+So a mention in a comment or an unused import isn't a call, and an alias doesn't hide a call.
 
-Watched code can remove such a hook, and hooks make every call slower. So a worker of the sandbox
-has the functions removed instead (`sandbox/worker/removal.py`).
+Watched code can remove such a mode, and modes make every call slower. So the sandbox removes the
+functions from a worker instead (`sandbox/worker/removal.py`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ TORCH = os.path.dirname(torch.__file__) + os.sep
 """The folder of torch's Python code."""
 
 _DECOMPOSITIONS = os.path.join(TORCH, "_decomp", "")
-"""The folder that torch reads and compiles at the first derivative in forward mode."""
+"""The folder of code that torch compiles at the first derivative in forward mode."""
 
-# Parts of names of functions and operators that reveal a call, in any case. torch runs its fused
-# attention as one of several kernels; only its call of `_safe_softmax` reveals the plain one.
+# Parts of names of functions and operators that reveal a call, ignoring case. torch has several
+# kernels for attention; the plain kernel is revealed only by its call of `_safe_softmax`.
 _POINTWISE = ("linear_pointwise", "convolution_pointwise", "transpose_pointwise", "qconv")
 _REORDERED = ("mkldnn_reorder", "_reorder_linear", "_reorder_convolution", "_reorder_mkldnn")
 _TRACES = {
@@ -63,8 +63,8 @@ _TRACES = {
     ),
     # Some other operators can apply a GELU at the end.
     "gelu": ("gelu", "addmm_activation", *_POINTWISE),
-    # TorchScript has one for tensors of MKL-DNN that bypasses the dispatcher, so such tensors are
-    # forbidden, too. A name that ends in () is the whole name of a function.
+    # For tensors of MKL-DNN, TorchScript has a layer norm that bypasses the dispatcher, so such
+    # tensors are forbidden, too. A name that ends in () is the whole name of a function.
     "layer_norm": ("layer_norm", "_normalize()", "to_mkldnn", *_REORDERED),
     "group_norm": ("group_norm",),
     "instance_norm": ("instance_norm",),
@@ -90,7 +90,7 @@ _TRACES = {
 
 
 _FOLDERS = {"optim": "/optim/"}
-"""The folders of torch that contain only forbidden functions, by their name in `forbidden`."""
+"""The folders of torch that contain only functions of one forbidden name, by that name."""
 
 
 def without_compiler() -> None:
@@ -128,14 +128,15 @@ class ForbiddenCall(Exception):  # noqa: N818  (a finding, not an error of the p
 class Betrayed(dict[str, str | None]):
     """A cached mapping from the name of a function or operator to the forbidden function, or None.
 
-    If a name has several traces, the longest one decides: `log_softmax` isn't `softmax`.
+    A trace is a part of a name that reveals a forbidden function. If a name has several traces, the
+    longest trace decides: `log_softmax` isn't `softmax`.
 
     Args:
-        names: the forbidden functions; by default all known ones.
+        names: the forbidden functions; by default all known functions.
 
     Attributes:
-        traces: the forbidden function by each part of a name that reveals it, in lower case.
-        folders: the same by parts of paths of torch's Python code.
+        traces: the forbidden function for each trace in lower case.
+        folders: the forbidden function for each folder of torch that contains only such code.
 
     Raises:
         KeyError: a name is unknown.
@@ -153,7 +154,7 @@ class Betrayed(dict[str, str | None]):
         return self[name]
 
 
-# Methods of a class that don't compute: creating or printing a module is no call of it.
+# Methods of a class that don't compute: creating or printing a module isn't a call of the module.
 _MAKING = ("reset_parameters", "extra_repr", "_get_name", "from_", "merge_masks")
 
 
@@ -173,7 +174,7 @@ def forbidden_code(betrayed: Betrayed, code: CodeType) -> str | None:
 
 
 def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
-    """Return the forbidden functions of torch that are written in Python and loaded by now.
+    """Return the forbidden functions of torch that are written in Python and already loaded.
 
     This takes a tenth of a second.
     """
@@ -190,7 +191,12 @@ def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
 
 
 def refuse(function: FunctionType, refusal: Callable[..., Any]) -> None:
-    """Replace a function's code by a call of `refusal`, which raises, for all its names."""
+    """Replace a function's code by a call of `refusal`, under all names of the function.
+
+    Args:
+        function: a function that is written in Python.
+        refusal: raises an exception. It is called with the arguments of the function.
+    """
     # Python requires the same number of free variables as before.
     function.__code__ = _refused.__code__.replace(co_freevars=function.__code__.co_freevars)
     function.__kwdefaults__ = {"refusal": refusal}
@@ -213,9 +219,7 @@ def _modules_of_torch(modules: int) -> int:
 def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
-    """Return torch's forbidden functions and their names. They are cached until torch loads
-    more.
-    """
+    """Return torch's forbidden functions with their names, cached until more modules are loaded."""
     betrayed = _betrayed(names)
     found = functions_of_torch(betrayed)
     named = [(function, forbidden_code(betrayed, function.__code__)) for function in found]
@@ -239,12 +243,12 @@ class Guard:
 
     Args:
         names: the forbidden functions, each a key of `_TRACES`.
-        may_differentiate: returns whether the running code may use autograd though it is forbidden.
-            Tests need it to compute expected values.
+        may_differentiate: returns whether the running code may use autograd even if autograd is
+            forbidden. Tests need autograd to compute expected values.
 
     Attributes:
-        called: the name of the first forbidden function that was called, or None. It stays set when
-            the student's code catches the exception.
+        called: the name of the first forbidden function that was called, or None. It stays set even
+            if the student's code catches the exception.
 
     Raises:
         KeyError: a name is unknown.
@@ -271,7 +275,7 @@ class Guard:
         self._stack.close()
 
     def look_at(self, name: str) -> None:
-        """Raise ForbiddenCall if `name` is that of a forbidden function or operator of torch."""
+        """Raise ForbiddenCall if the function or operator of torch with this name is forbidden."""
         forbidden = self._betrayed[name]
         if forbidden is None and "autograd" in self._names and _is_differentiating():
             forbidden = "autograd"
@@ -285,7 +289,7 @@ class Guard:
 
     @contextmanager
     def _other_code(self) -> Iterator[None]:
-        """Make forbidden functions that torch has in Python raise ForbiddenCall meanwhile."""
+        """In a `with` block, make torch's forbidden Python functions raise ForbiddenCall."""
         forbidden = _functions_by_now(self._names, _modules_of_torch(len(sys.modules)))
         before = [(f, f.__code__, f.__kwdefaults__) for f, _ in forbidden]
         try:
@@ -297,7 +301,7 @@ class Guard:
                 function.__code__, function.__kwdefaults__ = code, defaults
 
     def _refusal(self, function: FunctionType, name: str | None) -> Callable[..., Any]:
-        """Return a replacement of a function that refuses the call or runs the former code."""
+        """Return the replacement of a function. It refuses the call or runs the original code."""
         code, defaults = function.__code__, function.__kwdefaults__
 
         def refusal(*args: Any, **kwargs: Any) -> Any:

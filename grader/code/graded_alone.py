@@ -1,7 +1,7 @@
-"""Refuse other packages and input to a student's file.
+"""Prevent a student's file from importing other packages and from reading input.
 
 A file is graded alone, perhaps on another machine, and without a user at the keyboard. The same
-rules and messages apply at home. These rules are help for students; the sandbox is the protection.
+rules and messages apply at home. These rules only help students; the sandbox protects the grader.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PACKAGES = sys.stdlib_module_names | {
 
 _ALLOWED = "Python's standard library, PyTorch and NumPy"
 
-NO_INPUT = f"{_FILE} can't read input: nobody is there to type when it is graded."
+NO_INPUT = f"{_FILE} can't read input: in grading, no user is at the keyboard."
 
 _INPUTS = (0, "/dev/stdin", "/dev/tty", "/dev/fd/0", "/proc/self/fd/0")
 
@@ -49,7 +49,7 @@ def _import(
 
 @cache
 def hold_imports_by_name(is_students: Callable[[FrameType], bool]) -> None:
-    """Restrict `importlib.import_module` to the same packages for calls by a student's file.
+    """Refuse unavailable packages when a student's file calls `importlib.import_module`.
 
     Args:
         is_students: returns whether a frame runs a student's code.
@@ -76,16 +76,16 @@ def _check(name: str) -> None:
 
 
 def is_input(path: object) -> bool:
-    """Return whether an opened file is the keyboard input."""
+    """Return whether the argument of `open` is the keyboard input."""
     return type(path) in (int, str) and path in _INPUTS
 
 
 class RefusedInput:
-    """A replacement for `sys.stdin`.
+    """A replacement for `sys.stdin` that can refuse to read.
 
     Args:
         stream: the original stream.
-        check: called before each read; raises an exception to refuse it.
+        check: called before each read; raises an exception to refuse the read.
     """
 
     _READS = frozenset({"buffer", "detach", "fileno", "read", "readline", "readlines"})
@@ -127,7 +127,7 @@ def compiled(source: bytes, name: str) -> tuple[ast.Module, CodeType, str]:
     """Return a file's syntax tree, compiled code and text.
 
     Raises:
-        SyntaxError, ValueError: the source is no valid Python.
+        SyntaxError, ValueError: the source is not valid Python.
     """
     try:
         try:

@@ -21,7 +21,8 @@ STUDENT_MODULE = "problem_"
 
 _MOST_TEXT = 4000
 
-# Errors for actions that graded code may not do, and Python's error for a missing temporary folder.
+# Texts of errors for actions that the system refuses in grading. The last text is Python's error
+# for a temporary folder that can't be written.
 _REFUSED = re.compile(r"\[Errno (?:1|13)\] |can't start new thread|No usable temporary directory")
 
 # Python's errors for a file in UTF-16 or an old encoding.
@@ -51,7 +52,8 @@ def load_module(path: Path, name: str) -> ModuleType:
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
     """Return the verdict for an exception that loading the student's file raised."""
     if says_stub(exception):
-        return CannotLoad(Status.NOT_IMPLEMENTED, "problem.py stops before it is read to its end.")
+        text = f"{path.name} raises NotImplementedError while it is being imported."
+        return CannotLoad(Status.NOT_IMPLEMENTED, text)
     where = place(exception.__traceback__)
     if out_of_memory(exception):
         text = f"{path.name} runs out of memory while it is being imported."
@@ -73,7 +75,7 @@ def _runs(exception: BaseException, path: Path) -> bool:
 
 
 def _unreadable(exception: SyntaxError | ValueError) -> str:
-    """Return why a file can't be read, and its line if that is known."""
+    """Return the reason why a file can't be read, with the line if it is known."""
     if not isinstance(exception, SyntaxError):
         return str(exception) + _remedy(str(exception))
     line = (exception.text or "").strip()
@@ -83,14 +85,14 @@ def _unreadable(exception: SyntaxError | ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return advice on bytes or a string that Python can't read; empty if there is none."""
+    """Return advice on a file or string that Python can't decode, or an empty string."""
     if "unicodeescape" in text:
-        return "\nIn quotes a backslash begins a special character. Write \\\\ for one itself."
+        return "\nIn quotes, a backslash begins a special character. Write \\\\ for a backslash."
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
 
 
 def text_of(exception: BaseException) -> str:
-    """Return an exception's text, shortened; empty if its `__str__` raises, be it SystemExit."""
+    """Return an exception's text, shortened; empty if its `__str__` raises any exception."""
     try:
         return str(exception)[:_MOST_TEXT]
     except BaseException:
@@ -105,7 +107,7 @@ def named(exception: BaseException) -> str:
 
 
 def alone(exception: BaseException) -> str:
-    """Return a sentence if the system refused an action that is forbidden in grading, or empty."""
+    """Return a sentence about grading if the system refused an action, or an empty string."""
     if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(text_of(exception)):
         return ""
     return (
@@ -115,7 +117,7 @@ def alone(exception: BaseException) -> str:
 
 
 def place(tb: TracebackType | None) -> str:
-    """Return the place in the student's file that raised an exception as a line, or empty."""
+    """Return a line with the place in the student's file that raised an exception, or empty."""
     frame = student_frame(tb)
     if frame is None:
         return ""
@@ -130,7 +132,7 @@ def is_students(frame: FrameType) -> bool:
 
 
 def not_for_a_student() -> bool:
-    """Return whether no student's code is among the callers."""
+    """Return whether none of the callers is student code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_students(frame):
         frame = frame.f_back
@@ -149,7 +151,7 @@ def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] |
 
 
 _SIGNS = ("can't allocate memory", "not enough memory", "std::bad_alloc")
-"""Parts of the texts of torch's RuntimeErrors, which have no separate type."""
+"""Parts of the texts of torch's errors for missing memory, which are plain RuntimeErrors."""
 
 
 def out_of_memory(exception: BaseException) -> bool:
@@ -165,10 +167,10 @@ _RAISES = dis.opmap["RAISE_VARARGS"]
 
 
 def says_stub(exception: BaseException) -> bool:
-    """Return whether this is a NotImplementedError of a `raise` statement like a stub's.
+    """Return whether an exception is a NotImplementedError of a `raise` statement, as in a stub.
 
     torch raises the same type for unsupported actions, for example on a missing device, and for a
-    module without a forward.
+    module without a method `forward`.
     """
     if not isinstance(exception, NotImplementedError):
         return False

@@ -1,4 +1,4 @@
-"""Keep student code from printing to the terminal and from reading from it."""
+"""Prevent student code from printing to the terminal and from reading from the terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _KEPT = 100_000
 
 @contextmanager
 def quiet() -> Iterator[Printed]:
-    """Capture printed text in the yielded object, and suppress warnings.
+    """In a `with` block, capture printed text in the yielded object, and suppress warnings.
 
-    No user would see a prompt, so reading from the terminal returns end of file, and
+    The user would not see a prompt. So reading from the terminal returns end of file, and
     `breakpoint()` does nothing.
     """
     before = sys.stdin, sys.breakpointhook, pdb.set_trace
@@ -39,7 +39,7 @@ class Printed(io.TextIOBase):
     """A stream that keeps the beginning of its text.
 
     Args:
-        most: how many characters to keep.
+        most: the maximum number of characters to keep.
     """
 
     def __init__(self, most: int) -> None:
@@ -47,7 +47,7 @@ class Printed(io.TextIOBase):
         self._text = ""
 
     def write(self, text: str) -> int:
-        """Add a text, up to the limit."""
+        """Keep a text up to the limit, and return the length of the whole text."""
         self._text += str(text)[: max(0, self._most - len(self._text))]
         return len(text)
 

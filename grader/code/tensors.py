@@ -14,7 +14,7 @@ Array = numpy.ndarray[Any, Any]
 
 
 def is_array(value: object) -> TypeGuard[Array]:
-    """Return whether a value is a NumPy array, even if its class lies about itself."""
+    """Return whether a value is a NumPy array. A replaced `__class__` doesn't change the result."""
     return isinstance(value, numpy.ndarray) and issubclass(type(value), numpy.ndarray)
 
 
@@ -36,7 +36,10 @@ def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def entries(values: Tensor | Array) -> Array:
-    """Return the entries as a plain array, floats in float64. Treat it as read-only."""
+    """Return the entries as a NumPy array, in float64 if they are floating point numbers.
+
+    The array may share memory with `values`, so do not change it.
+    """
     if isinstance(values, numpy.ndarray):
         plain = numpy.ndarray.view(values, numpy.ndarray)
         return numpy.ndarray.astype(plain, numpy.float64, copy=False) if is_float(plain) else plain
@@ -51,7 +54,12 @@ _writings = torch._C.TensorBase._version.__get__  # type: ignore[attr-defined]
 
 
 class Results:
-    """The results of calls, to detect a call that overwrites an earlier result."""
+    """The results of calls, to detect a call that overwrites an earlier result.
+
+    Attributes:
+        found: the results, in the order of the calls.
+        some_overwritten: whether a call has overwritten the result of an earlier call.
+    """
 
     def __init__(self) -> None:
         self.found: list[Any] = []
@@ -62,7 +70,7 @@ class Results:
         """Add the result of a call.
 
         A tensor counts the writes to its memory. Two results may share memory, such as parts of one
-        cached mask, if there was no write between them.
+        cached mask, if no call has written to this memory in between.
         """
         self.found.append(result)
         if type(result) not in (Tensor, nn.Parameter):  # a subclass may return anything
@@ -77,15 +85,15 @@ class Results:
 
 # From the C library's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-# More than the tests' largest tensors take together; and a value for versions that refuse it.
+# More than the tests' largest tensors take together; and a value for versions that refuse this.
 _KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25
 
 
 def keep_memory() -> None:
-    """Let the C library keep the memory of freed tensors for new ones. Linux only.
+    """Let the C library keep the memory of freed tensors for new tensors. Linux only.
 
-    It would return large blocks to the system and request them again, page by page, which takes up
-    to a sixth of the tests' time.
+    By default, the C library returns large blocks to the system and requests them again, page by
+    page. This takes up to a sixth of the tests' time.
     """
     if sys.platform == "linux":
         library = ctypes.CDLL(None)

@@ -1,8 +1,8 @@
 """Measure the run time of code without the time in which other programs had the processors.
 
 A mark must not depend on a machine's load, so the wall clock can't decide. Linux reports for each
-thread how long it ran and how long it waited, ready to run, for a processor. All time except that
-waiting is charged. CPU time alone would allow a program to sleep forever. It would also add up
+thread how long it ran and how long it waited, ready to run, for a processor. The charged time is
+all time except this waiting. CPU time would not limit a program that sleeps. It would also add up
 torch's threads, which wait for each other in loops.
 
 Limits are enforced at home by `time_limit`, which raises an exception, and in grading by
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 TIMEOUT_SECONDS = 10.0
-"""How long one test at home, one call in grading, and the import of a file may take.
+"""The time limit of one test at home, of one call in grading, and of the import of a file.
 
 The slowest test takes less than a second.
 """
@@ -42,7 +42,7 @@ _Threads = dict[str, tuple[float, float]]
 
 
 class Stopwatch:
-    """Measures the charged time of a process from its creation on.
+    """Measures the charged time of a process, from the creation of the stopwatch on.
 
     Args:
         process: the process id; None for this process. For another process, the time in which the
@@ -62,8 +62,9 @@ class Stopwatch:
     def seconds(self, wall: float) -> float:
         """Return how much of `wall` seconds since the start is charged.
 
-        That is all except the waiting of the threads for a processor, and at least the longest run
-        time of a thread. If the system doesn't report it, or the process is gone, it is all.
+        The time in which threads waited for a processor is not charged. At least the longest run
+        time of a thread is charged. If the system doesn't report these times, or the process has
+        ended, all of `wall` is charged.
         """
         now = self._read() if self._start else {}
         if not now:
@@ -76,7 +77,7 @@ class Stopwatch:
         return min(wall, max(longest, wall - waited))
 
     def _read(self) -> _Threads:
-        """Return by thread the seconds that it ran and waited; empty if they are unknown."""
+        """Return the seconds that each thread ran and waited; empty if they are unknown."""
         found: _Threads = {}
         with suppress(OSError):
             for thread in os.listdir(self._folder):
@@ -104,8 +105,8 @@ class Limit:
 
     Args:
         seconds: the limit on charged time.
-        stopwatch: the stopwatch that measures it.
-        before: for how many seconds the stopwatch had been running before.
+        stopwatch: the stopwatch that measures charged time.
+        before: the wall time for which the stopwatch has been running already, in seconds.
     """
 
     def __init__(self, seconds: float, stopwatch: Stopwatch, before: float = 0.0) -> None:
@@ -113,7 +114,7 @@ class Limit:
         self._stopwatch = stopwatch
         self._before = before
         self._started = time.monotonic()
-        self._look_at = seconds  # it can't be used up sooner
+        self._look_at = seconds  # the limit can't be exceeded earlier
 
     @property
     def wall(self) -> float:
@@ -139,7 +140,7 @@ _AGAIN_SECONDS = 2.0
 """The time until DoesNotEnd is raised again, in case the code caught it."""
 
 
-class DoesNotEnd(BaseException):  # not an Exception: student code may catch those and go on
+class DoesNotEnd(BaseException):  # not an Exception, which student code may catch
     """Code ran longer than its limit."""
 
     def __str__(self) -> str:
@@ -147,15 +148,15 @@ class DoesNotEnd(BaseException):  # not an Exception: student code may catch tho
 
 
 def time_limit(seconds: float, stopwatch: Stopwatch | None = None) -> AbstractContextManager[None]:
-    """Return a context in which DoesNotEnd is raised after the given time.
+    """Return a context in which DoesNotEnd is raised after a time limit.
+
+    In the main thread, an alarm of the operating system raises the exception. On Windows and in
+    other threads, a second thread raises it, but only between steps of Python code: a call of C
+    code returns first. There is no limit in a debugger.
 
     Args:
-        seconds: how long the code may run.
-        stopwatch: a stopwatch that was just started, to reuse.
-
-    In the main thread an alarm of the operating system raises the exception. On Windows and in
-    other threads a second thread does, but only between steps of Python code: a call of C code
-    returns first. There is no limit in a debugger.
+        seconds: the limit on charged time.
+        stopwatch: a stopwatch that was just started; by default a new stopwatch.
     """
     limit = Limit(seconds, stopwatch or Stopwatch())
     if sys.platform != "win32" and threading.current_thread() is threading.main_thread():

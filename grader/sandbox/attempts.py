@@ -17,7 +17,10 @@ _ATTEMPTED = {
 
 
 def sentences_on(attempts: list[tuple[str, str]]) -> list[str]:
-    """Return a sentence for each attempt of a file while it was loaded.
+    """Return a sentence for each forbidden action that a file tried while it was loaded.
+
+    Args:
+        attempts: the kind and the name of each action.
 
     Raises:
         ProtocolError: a kind of attempt is unknown.

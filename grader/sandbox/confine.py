@@ -26,30 +26,30 @@ def confine(
 
     Args:
         memory: bytes of address space in addition to the current ones.
-        cpu_seconds: seconds of CPU time.
-        uid: the user to become, when started as root; None to keep the user.
+        cpu_seconds: the limit of CPU time in seconds.
+        uid: the user to become, if this process runs as root; None to keep the user.
         paths: files and folders that stay readable.
-        parent: the process that started this one; this one dies with it.
+        parent: the process that started this process. If it ends, this process is killed.
 
     Raises:
-        OSError: a step failed. The process must not run student code then.
+        OSError: a step failed, so the process must not run student code.
     """
     die_with(parent)
     if uid is not None:
         become(uid)
-        die_with(parent)  # a change of user clears it
+        die_with(parent)  # a change of user clears this setting
     limit_resources(memory, cpu_seconds, private_uid=uid is not None)
     gain_no_privileges()
     hide_from_debuggers()
     landlock.restrict_files(paths)
     os.environ.clear()
-    # For libraries that would start threads when they are loaded; os.environ stays empty.
+    # Without it, some libraries start threads when they are loaded. os.environ stays empty.
     os.putenv("OMP_NUM_THREADS", "1")
     seccomp.restrict_calls()
 
 
 def missing() -> str:
-    """Return why this machine can't run the sandbox, in words; empty if it can."""
+    """Return the reason why this machine can't run the sandbox, or an empty string."""
     if not seccomp.usable():
         return f"seccomp can't be used here ({platform.machine()})"
     if landlock.version() == 0:
@@ -63,7 +63,8 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
     Args:
         memory: bytes of address space in addition to the current ones, as torch alone maps more
             than half a gigabyte.
-        cpu_seconds: after these the process gets SIGXCPU, a second later SIGKILL.
+        cpu_seconds: seconds of CPU time after which the process gets SIGXCPU; one second later it
+            gets SIGKILL.
         private_uid: whether no other process has this user, so that threads can be limited.
 
     Raises:
@@ -112,7 +113,7 @@ def become(uid: int) -> None:
 def may_become(uid: int, paths: Iterable[str]) -> bool:
     """Return whether this process can become `uid` and still read `paths`.
 
-    Other users can't read an interpreter below a private home directory.
+    For example, the user can't read an interpreter in the private home directory of another user.
     """
     if os.geteuid() != 0:
         return False

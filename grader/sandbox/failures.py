@@ -13,23 +13,23 @@ from grader.sandbox.spawn import WorkerEnding
 BAD_OUTPUT = "The result of your code can't be read as tensors and plain values"
 
 KILLED = (
-    "Something on this machine killed the process of the student's code (SIGKILL), as Linux does "
-    "where memory runs out. That is no fault of the code's."
+    "The machine killed the process of the student's code (SIGKILL). Linux does this when memory "
+    "runs out. The student's code is not the reason."
 )
 
 
 class WorkerFailure(CannotLoad):
-    """The student's process didn't respond, ended, or responded with nonsense.
+    """The worker didn't respond, ended, or sent an invalid response.
 
     Args:
         status: `timeout`, `crash`, `memory` or `bad_output`; `internal` if another program killed
-            the process.
-        message: the sentence for the student.
+            the worker.
+        message: the message for the student.
     """
 
 
 def while_imported(failure: WorkerFailure) -> str:
-    """Return the sentence about a process that failed while it imported the student's file."""
+    """Return the message about a worker that failed while it imported the student's file."""
     ended = str(failure) == NO_END
     return NO_END_OF_FILE if ended else f"{SUBMISSION_FILE} can't be imported. {failure}"
 
@@ -40,13 +40,13 @@ def failure_of(ending: WorkerEnding) -> WorkerFailure:
     if ending.killed:
         return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
     if ending.out_of_time:
-        return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than it may.")
+        return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than the limit.")
     if code == -getattr(signal, "SIGKILL", 9):
         return WorkerFailure(Status.INTERNAL, KILLED)
     if code >= 0:
         return WorkerFailure(Status.CRASH, f"Your code ended its process (exit status {code}).")
     names = {s.value: s.name for s in signal.Signals}
     name = names.get(-code, "unknown")
-    # Torch aborts the process where it can't raise an exception for missing memory.
+    # Torch aborts the process if it can't raise an exception for missing memory.
     hint = " Does it need very much memory?" if code == -signal.SIGABRT else ""
     return WorkerFailure(Status.CRASH, f"Your code's process died (signal {-code}, {name}).{hint}")

@@ -24,7 +24,7 @@ class Closed(Exception):  # noqa: N818  (an event)
 
 
 def within(seconds: float) -> Left:
-    """Return a function that returns how many of the seconds from now are left."""
+    """Return a function that returns the rest of a time limit, which starts now, in seconds."""
     deadline = time.monotonic() + seconds
 
     def left() -> float:
@@ -47,7 +47,7 @@ def receive_frame(channel: socket.socket, most: int, left: Left | None = None) -
 
     Args:
         channel: the connection to read from.
-        most: the most bytes that it may have.
+        most: the maximum number of bytes of the message.
         left: returns how many seconds to wait, or raises TimeoutError; None to wait forever.
 
     Raises:

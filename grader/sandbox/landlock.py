@@ -24,7 +24,7 @@ def restrict_files(paths: Iterable[str]) -> None:
     """Make everything but `paths` unreadable, and everything unwritable.
 
     Raises:
-        OSError: the kernel has no Landlock, or refuses.
+        OSError: the kernel has no Landlock, or refuses the restriction.
     """
     offered = version()
     if offered == 0:
@@ -32,7 +32,7 @@ def restrict_files(paths: Iterable[str]) -> None:
     rights = {1: 13, 2: 14, 3: 15, 4: 15}.get(offered, 16)
     network = 0b11 if offered >= 4 else 0
     scopes = 0b11 if offered >= 6 else 0
-    # Fields that this version doesn't know must be left out or 0.
+    # Fields that are unknown to this version must be omitted or 0.
     attributes = struct.pack("=QQQ", (1 << rights) - 1, network, scopes)
     size = 8 if offered < 4 else 16 if offered < 6 else 24
     ruleset = system_call(
@@ -56,15 +56,15 @@ def _allow_reading(ruleset: int, path: str) -> None:
 
 
 def readable_paths(secret: Iterable[str], wanted: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the paths that Python and torch must read, without those that are `secret`.
+    """Return the paths that Python and torch must read, except the secret paths.
 
     Args:
-        secret: files and folders that must stay unreadable. A folder that holds one of them is
-            replaced by its other entries.
-        wanted: folders that are needed beyond Python's own.
+        secret: files and folders that must stay unreadable. A folder that contains a secret path
+            is replaced by its entries without secret paths.
+        wanted: folders to read in addition to Python's folders.
     """
     hidden = [Path(s).resolve() for s in secret]
-    # Files that loading a library looks at, and devices without content.
+    # Files that the system reads to load a library, and devices without content.
     found = {"/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom"}
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     for folder in {*folders, *wanted, *_library_folders()}:
@@ -83,7 +83,7 @@ def _library_folders() -> set[str]:
 
 
 def _without(path: Path, hidden: list[Path]) -> list[Path]:
-    """Return `path`, or those of its entries that neither are nor contain a secret path."""
+    """Return `path`, or its entries without secret paths if it contains a secret path."""
     if any(path.is_relative_to(secret) for secret in hidden):
         return []
     if not any(secret.is_relative_to(path) for secret in hidden):

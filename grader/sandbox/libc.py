@@ -1,4 +1,4 @@
-"""Linux system calls that Python has no function for, made through the C library."""
+"""Make Linux system calls for which Python has no function, through the C library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def system_call(number: int, *arguments: object) -> int:
     """Make a system call and return its result.
 
     Raises:
-        OSError: the kernel refuses.
+        OSError: the kernel refuses the call.
     """
     result = ask(number, *arguments)
     if result < 0:
@@ -30,7 +30,7 @@ def system_call(number: int, *arguments: object) -> int:
 
 
 def ask(number: int, *arguments: object) -> int:
-    """Make a system call and return its result, negative if the kernel refuses."""
+    """Make a system call and return its result, negative if the kernel refuses the call."""
     return int(_libc.syscall(number, *arguments))
 
 
@@ -38,7 +38,7 @@ def die_with(parent: int) -> None:
     """Let the kernel kill this process when its parent ends in any way.
 
     Args:
-        parent: the process that started this one, should it have ended already.
+        parent: the process that started this process. If it has ended already, exit at once.
     """
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -51,25 +51,25 @@ def hide_from_debuggers() -> None:
 
 
 def gain_no_privileges() -> None:
-    """Prevent programs from gaining privileges, which the kernel requires for a seccomp filter."""
+    """Prevent this process from gaining privileges, as the kernel requires for a seccomp filter."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities that a program could get in addition to its user's rights."""
+    """Drop all capabilities that this process could get in addition to its user's rights."""
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
 
 
 def keep_access_times() -> bool:
-    """Remount everything for this process and its forks so that access times are not recorded.
+    """Remount all file systems for this process and its forks, without recording access times.
 
     Most file systems record once a day when a file was last read. By reading one of Python's files
     or not, a worker could pass a bit on to a worker of a later run.
 
-    Other processes keep their mounts. Without the rights of root, or where the system restricts
-    them, nothing changes.
+    Other processes keep their mounts. Without the rights of root, or if the system restricts root,
+    nothing changes.
 
     Returns:
         Whether the mounts were changed.

@@ -9,9 +9,9 @@ trusted process. It has one thread, keeps no secret and never runs student code.
     <-- exit code ---------------
 
 For a request to "prepare" it forks another prefork server, which loads a problem's tests or torch's
-compiler, or removes forbidden functions. So this happens once, and not in each worker.
+compiler, or removes forbidden functions. So this work is done once, and not in each worker.
 
-When a server's connection closes, it kills its workers and exits.
+When the connection of a server closes, the server kills its workers and exits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from grader.sandbox.worker.student_file import hide_own_modules
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
 _ROUNDING = 0.1
-"""Seconds of CPU time by which the kernel's two ways of counting them may differ."""
+"""The maximum difference between the kernel's two measurements of CPU time, in seconds."""
 
 _LATE = (
     "torch._decomp.decompositions_for_jvp",  # derivatives in forward mode
@@ -77,9 +77,10 @@ def main(channel: socket.socket) -> None:
 
 
 def _settled(channel: socket.socket) -> PreforkServer:
-    """Read the settings, and return a server with them.
+    """Read the settings, and return a server with these settings.
 
-    Every worker has a copy of this process's frames, so a function reads them and returns.
+    Every worker has a copy of this process's frames. This function returns before a worker is
+    forked, so that no frame contains the settings.
     """
     message = channel.recv(_SETTINGS)
     if not message:
@@ -94,17 +95,17 @@ def _settled(channel: socket.socket) -> PreforkServer:
 def load_compiler() -> None:
     """Load the modules of torch's compiler, which takes nearly as long as loading torch.
 
-    The meta device and the optimizers need them, though nothing is compiled. A worker could not
-    load them, as they contain forbidden functions. The same applies to a few more modules, which
-    take a tenth of a second.
+    The meta device and the optimizers need these modules, even if nothing is compiled. A worker
+    could not load them later, as they contain forbidden functions. The same is true for the modules
+    in `_LATE`, which load in a tenth of a second.
     """
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
-    with suppress(Exception):  # as below
+    with suppress(Exception):  # not every version of torch has this module
         from torch._subclasses.fake_tensor import FakeTensorMode
 
         FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads many more modules for this
     for name in _LATE:
-        # Not every version of torch has all of them, and some look up the user.
+        # Not every version of torch has all of these modules, and some need the user's name.
         with suppress(Exception):
             importlib.import_module(name)
     operators.cache_clear()
@@ -114,12 +115,12 @@ def load_compiler() -> None:
 
 
 class PreforkServer:
-    """The channel, and the workers.
+    """A prefork server: forks workers and other servers for requests.
 
     Args:
         channel: the connection that requests arrive on.
         memory: bytes that a worker may use.
-        cpu_seconds: seconds of CPU time that a worker may use.
+        cpu_seconds: the limit of a worker's CPU time in seconds.
         paths: files and folders that workers may read.
         own_uid: whether each worker gets a separate user id.
     """
@@ -143,7 +144,7 @@ class PreforkServer:
         self._run_tests: recording.RunOrder = recording.call_functions
 
     def run(self) -> NoReturn:
-        """Report readiness, respond until the connection closes, then exit."""
+        """Report readiness, respond to requests until the connection closes, then exit."""
         try:
             self._channel.send(json.dumps({"ready": True, "process": os.getpid()}).encode())
             self.serve()
@@ -156,7 +157,7 @@ class PreforkServer:
         os._exit(0)
 
     def serve(self) -> None:
-        """Respond until the connection closes."""
+        """Respond to requests until the connection closes."""
         while True:
             message, descriptors, _, _ = socket.recv_fds(self._channel, _MESSAGE, 4)
             if not message:
@@ -170,7 +171,7 @@ class PreforkServer:
             self._channel.send(json.dumps(response | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
-        """Kill all workers, and wait for the forked servers, whose connections have closed."""
+        """Kill all workers, and wait until the forked servers exit, as their connections closed."""
         while self._workers:
             end(self._workers.pop(), 0.0)
         while self._servers:
@@ -193,7 +194,7 @@ class PreforkServer:
         return {"code": code, "killed": killed, "out_of_time": out_of_time}
 
     def _prepared(self, request: dict[str, Any], channel: int) -> int:
-        """Fork a server for the workers of some problems or files, and return its process id.
+        """Fork a server, prepare it as requested, and return its process id.
 
         Args:
             request: the `forbidden` functions, whether to load the `compiler`, and tests to
@@ -204,7 +205,7 @@ class PreforkServer:
         process = os.fork()
         if process:
             return process
-        # In the new server. It must never return into the loop above.
+        # In the new server, which must never return into the loop of this server.
         try:
             die_with(parent)
             self._channel.close()
@@ -228,7 +229,7 @@ class PreforkServer:
         process = os.fork()
         if process:
             return process
-        # In the worker. It must never return into the loop above.
+        # In the worker, which must never return into the loop of the server.
         try:
             hide_own_modules()
             kept = socket.socket(fileno=keep_only(channel))

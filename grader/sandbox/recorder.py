@@ -1,4 +1,4 @@
-"""The connection to a worker that runs tests by itself and sends a message after each."""
+"""Connect to a worker that runs tests and sends a message after each test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.sandbox.spawn import WorkerProcess
 from grader.sandbox.starting import RESPONSE_SECONDS
 
 _MOST_BYTES = 34 << 20
-"""The most bytes of one message."""
+"""The maximum number of bytes of one message."""
 
 _READ_AFTER = 0.1
 _GRACE_SECONDS = 2.0
@@ -26,8 +26,8 @@ class SubmissionBudget:
     Time in which the worker only waited for a processor doesn't count; see `code.time_limit`.
 
     Args:
-        call_seconds: seconds that one call may take.
-        seconds: seconds that all calls may take.
+        call_seconds: the time limit of one call in seconds.
+        seconds: the time limit of all calls together in seconds.
     """
 
     def __init__(self, call_seconds: float, seconds: float) -> None:
@@ -40,17 +40,17 @@ class SubmissionBudget:
 
 
 class Recorder:
-    """The connection to one worker. Creating it sends the order.
+    """The connection to one worker. Its constructor sends the worker an order.
 
     Args:
         process: the worker.
-        budget: the limits of each message and of all together.
+        budget: the time limits of each message and of all messages together.
         settings: the `forbidden` functions, and whether to `capture` printed text.
         source: the student's file.
-        order: the tests to run.
+        order: an encoded list of the tests to run.
 
     Raises:
-        WorkerFailure: the worker did not take the order.
+        WorkerFailure: the worker did not receive the order.
     """
 
     def __init__(
@@ -71,16 +71,16 @@ class Recorder:
         except OSError:
             raise self._failure() from None
         self._stopwatch = Stopwatch(process.pid)
-        self._unread = 0.0  # seconds on the wall since the stopwatch was read
+        self._unread = 0.0  # wall time since the stopwatch was read
 
     def receive(self, most: float | None = None) -> tuple[bytes, float]:
-        """Return the next message, and the seconds on the wall that it took.
+        """Return the next message, and the wall time until it arrived, in seconds.
 
         Args:
-            most: the most seconds that it may take; by default those of one call.
+            most: the time limit in seconds; by default the limit of one call.
 
         Raises:
-            WorkerFailure: it took too long, the worker ended, or it sent too much.
+            WorkerFailure: the message took too long or is too large, or the worker ended.
         """
         seconds = min(self._budget.call_seconds if most is None else most, self._budget.left)
         if seconds <= 0:
@@ -107,7 +107,7 @@ class Recorder:
         return message, wall
 
     def close(self) -> None:
-        """End the worker, unless it has ended before."""
+        """End the worker, unless it has ended already."""
         if not self._dead:
             self._dead = True
             self._process.end()

@@ -1,4 +1,4 @@
-"""The sandbox's interface: start it, and run orders on submitted files in its workers."""
+"""The sandbox's interface: start workers, and run tests on submitted files in these workers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ class Sandbox:
 
     Args:
         level: the isolation of student code. `SANDBOX` requires Linux.
-        call_seconds: how long one call of student code may take.
-        submission_seconds: how long all calls of one submission may take together; see `budget`.
-        memory_mb: the memory of a worker in addition to torch's; in a sandbox only.
-        capture: whether to keep the output of student code, which is dropped otherwise.
-        prefork_server: the connection to one that waits for its settings, from `TemplateProcess`.
-            Without it, a fresh interpreter is started, which takes seconds.
+        call_seconds: the time limit of one call of student code in seconds.
+        submission_seconds: the time limit of all calls of one submission together; see `budget`.
+        memory_mb: the memory of a worker in addition to torch's memory, in MB. Only the level
+            `SANDBOX` limits memory.
+        capture: whether to keep printed text of student code instead of discarding it.
+        prefork_server: the connection to a prefork server that waits for its settings, from
+            `TemplateProcess`. Without it, a fresh interpreter is started, which takes seconds.
 
     Attributes:
         level: the isolation of student code.
@@ -58,10 +59,10 @@ class Sandbox:
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
-        """Start it.
+        """Start the processes.
 
         Raises:
-            SandboxError: this machine does not support the level; the text says why.
+            SandboxError: this machine does not support the level. The text contains the reason.
         """
         if self.level == Isolation.PROCESS:
             self._workers = SpawnedWorkers()
@@ -72,7 +73,7 @@ class Sandbox:
             raise SandboxError(
                 f"this machine can't keep student code in a sandbox: {reason}.\n"
                 "Use a Linux machine or container, or choose the level 'process', which runs "
-                "student code with all rights of your own user."
+                "student code with all rights of your user."
             ) from None
         return self
 
@@ -89,18 +90,18 @@ class Sandbox:
     def stay_on(self, core: int) -> None:
         """Pin this process and its workers to one core. Linux only.
 
-        They take turns. Switching on one core is quick; waking another core takes longer.
+        These processes run in turns. Switching on one core is faster than waking another core.
         """
         if self._workers is not None and hasattr(os, "sched_setaffinity"):
             for process in (0, *self._workers.processes):
-                with suppress(OSError):  # where it isn't allowed, grading takes longer
+                with suppress(OSError):  # if the system refuses it, grading takes longer
                     os.sched_setaffinity(process, {core})
 
     def budget(self, seconds: float | None = None) -> SubmissionBudget:
-        """Return the budget of a submission, which all of its files share.
+        """Return the budget of a submission, which all files of the submission share.
 
         Args:
-            seconds: how long all of its calls may take, if that is less than the default.
+            seconds: the time limit of all calls together, if it is less than the default.
         """
         usual = self._submission_seconds
         return SubmissionBudget(
@@ -118,11 +119,11 @@ class Sandbox:
         """Start a worker that runs tests on a file, and return the connection to it.
 
         Args:
-            preloaded: the tests, which the worker has loaded already. Without it, the worker
-                calls functions of the file.
-            order: the tests to run, or the functions to call.
+            preloaded: the tests, which the worker has loaded already. Without tests, the worker
+                only calls functions of the file.
+            order: an encoded list of the tests to run, or of the functions to call.
             source: the file.
-            forbidden: the functions that it may not call.
+            forbidden: the functions that the file may not call.
             budget: the limits of the submission.
 
         Raises:
@@ -137,7 +138,7 @@ class Sandbox:
         return self._with_workers(start)
 
     def _with_workers(self, do: Callable[[Workers], T]) -> T:
-        """Call `do`, and once more after a restart if the prefork server may have died."""
+        """Call `do`. If it fails, restart the prefork server and call `do` once more."""
         if self._workers is None:
             raise SandboxError("the sandbox was not entered")
         try:
@@ -146,7 +147,7 @@ class Sandbox:
             return do(self._restarted(self._workers))
 
     def _restarted(self, workers: Workers) -> Workers:
-        """Restart the prefork server and its self-test; `SpawnedWorkers` need no restart."""
+        """Restart the prefork server and repeat the self-test. `SpawnedWorkers` need no restart."""
         if isinstance(workers, ForkedWorkers):
             workers.close()
             try:
@@ -160,12 +161,12 @@ class Sandbox:
         """Return a source of confined workers that has passed the self-test.
 
         Raises:
-            SandboxError: it can't be started or failed the test; the text says why.
+            SandboxError: the sandbox can't be started or failed the self-test.
         """
         reason = _missing()
         if reason:
             raise SandboxError(reason)
-        # A restart needs a fresh interpreter, as this server is used up.
+        # This server can be used once; a restart needs a fresh interpreter.
         server, self._prefork_server = self._prefork_server, None
         workers = ForkedWorkers(
             self._memory,
@@ -179,13 +180,13 @@ class Sandbox:
             raise
         if holes:
             workers.close()
-            raise SandboxError(f"its self-test found a hole ({'; '.join(holes)})")
+            raise SandboxError(f"attacks of its self-test succeeded ({'; '.join(holes)})")
         return workers
 
 
 def _missing() -> str:
     if sys.platform != "linux":
-        return f"there is none for {sys.platform}"
+        return f"the sandbox does not support {sys.platform}"
     from grader.sandbox.confine import missing
 
     return missing()

@@ -1,4 +1,4 @@
-"""Restrict system calls with seccomp, by a program for the kernel's packet filter."""
+"""Restrict system calls with seccomp, with a program for the kernel's packet filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFUSED: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
 
 @dataclass(frozen=True)
 class _Machine:
-    """An architecture: its id in the filter, and its numbers of the named system calls."""
+    """An architecture: its id in the filter, its number of the call seccomp, and allowed calls."""
 
     mark: int
     seccomp: int
@@ -88,9 +88,9 @@ def usable() -> bool:
 
 
 def restrict_calls() -> None:
-    """Allow this process the listed system calls only; any other one fails with EPERM.
+    """Allow this process only the listed system calls; any other system call fails with EPERM.
 
-    Among those others are all that make a process or a thread.
+    The list contains no system call that starts a process or a thread.
 
     Raises:
         OSError: there is no table for this machine, or the kernel refuses.
@@ -111,9 +111,10 @@ def _program(machine: _Machine) -> list[_Instruction]:
         "fcntl": _argument_in(1, _FCNTL),
         "ioctl": _argument_in(1, _IOCTL),
         "prctl": _argument_in(0, _PRCTL),
-        # It may only read its own limits: with a lower one it could get itself killed.
+        # The process may only read its limits: a lower limit could get it killed by the kernel.
         "prlimit64": [*_argument_is(0, 0), *_argument_is(2, 0), _ALLOWED],
-        # It may send signals to itself, except SIGKILL, which is attributed to the machine.
+        # The process may send itself signals, except SIGKILL, which the grader would attribute to
+        # the machine.
         "tgkill": [*_argument_is(0, os.getpid()), *_argument_is_not(2, signal.SIGKILL), _ALLOWED],
         # Only to the connected peer and without flags, so no other process notices.
         "sendto": [*_argument_is(3, 0), *_argument_is(4, 0), _ALLOWED],
@@ -143,13 +144,13 @@ def _argument_in(position: int, values: Iterable[int]) -> list[_Instruction]:
 
 
 def _argument_is(position: int, value: int) -> list[_Instruction]:
-    """Refuse the call unless an argument has this value; go on otherwise."""
+    """Refuse the call unless an argument has this value; continue otherwise."""
     high = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
     return [*high, (_LOAD, 0, 0, _low(position)), (_EQUAL, 1, 0, value), _REFUSED]
 
 
 def _argument_is_not(position: int, value: int) -> list[_Instruction]:
-    """Refuse the call if an argument, a number of 32 bits, has this value; go on otherwise."""
+    """Refuse the call if an argument, a number of 32 bits, has this value; continue otherwise."""
     return [(_LOAD, 0, 0, _low(position)), (_EQUAL, 0, 1, value), _REFUSED]
 
 

@@ -91,7 +91,7 @@ _NAMES = [line[4 : line.index("(")] for line in _ATTACKS.splitlines() if line.en
 
 
 def attack(workers: Workers) -> list[str]:
-    """Return the attacks on a worker that succeeded; none if the sandbox is effective."""
+    """Attack a worker, and return the successful attacks; empty if the sandbox is effective."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         secret = Path(folder) / "secret.txt"

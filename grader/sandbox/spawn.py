@@ -1,7 +1,7 @@
 """Spawn workers from the trusted process.
 
 `ForkedWorkers` requests workers from a prefork server, which forks and confines them.
-`SpawnedWorkers` starts a fresh interpreter for each, on every system and without confinement.
+`SpawnedWorkers` starts a fresh interpreter for each worker, on every system, without confinement.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _BOOT_WORKER = (
 
 @dataclass(frozen=True)
 class WorkerEnding:
-    """The end of a worker.
+    """The way in which a worker ended.
 
     Attributes:
-        code: its exit code; -N after signal N.
-        killed: whether it was still running and the grader killed it.
-        out_of_time: whether it had used all its CPU time.
+        code: the exit code; -N after signal N.
+        killed: whether the grader killed the worker while it was running.
+        out_of_time: whether the worker had used all its CPU time.
     """
 
     code: int
@@ -71,9 +71,9 @@ class Preloaded:
     """Code that a prefork server loads once for all its workers.
 
     Attributes:
-        load: the function that loads it, as `package.module:function`. It is called with a folder,
-            and returns a `RunOrder` of `worker.recording`.
-        files: the files of that folder, by their paths; the folder is temporary.
+        load: the function that loads the code, as `package.module:function`. It is called with a
+            temporary folder, and returns a `RunOrder` of `worker.recording`.
+        files: the files of this folder, by their paths.
     """
 
     load: str
@@ -94,8 +94,8 @@ class WorkerProcess(ABC):
     """A worker process.
 
     Attributes:
-        channel: a stream socket to it.
-        pid: its process id.
+        channel: a stream socket to the process.
+        pid: the process id.
     """
 
     channel: socket.socket
@@ -103,10 +103,11 @@ class WorkerProcess(ABC):
 
     @abstractmethod
     def end(self, grace: float = 0.0) -> WorkerEnding:
-        """Kill it, unless it has exited.
+        """Kill the process, unless it exits within a grace period.
 
         Args:
-            grace: how many seconds to wait before killing it; its files close before it exits.
+            grace: the grace period in seconds. A process closes its connection shortly before it
+                exits.
         """
 
 
@@ -123,12 +124,13 @@ class Workers(ABC):
     def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
-        """Start a worker that carries out one order.
+        """Start a worker that runs the tests of one order.
 
         Args:
-            preloaded: the tests that it has loaded; None for one that calls functions of the file.
-            forbidden: the functions to remove from it.
-            source: the file that it will receive.
+            preloaded: the tests that the worker has loaded. None for a worker that only calls
+                functions of the file.
+            forbidden: the functions to remove from the worker.
+            source: the student's file that the worker will receive.
 
         Raises:
             SandboxError: the worker could not be started.
@@ -140,7 +142,7 @@ class Workers(ABC):
 
 
 class _WorkerKind(NamedTuple):
-    """The preparation of workers: loaded code and removed functions.
+    """The preparation of workers before the fork: loaded code and removed functions.
 
     Attributes:
         forbidden: the functions that are removed.
@@ -154,7 +156,7 @@ class _WorkerKind(NamedTuple):
 
     @property
     def origin(self) -> _WorkerKind:
-        """The kind to fork this one from. Functions are removed last, from loaded code, too."""
+        """The kind of the server to fork from. Functions are removed last, after loading code."""
         if self.forbidden:
             return self._replace(forbidden=())
         return self._replace(preloaded=None) if self.preloaded else _WorkerKind()
@@ -163,14 +165,14 @@ class _WorkerKind(NamedTuple):
 class ForkedWorkers(Workers):
     """Workers that prefork servers fork and confine. Linux only.
 
-    Another server is forked from the first one for each `_WorkerKind`: one that has loaded torch's
-    compiler, one for each half of the tests, and one for each set of forbidden functions.
+    For each `_WorkerKind`, a server is forked from an earlier server: for torch's compiler, for
+    each half of the tests, and for each set of forbidden functions.
 
     Args:
         memory: bytes that a worker may use in addition to torch's.
-        cpu_seconds: seconds of CPU time that a worker may use.
-        prefork_server: the connection to a running server that waits for its settings; without
-            it, a fresh interpreter is started.
+        cpu_seconds: the limit of a worker's CPU time in seconds.
+        prefork_server: the connection to a running server that waits for its settings. Without it,
+            a fresh interpreter is started.
 
     Raises:
         SandboxError: the prefork server did not start.
@@ -204,7 +206,7 @@ class ForkedWorkers(Workers):
     def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes
     ) -> WorkerProcess:
-        """Request a new worker that runs one order."""
+        """Request a new worker from the prefork server of the worker's kind."""
         server = self._server(_WorkerKind(forbidden, may_want_compiler(source), preloaded))
         ours, theirs = socket.socketpair()
         with theirs:
@@ -220,7 +222,7 @@ class ForkedWorkers(Workers):
         return self._servers[kind]
 
     def _prepared(self, kind: _WorkerKind, origin: RequestChannel) -> RequestChannel:
-        """Make a server fork another one, and wait until the new one is prepared for its kind."""
+        """Make a server fork a new server, and wait until the new server is prepared."""
         preloaded = None if kind.forbidden else kind.preloaded
         ours, theirs = message_pair()
         with preloaded.written() if preloaded else nullcontext() as load:
@@ -237,7 +239,7 @@ class ForkedWorkers(Workers):
         return server
 
     def close(self) -> None:
-        """End the prefork servers, and so all workers."""
+        """End the prefork servers, which end all workers."""
         for server in self._servers.values():
             server.close()
         if self._process is not None:
@@ -264,7 +266,7 @@ def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
         reason = f"{type(error).__name__} {error}"
     if reason:
         process.end()
-        raise SandboxError(f"a worker could not be made ready: {reason}")
+        raise SandboxError(f"a worker could not be prepared: {reason}")
 
 
 class SpawnedWorkers(Workers):
@@ -282,7 +284,7 @@ class SpawnedWorkers(Workers):
         return process
 
     def close(self) -> None:
-        """Do nothing, as there are no processes besides the workers."""
+        """Do nothing, as only the workers themselves are processes."""
 
 
 class _FreshWorker(WorkerProcess):

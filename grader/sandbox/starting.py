@@ -36,10 +36,10 @@ from grader.errors import InternalError, UsageError
 ROOT = Path(__file__).resolve().parents[2]
 
 START_SECONDS = 120.0
-"""How long a fresh interpreter may take to load torch, on a busy machine."""
+"""The time limit for a fresh interpreter to load torch, on a busy machine."""
 
 RESPONSE_SECONDS = 60.0
-"""How long an interpreter that has loaded torch may take to respond."""
+"""The time limit for a response of an interpreter that has loaded torch."""
 
 # The program of a fresh interpreter. It reads its configuration from standard input, as student
 # code could read arguments. The course is on its path only while it imports the grader's modules.
@@ -69,9 +69,9 @@ def boot(
 
     Args:
         program: `BOOT` for a function of a module, followed by the call.
-        channel: the channel, which is closed here.
+        channel: the channel. It is closed in this process.
         config: the program's configuration; the folders of grader and libraries are added.
-        quiet: whether to suppress its output and warnings.
+        quiet: whether to suppress the program's output and warnings.
     """
     on_windows = sys.platform == "win32"
     process = subprocess.Popen(
@@ -226,7 +226,7 @@ class TemplateProcess:
     """A clean interpreter to fork from. As a context manager, it starts and ends the process."""
 
     def __enter__(self) -> Self:
-        """Start it."""
+        """Start the template process."""
         self._boot()
         return self
 
@@ -236,7 +236,7 @@ class TemplateProcess:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End it, and all its forks."""
+        """End the template process and all its forks."""
         self._channel.close()
         wait_or_kill(self._process, _END_SECONDS)
 
@@ -248,13 +248,14 @@ class TemplateProcess:
     def start(
         self, target: str, *arguments: object, beside: bool = True
     ) -> tuple[TrustedProcess, Connection]:
-        """Start a trusted process, and return it with the connection to it.
+        """Start a trusted process, and return the process and the connection to it.
 
         Args:
-            target: the function that it runs, as `package.module:function`. Its arguments are its
-                end of the connection, a connection to its prefork server, and `arguments`.
+            target: the function that the process runs, as `package.module:function`. It is called
+                with the process's end of the connection, a connection to the process's prefork
+                server or None, and `arguments`.
             arguments: further arguments, which must be picklable.
-            beside: whether to start a prefork server for it.
+            beside: whether to start a prefork server for the process.
 
         Raises:
             SandboxError: the process could not be started.
@@ -278,7 +279,7 @@ class TemplateProcess:
 
 def _tell(connection: Connection, target: str, arguments: tuple[object, ...]) -> None:
     """Send a trusted process its setup, its function and the arguments."""
-    with suppress(BrokenPipeError, ConnectionResetError):  # it died; the next request notices
+    with suppress(BrokenPipeError, ConnectionResetError):  # it died; the next request fails
         connection.send_bytes(json.dumps(_setup()).encode())
         connection.send((target, arguments))
 
@@ -297,7 +298,7 @@ class TrustedProcess:
     """A trusted process that was forked.
 
     Attributes:
-        exitcode: its exit code, -N after signal N; None while it runs, or if it is not known.
+        exitcode: the exit code, -N after signal N; None while the process runs, or if unknown.
     """
 
     def __init__(self, channel: RequestChannel, process: int) -> None:
@@ -307,16 +308,16 @@ class TrustedProcess:
         self.exitcode: int | None = None
 
     def is_alive(self) -> bool:
-        """Return whether it has not ended."""
+        """Return whether the process is running."""
         self._request({"do": "look"})
         return not self._ended
 
     def join(self, timeout: float) -> None:
-        """Wait until it has ended, and kill it after `timeout` seconds."""
+        """Wait until the process has ended; kill it after `timeout` seconds."""
         self._request({"do": "end", "grace": timeout})
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self.join(0.0)
 
     def _request(self, request: dict[str, object]) -> None:
@@ -337,19 +338,19 @@ class FreshProcess:
 
     @property
     def exitcode(self) -> int | None:
-        """Its exit code, -N after signal N; None while it runs."""
+        """The exit code, -N after signal N; None while the process runs."""
         return self._process.poll()
 
     def is_alive(self) -> bool:
-        """Return whether it has not ended."""
+        """Return whether the process is running."""
         return self._process.poll() is None
 
     def join(self, timeout: float) -> None:
-        """Wait until it has ended, and kill it after `timeout` seconds."""
+        """Wait until the process has ended; kill it after `timeout` seconds."""
         wait_or_kill(self._process, timeout)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
 
@@ -358,8 +359,8 @@ def start_alone(target: str, *arguments: object) -> tuple[FreshProcess, Connecti
     """Start a trusted process without a prefork server, in an interpreter that loads torch.
 
     Args:
-        target: the function that it runs, as for `TemplateProcess.start`. It gets None instead of
-            the connection to a prefork server.
+        target: the function that the process runs, as for `TemplateProcess.start`. The function
+            gets None instead of the connection to a prefork server.
         arguments: further arguments, which must be picklable.
     """
     ours, theirs = socket.socketpair()

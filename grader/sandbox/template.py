@@ -1,8 +1,8 @@
 """The template process: a clean interpreter that loads torch once, then forks.
 
-Loading torch takes longer than most of the work that follows, and both the trusted process and the
-workers need it. So it is loaded before the fork, in a process that was started by exec with a clean
-environment and has no data of the tests, the solutions, the students or the instructor:
+Loading torch takes longer than most tasks, and both the trusted process and the workers need torch.
+So torch is loaded before the fork, in a process that was started by exec with a clean environment
+and has no data of the tests, the solutions, the students or the instructor:
 
     command                      this process                    its forks
     --- "start" + a socket --->  fork, fork  ----------------->  a prefork server, if requested
@@ -10,9 +10,10 @@ environment and has no data of the tests, the solutions, the students or the ins
                                                                  task by that socket
     --- "look", "end" -------->  wait, kill
 
-A connection joins the two. Data that the trusted process receives or loads later never reaches the
-prefork server and its workers. A template process has one thread, keeps no secret and runs no
-student code. When the command's connection closes, it kills all its forks and exits.
+A connection joins the trusted process and its prefork server. Data that the trusted process
+receives or loads later never reaches the prefork server and its workers. A template process has one
+thread, keeps no secret and runs no student code. When the command's connection closes, the template
+process kills all its forks and exits.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ class _Template:
         self._forked: set[int] = set()
 
     def serve(self) -> Callable[[], None]:
-        """Respond until the connection closes; return the next step of this process or its fork.
+        """Respond to requests until the connection closes, and return the next task.
 
-        The caller runs it, so that no frame of this class is left where student code could look.
+        In a fork, return the fork's task. The caller runs the task, so that no frame of this class
+        remains, which student code could inspect.
         """
         while True:
             try:
@@ -96,7 +98,11 @@ class _Template:
                 self._respond(request["id"], self._look_or_end(request))
 
     def _start(self, connection: int, request: dict[str, Any]) -> Callable[[], None] | None:
-        """Fork a trusted process, and a prefork server if requested; return each fork's task."""
+        """Fork a trusted process, and a prefork server if requested.
+
+        Returns:
+            The task of the fork in a fork; None in this process.
+        """
         template = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.fork() if request["beside"] else None
@@ -187,7 +193,8 @@ def keep_only(descriptor: int, *, silent: bool = True) -> int:
 
     Args:
         descriptor: the file to keep.
-        silent: whether to redirect 0, 1 and 2 to the null device; otherwise 2 stays, for errors.
+        silent: whether to redirect the descriptors 0, 1 and 2 to the null device. Otherwise only 0
+            and 1 are redirected, and 2 stays open for error messages.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2) if silent else (0, 1):
@@ -202,11 +209,11 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
     """End a process.
 
     Args:
-        process: a child of this process, which was not waited for.
-        grace: how many seconds to wait before killing it.
+        process: the id of a child process for which this process has not waited yet.
+        grace: how many seconds to wait before killing the process.
 
     Returns:
-        Its exit code, -N after signal N; whether it had to be killed; its seconds of CPU time.
+        The exit code, -N after signal N; whether the process was killed; the CPU time in seconds.
     """
     ended = ended_by_itself(process)
     deadline = time.monotonic() + grace

@@ -33,10 +33,10 @@ class LoadedSource(NamedTuple):
 
     Attributes:
         module: the module.
-        error: the exception that it raised, if any.
-        attempts: the kind and name of each action that it tried meanwhile.
-        called: the first removed function that was called, appended by the function itself.
-        printed: returns the text printed since its last call.
+        error: the exception that the file raised, if any.
+        attempts: the kind and name of each forbidden action that the file tried while it ran.
+        called: the name of the first removed function that was called, appended by the function.
+        printed: returns the text that was printed since the last call of `printed`.
     """
 
     module: ModuleType
@@ -47,7 +47,7 @@ class LoadedSource(NamedTuple):
 
 
 RunOrder = Callable[[bytes, LoadedSource], Iterator[bytes]]
-"""A function that runs the tests of an order on a student's file and yields their messages."""
+"""A function that runs the tests of an order on a student's file and yields a message for each."""
 
 
 def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None:
@@ -55,8 +55,8 @@ def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None
 
     Args:
         channel: the connection to the trusted process.
-        called: the list to which removed functions append the first call.
-        run_tests: runs the tests; it was loaded before.
+        called: the list to which removed functions append their name at the first call.
+        run_tests: the function that runs the tests.
     """
     settings, source, order = (receive_frame(channel, _MOST_BYTES) for _ in range(3))
     setting = json.loads(settings)
@@ -94,10 +94,10 @@ def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
 
 
 def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
-    """Call functions of a file without any tests, and yield the result of each as JSON.
+    """Call functions of a file without any tests, and yield each result as JSON.
 
     Args:
-        order: a JSON list of lists, each of a function's name and its arguments.
+        order: a JSON list of calls. Each call is a list of a function's name and the arguments.
         loaded: the file.
     """
     if loaded.error is not None:
@@ -107,7 +107,14 @@ def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
 
 
 def load_tests(function: str, folder: str) -> RunOrder:
-    """Call a function of the grader, which is importable only meanwhile, and return its result."""
+    """Call a function of the grader that loads tests, and return its result.
+
+    Python can import the grader's modules only during this call.
+
+    Args:
+        function: the function, as `package.module:function`.
+        folder: the argument of the function, a folder with the tests.
+    """
     sys.path.insert(0, _ROOT)
     try:
         found: RunOrder = pkgutil.resolve_name(function)(folder)
@@ -119,7 +126,10 @@ def load_tests(function: str, folder: str) -> RunOrder:
 
 
 def prepare_torch() -> None:
-    """Do torch's one-time initialization, which each worker would repeat or could not do."""
+    """Do torch's one-time initialization before the fork.
+
+    Each worker would have to repeat it, and a confined worker can't do all of it.
+    """
     keep_memory()
     torch.set_num_threads(1)
     # A worker can't make threads, and torch would wait for them.

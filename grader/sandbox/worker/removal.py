@@ -1,12 +1,14 @@
 """Remove forbidden functions from a worker, permanently and before student code runs.
 
-- Each operator of torch gets a kernel that raises ForbiddenCall, under every dispatch key for which
-  it had one. So it is refused in all threads, on all devices, below all of torch's modes, and for
-  code that chooses the key explicitly. The library object that registers these kernels is kept
-  alive without a reference in Python, so student code can't find it and restore the former ones.
-- Functions of torch written in Python get code that raises it, under all their names.
+- Each forbidden operator of torch gets a kernel that raises ForbiddenCall, under every dispatch key
+  for which the operator had a kernel. So the operator is refused in all threads, on all devices,
+  below all of torch's modes, and for code that chooses the key explicitly. The library object that
+  registers these kernels is kept alive without a reference in Python, so student code can't find
+  the object and restore the original kernels.
+- Forbidden functions of torch that are written in Python get code that raises ForbiddenCall, under
+  all their names.
 - Ways to the kernels that bypass the dispatcher (`ROADS`) are removed.
-- Where autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
+- If autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
   differentiated.
 
 `refuse_later` refuses code that is loaded later, and calls by address.
@@ -118,7 +120,10 @@ def _is_key(name: str) -> bool:
 
 @functools.cache
 def functions() -> tuple[FunctionType, ...]:
-    """Return the functions written in Python that may be removed. This takes some time, too."""
+    """Return the functions written in Python that may be removed.
+
+    This takes a tenth of a second, so a process should call it before it forks.
+    """
     return functions_of_torch(Betrayed())
 
 
@@ -127,8 +132,8 @@ def remove(names: Iterable[str], called: list[str]) -> None:
 
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`.
-        called: the list to which the first one that is called is appended. It is a claim, as
-            student code can change it.
+        called: the list to which the name of the first called function is appended. Student code
+            can change the list, so the name is a claim.
     """
     betrayed = Betrayed(names)
     if not betrayed.traces:
@@ -159,8 +164,8 @@ def _replace_kernels(betrayed: Betrayed, called: list[str]) -> None:
 def _record_nothing() -> None:
     """Replace all kernels of autograd by fallthrough kernels.
 
-    They contain all formulas of reverse and forward mode, and torch.func calls them, too.
-    TorchScript has a second set of formulas, which it only uses when it optimizes.
+    The replaced kernels contain all formulas of reverse and forward mode, and torch.func calls
+    them, too. TorchScript has other formulas, which it uses only if it optimizes.
     """
     torch._C._set_graph_executor_optimize(False)
     libraries: dict[str, Any] = {}
@@ -217,17 +222,17 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 def refuse_later(names: Iterable[str], called: list[str]) -> None:
     """Install an audit hook that refuses actions that would restore a forbidden function.
 
-    An audit hook can't be removed. This one refuses
+    An audit hook can't be removed. This hook refuses
 
     - to run code of torch that is loaded later and defines a forbidden function;
-    - to create a function from such code, or to assign it to another one;
+    - to create a function from such code, or to assign such code to another function;
     - ctypes, which calls addresses below Python and torch's dispatcher;
     - to change the code of this package's functions, such as the hook itself.
 
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`; without any, nothing is
             refused.
-        called: the list to which the first one that is called is appended.
+        called: the list to which the name of the first called function is appended.
     """
     betrayed = Betrayed(names)
     if not betrayed.traces:

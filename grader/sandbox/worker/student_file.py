@@ -1,4 +1,4 @@
-"""Run the student's file, and record forbidden actions that it tries meanwhile."""
+"""Run the student's file, and record forbidden actions that the file tries."""
 
 from __future__ import annotations
 import __future__
@@ -71,9 +71,9 @@ def _runs_file(frame: FrameType) -> bool:
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
     """Run a file statement by statement, and skip statements that need a forbidden function.
 
-    A file may compare its function with torch's while it is loaded, but torch's was removed. Names
-    that such a statement would have set are missing, and so are its side effects, such as the
-    gradient of a tensor. So later statements that need these are skipped as well.
+    A file may compare its function with torch's function while it is loaded, but torch's function
+    was removed. A skipped statement sets no names and has no side effects, such as the gradient of
+    a tensor. So later statements that need its names or its side effects are skipped as well.
     """
     skipped: list[ast.stmt] = []
     for statement in file.body:
@@ -128,7 +128,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MOST_FOUND = 1000
 
 _PYTHONS = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
-_INSTALLED = "-packages" + os.sep  # such folders may lie in Python's own
+_INSTALLED = "-packages" + os.sep  # such folders may be in Python's folder
 
 
 class Attempts:
@@ -162,7 +162,7 @@ def _described(event: str, args: tuple[Any, ...]) -> tuple[str, str]:
 
 
 def _is_students(frame: FrameType | None) -> bool:
-    """Return whether student code does this, directly or through Python's standard library."""
+    """Return whether student code is the caller, directly or through Python's standard library."""
     while frame is not None and _is_pythons(frame.f_code.co_filename):
         frame = frame.f_back
     name = "<frozen" if frame is None else frame.f_code.co_filename
