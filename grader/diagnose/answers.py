@@ -17,13 +17,13 @@ from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]
 
 _MOST_ENTRIES = 4096
-"""The largest tensor with an answer in numbers. The questions of probes are small."""
+"""The maximum number of entries of a tensor in an answer. Right answers have fewer entries."""
 
 _PROJECTIONS = 3
 
 
 def attempt(function: Callable[[], object]) -> Answer:
-    """Return the answer to a question; an exception is an answer, too.
+    """Call student code and return its answer; an exception is an answer, too.
 
     Args:
         function: calls the student's code; returns a tensor, an array, a number or a bool.
@@ -32,7 +32,7 @@ def attempt(function: Callable[[], object]) -> Answer:
         DoesNotEnd: the time limit of the caller is reached.
     """
     try:
-        with torch.enable_grad():  # an earlier question may have left it off
+        with torch.enable_grad():  # an earlier call may have switched them off
             value = function()
     except (KeyboardInterrupt, DoesNotEnd):
         raise
@@ -42,7 +42,7 @@ def attempt(function: Callable[[], object]) -> Answer:
 
 
 def answer_of(value: object) -> Answer:
-    """Return the answer that a value gives."""
+    """Convert a return value of student code to an answer."""
     if isinstance(value, bool | int | float):
         value = numpy.array(float(value))
     if not isinstance(value, Tensor) and not is_array(value):
@@ -69,7 +69,7 @@ def _waves(length: int) -> list[Array]:
 def _numbers(found: Array) -> tuple[float, ...]:
     """Return the root mean square of the entries and weighted sums.
 
-    Nearly any two tensors differ in one of these.
+    Nearly any two tensors differ in at least one of these numbers.
     """
     root = math.sqrt(max(len(found), 1))
     with numpy.errstate(over="ignore"):

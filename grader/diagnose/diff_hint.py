@@ -49,7 +49,7 @@ def diff_hints(
             return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
         looks = [*_looks(got, want, wrong, sizes, exactness)]
         if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
-            text = f"What is added to x is {added} times what it should be."
+            text = f"The part that is added to x is {added} times what it should be."
             looks.insert(0, Evidence(text, Certainty.ALL, Source.NUMBERS))
         return ranked(looks)[:_MOST_SENTENCES]
 
@@ -111,7 +111,7 @@ def _one_number(got: Array, want: Array) -> str | None:
 
 
 def number_hint(got: float, want: float) -> str:
-    """Return how a wrong number is computed from the right one; empty if that is uncertain."""
+    """Return a sentence that relates a wrong number to the right number; empty if uncertain."""
     if not got or not want or not math.isfinite(got):
         return ""
     if math.isclose(got, -want, rel_tol=1e-5):
@@ -126,7 +126,7 @@ def number_hint(got: float, want: float) -> str:
 
 
 def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
-    """Detect rows with the right numbers, including infinite ones, in wrong places."""
+    """Detect rows with the right numbers, including infinity, in wrong places."""
     if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
         return None
     if _is_mask(want):
@@ -136,9 +136,9 @@ def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
         return None
     has_rows = want.ndim > 1
     return (
-        "Each row that differs has its right numbers, at other places of the row."
+        "Each row that differs has the right numbers, but in wrong places."
         if has_rows
-        else "All numbers are right, but at other places."
+        else "All numbers are right, but in wrong places."
     )
 
 
@@ -186,7 +186,7 @@ def _are_weights(entries: Array, exactness: float) -> bool:
 
 
 def _symmetric_scores(got: Array, want: Array, exactness: float) -> str | None:
-    """Detect weights whose scores are symmetric, as when queries are used as keys."""
+    """Detect weights with symmetric scores, which appear if queries are used as keys."""
     if want.ndim < 2:
         return None
     got, want = _without_zero_columns(got, want)
@@ -212,9 +212,7 @@ def _are_scores_symmetric(weights: Array) -> bool:
 
 
 def _without_zero_columns(got: Array, want: Array) -> tuple[Array, Array]:
-    """Return weights without columns that are all 0, as an identity has if it is wider than
-    high.
-    """
+    """Return wrong and right weights without the columns that are 0 in both arrays."""
     used = (want != 0).reshape(-1, want.shape[-1]).any(0)
     return (got, want) if got[..., ~used].any() else (got[..., used], want[..., used])
 
@@ -230,7 +228,7 @@ _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
 
 
 def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:
-    """Return a factor in terms of the sizes, such as "√d_k = 4"; only digits if none is certain."""
+    """Return a factor in terms of the sizes, such as "√d_k = 4"; digits if no term is certain."""
     of_one = {
         text: value
         for name, size in sizes.items()
@@ -254,7 +252,7 @@ def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4
 
 
 def near_one(number: float) -> str:
-    """Return a number other than 1, with more digits if four would show 1."""
+    """Format a number other than 1, with more digits if four digits would show 1."""
     short = f"{number:.4g}"
     return f"{number:.7g}" if short == "1" else short
 
@@ -263,14 +261,14 @@ def _other_order(got: Array, want: Array) -> str | None:
     if _close(got, want) or _is_mask(want):
         return None
     if want.size > 3 and _close(numpy.sort(got, None), numpy.sort(want, None)):
-        return "All numbers are right, but not in their places: look at the order of dimensions."
+        return "All numbers are right, but in wrong places: look at the order of the dimensions."
     return None
 
 
 def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
     """Detect weights that should sum to 1 but do not."""
     if not numpy.isfinite(got).all() or (want < 0).any():
-        return None  # `_not_finite` reports the former; the latter are no weights
+        return None  # `_not_finite` reports NaN and infinity; negative numbers are no weights
     if want.ndim:
         got, want = _without_zero_columns(got, want)
     names = {-1: "row", -2: "column"}
@@ -278,12 +276,12 @@ def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
         if not _sum_to_one(want, dim, exactness) or _sum_to_one(got, dim, exactness):
             continue
         if want.ndim > 1 and _sum_to_one(got, other, 0) and not _sum_to_one(want, other, 0):
-            return f"Each {names[other]} sums to 1, where each {names[dim]} should."
+            return f"Each {names[other]} sums to 1; each {names[dim]} should sum to 1 instead."
         sums = got.sum(dim)
         worst = near_one(float(sums.flat[numpy.abs(sums - 1).argmax()]))  # farthest from 1
         if want.ndim == 1:
             return f"The weights should sum to 1; they sum to {worst}."
-        return f"Each {names[dim]} of weights should sum to 1; one of them sums to {worst}."
+        return f"Each {names[dim]} of weights should sum to 1; one {names[dim]} sums to {worst}."
     return None
 
 
@@ -310,9 +308,14 @@ def _good_rows(wrong: Array) -> str | None:
 
 
 def _nearly(got: Array, want: Array, share: float) -> bool:
-    """Return whether an answer agrees to float32 precision and at least `share` of it is inexact.
+    """Return whether an answer agrees to float32 precision, but has many inexact entries.
 
-    Rounding changes most entries of float64. If many are exact, the cause is not rounding.
+    Rounding changes most entries of float64. If many entries are exact, the cause is not rounding.
+
+    Args:
+        got: the wrong answer.
+        want: the right answer.
+        share: the minimum share of inexact entries.
     """
     difference, size = numpy.abs(got - want), numpy.abs(want).max(initial=0)
     near = bool(numpy.isfinite(difference).all() and (difference <= 1e-6 * size).all())

@@ -27,7 +27,9 @@ _KINDS = {-1: "column", -2: "row"}
 
 
 def relations(got: Array, want: Array) -> list[str]:
-    """Return a sentence on the relation of `got` to `want`; empty unless exactly one fits.
+    """Return the sentence on the relation of `got` to `want`, in a list that may be empty.
+
+    The list is empty if no relation or more than one relation fits.
 
     Args:
         got: the wrong answer, in float64.
@@ -56,15 +58,16 @@ def close(a: Array, b: Array) -> bool:
 
 
 def _near(a: Array, b: Array) -> Array:
-    """Return where two arrays agree up to rounding; three times as fast as numpy.isclose.
+    """Return True where two arrays agree up to rounding.
 
-    Any finite number counts as near infinity, so callers check for infinity separately.
+    This is three times as fast as numpy.isclose. Any finite number counts as near infinity, so
+    callers check for infinity separately.
     """
     return numpy.asarray(numpy.abs(a - b) <= 1e-8 + 1e-5 * numpy.abs(b))
 
 
 def _swapped(got: Array, want: Array) -> Iterator[str]:
-    """Detect two swapped dimensions, also if a reshape restored the shape."""
+    """Detect two swapped dimensions, even if a reshape restored the shape."""
     last = want.ndim - 1
     for one, other in combinations(range(want.ndim), 2):
         swapped = want.swapaxes(one, other)
@@ -76,8 +79,8 @@ def _swapped(got: Array, want: Array) -> Iterator[str]:
             yield f"It is the right answer with {which} swapped."
         else:
             yield (
-                f"The numbers are right, in the order that they have when dimensions {one} and "
-                f"{other} are swapped. Which step should swap them, and does it move numbers?"
+                f"The numbers are right, but in the order for swapped dimensions {one} and {other}."
+                " Which step should swap these dimensions, and does it move numbers?"
             )
 
 
@@ -123,7 +126,7 @@ def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[s
             yield f"The {kind}s are right, but are in the order {known}{where}."
     if _is_shift(order):
         side = "before" if order[1] == 0 else "after"
-        yield f"Each {kind} is the right one for the {kind} {side} it{where}."
+        yield f"Each {kind} has the right numbers of the {kind} {side} it{where}."
 
 
 def _is_shift(order: list[int | None]) -> bool:
@@ -147,9 +150,9 @@ def _off_by_the_same(got: Array, want: Array) -> Iterator[str]:
         side = "more" if amount > 0 else "less"
         yield f"Every entry is {abs(amount):.4g} {side} than it should be."
     elif len(rows) > 2 and rows_differ and _alike(rows, first, want):
-        yield "Every row is off by the same numbers, as if something were added or left out."
+        yield "Every row is off by the same numbers, as if something were added or missing."
     elif rows.shape[-1] > 2 and len(rows) > 1 and _alike(rows, rows[:, :1], want):
-        yield "All numbers of a row are off by the same amount, another one in each row."
+        yield "All numbers of a row are off by the same amount, which differs from row to row."
 
 
 def _alike(off: Array, one: Array, want: Array) -> bool:
@@ -172,7 +175,7 @@ def _rounded(got: Array, want: Array) -> Iterator[str]:
     for name, (cut, step) in _HALF.items():
         near = numpy.allclose(got, want, rtol=4 * step, atol=1e-3)
         if near and numpy.array_equal(cut(got), got) and len(numpy.unique(got)) >= _FEWEST:
-            yield f"It is right as far as {name} reaches: somewhere the numbers become {name}."
+            yield f"It is right in the digits of {name}: somewhere the numbers become {name}."
             return
 
 
@@ -206,7 +209,7 @@ def _cut(got: Array, want: Array) -> Iterator[str]:
 
 
 def _dropped(got: Array, want: Array) -> Iterator[str]:
-    """Detect zeros where all other numbers are too large by one factor, as after dropout."""
+    """Detect dropout: some numbers are 0, and all other numbers are too large by one factor."""
     kept = (got != 0) & (want != 0)
     lost = (got == 0) & (want != 0)
     if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST:
@@ -214,11 +217,11 @@ def _dropped(got: Array, want: Array) -> Iterator[str]:
     factor = float(got[kept][0] / want[kept][0])
     is_factor = math.isfinite(factor) and factor > 1 and f"{factor:.4g}" != "1"
     if is_factor and close(got[kept], factor * want[kept]):
-        yield f"Some numbers are 0, and all others {factor:.4g} times what they should be."
+        yield f"Some numbers are 0; all other numbers are {factor:.4g} times what they should be."
 
 
 def _transformed(got: Array, want: Array) -> Iterator[str]:
-    """Detect one function that maps each right number to the wrong one."""
+    """Detect a function that maps each right number to the wrong number."""
     if name := transformation(got, want):
         yield f"Every entry is {name} what it should be."
 
@@ -233,7 +236,7 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def transformation(got: Array, want: Array) -> str:
-    """Return the only function that maps `want` to `got`, such as "exp of"; empty otherwise."""
+    """Return the function that maps `want` to `got`, such as "exp of"; empty unless one fits."""
     with numpy.errstate(all="ignore"):
         fits = [name for name, of in _FUNCTIONS.items() if close(of(want), got)]
     return fits[0] if len(fits) == 1 else ""

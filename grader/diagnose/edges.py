@@ -1,8 +1,8 @@
 """Provide the edge questions that are the same for every function and module.
 
-A probe passes the call and its arguments. The questions cover changed arguments, lost digits, other
-dtypes and orders in memory, gradients and gradient mode, a second call, the random state, large
-numbers, and the difference between training and evaluation.
+A probe passes the call and its arguments. The questions cover changed arguments, lost digits,
+different dtypes and memory orders, gradients and gradient mode, a second call, the random state,
+large numbers, and the difference between training and evaluation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def first(answer: Any) -> Any:
 
 
 def kind(answer: object) -> int:
-    """Return the index of the type in `_KINDS`: 0 for a tensor, 5 and 6 for several values."""
+    """Return the index of an answer's type in `_KINDS`: 0 for a tensor, 5 for a tuple."""
     return next((n for n, sort in enumerate(_KINDS) if isinstance(answer, sort)), len(_KINDS))
 
 
@@ -59,8 +59,8 @@ def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
     """
     if not output.requires_grad:
         return None
-    # A sum, since autograd.grad with grad_outputs first imports sympy.
-    with torch.enable_grad():  # code may leave it off
+    # A weighted sum, as autograd.grad with grad_outputs first imports sympy.
+    with torch.enable_grad():  # student code may have switched gradients off
         loss = (output * (size * numbers(*output.shape, start=0.7))).sum()
     (slopes,) = torch.autograd.grad(loss, by, retain_graph=True, allow_unused=True)
     found = cast("Tensor | None", slopes)
@@ -78,11 +78,11 @@ def moves_random_state(call: Callable[[], object]) -> bool:
 
 
 def varies(call: Callable[[], Any]) -> bool:
-    """Return whether two equal calls give different outputs; False if one raises an exception.
+    """Return whether two equal calls give different outputs; False if a call raises an exception.
 
     Args:
-        call: returns an output in which dropout can drop at least a hundred numbers. With a few,
-            two calls sometimes drop the same ones.
+        call: returns an output in which dropout can drop at least a hundred numbers. With only a
+            few numbers, two calls could drop the same numbers by chance.
     """
     try:
         one, other = (first(call()).nan_to_num() for _ in range(2))
@@ -100,7 +100,7 @@ def loses_digits(output: Tensor, right: Tensor) -> bool:
 
 
 def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
-    """Return whether the output ignores changes that are visible in float64 only."""
+    """Return whether the output ignores changes that are visible only in float64."""
 
     def moved(size: float) -> Tensor:
         moves = (size * numbers(*each.shape, start=n + 0.5) for n, each in enumerate(inputs))
@@ -114,11 +114,11 @@ def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
 
 
 def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
-    """Return whether a second call without gradients overwrites the result of the first."""
+    """Return whether a second call without gradients overwrites the result of the first call."""
     results = Results()
     with torch.no_grad():
-        for given in (x, other):
-            results.add(module(given))
+        for argument in (x, other):
+            results.add(module(argument))
     return results.some_overwritten
 
 
@@ -150,7 +150,9 @@ def dropout_rates(module: nn.Module, *names: str) -> list[float]:
 
 
 def refusal(call: Callable[[], object]) -> float:
-    """Return how a call ends: 0 returns, 1 ValueError, 2 AssertionError, 3 another exception.
+    """Return a number for the end of a call.
+
+    0 means that the call returned, 1 a ValueError, 2 an AssertionError, 3 any other exception.
 
     Raises:
         NotImplementedError: the student has not written the function yet.
@@ -167,10 +169,15 @@ def refusal(call: Callable[[], object]) -> float:
 
 
 def refusals(call: Callable[[Any], object], fine: Any, amounts: tuple[Any, ...]) -> Tensor:
-    """Return how calls with these amounts end, after a call with a valid amount.
+    """Return the result of `refusal` for a call with each amount.
+
+    Args:
+        call: the call with one argument.
+        fine: a valid argument, which is tested first.
+        amounts: the arguments to test.
 
     Raises:
-        Exception: the call with the valid amount fails.
+        Exception: the call with the valid argument fails.
     """
     call(fine)
     return torch.tensor([refusal(partial(call, amount)) for amount in amounts])
@@ -181,7 +188,7 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
 
     Args:
         run: calls the function with tensors by position.
-        given: ordinary arguments by name; floats in float64.
+        given: ordinary arguments by name. Floating point numbers are in float64.
         large: the factor of the question about large numbers; 0 omits it.
     """
     floats = [name for name, each in given.items() if each.is_floating_point()]
@@ -190,7 +197,7 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
         return {n: change(t) if n in floats else t.clone() for n, t in given.items()}
 
     def output(tensors: Mapping[str, Tensor]) -> Any:
-        with torch.enable_grad():  # code may leave it off
+        with torch.enable_grad():  # student code may have switched gradients off
             return first(run(*tensors.values()))
 
     @cache
@@ -202,7 +209,7 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
     @cache
     def gradient(name: str, size: float = _SMALL) -> Tensor | float | None:
         if any(changes(each) for each in floats):
-            return -1.0  # then it depends on the other lines whether autograd raises an exception
+            return -1.0  # other lines would decide whether autograd raises an exception
         tensors = fresh()
         tensors[name].requires_grad_()
         return slope(output(tensors), tensors[name], size)
@@ -258,7 +265,7 @@ def of_module(
         make: returns the module in evaluation mode with fixed weights, in float64 or in the dtype
             that is its argument.
         x: an ordinary input.
-        other: an input of another length for the call before x.
+        other: an input of a different length, for a call before the call with x.
         weights: the names of the parameters for the questions about gradients.
         large: the factor of the question about large numbers; 0 omits it.
     """
@@ -309,7 +316,7 @@ def of_module(
 
 
 def _others(tensor: Tensor) -> Tensor:
-    """Return other numbers of the same shape."""
+    """Return a tensor of the same shape with different numbers."""
     return 1.5 * tensor + 0.5
 
 

@@ -14,7 +14,7 @@ continues in lines that begin with `#` and at least two blanks. Each `@` begins 
 lines are replaced by its `+` lines. Lines that begin with a blank are unchanged context. The old
 lines of a block must occur exactly once in the right file.
 
-A family is one place with many ways to get it wrong:
+A family contains several mistakes at one place of the right file:
 
     === What is compared with what (reference)
     # Which two things does a score compare?
@@ -51,7 +51,7 @@ _FAMILY = re.compile(r"=== \S.* \((\w+)\)")
 
 
 _Lines = list[tuple[int, str]]
-"""Line numbers and lines."""
+"""Lines with their line numbers."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
     for edit in edits:
         if edit.base not in right:
             known = ", ".join(right)
-            raise _error(edit.place, edit.line, f"there is no '{edit.base}'; there are: {known}")
+            unknown = f"the right file '{edit.base}' is unknown; the known right files are: {known}"
+            raise _error(edit.place, edit.line, unknown)
     return [Mistake(edit, right[edit.base], apply(edit, right[edit.base])) for edit in edits]
 
 
@@ -176,9 +177,10 @@ def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
     if len(found) == 1:
         return found[0]
     if found:
-        raise _error(edit.place, block.line, f"these lines stand in {edit.base} {len(found)} times")
+        many = f"these lines occur {len(found)} times in {edit.base}"
+        raise _error(edit.place, block.line, many)
     missing = next((line for line in block.old if line not in lines), None)
-    what = "these lines together" if missing is None else f"the line '{missing.strip()}'"
+    what = "this sequence of lines" if missing is None else f"the line '{missing.strip()}'"
     raise _error(edit.place, block.line, f"{what} can't be found in {edit.base}")
 
 
@@ -196,7 +198,7 @@ def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
     heads = [number for number, line in lines if line.startswith("==")]
     for number, line in lines[: heads[0] - 1 if heads else None]:
         if line:
-            raise _error(place, number, "a head such as '== name (reference)' comes first")
+            raise _error(place, number, "the file must begin with a head: '== name (reference)'")
     edits: dict[str, Edit] = {}
     family: _Family | None = None
     for start, end in pairwise([*heads, len(lines) + 1]):
@@ -207,7 +209,7 @@ def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
         edit = _edit(of_head, place, family)
         if edit.name in edits:
             other = edits[edit.name].line
-            raise _error(place, start, f"'{edit.name}' stands in line {other} already")
+            raise _error(place, start, f"the mistake '{edit.name}' is already in line {other}")
         edits[edit.name] = edit
     return list(edits.values())
 
@@ -216,14 +218,14 @@ def _family(lines: _Lines, place: str) -> _Family:
     number, head = lines[0]
     match = _FAMILY.fullmatch(head.rstrip())
     if match is None:
-        raise _error(place, number, "a family's head is '=== what it is about (reference)'")
+        raise _error(place, number, "the head of a family must be '=== title (reference)'")
     sentences, blocks = _parts(lines[1:], place)
     if len(sentences) > 1 or len(blocks) > 1:
-        raise _error(place, number, "a family has a nudge and a block, or less")
+        raise _error(place, number, "a family has at most one nudge and one block")
     block = blocks[0] if blocks else []
     for at, line in block[1:]:
         if line.startswith("+"):
-            raise _error(place, at, "only the members of a family have new lines")
+            raise _error(place, at, "only the members of a family have '+' lines")
     return _Family(match[1], next(iter(sentences), ""), _without_end(block))
 
 
@@ -231,17 +233,18 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     number, head = lines[0]
     match = _HEAD.fullmatch(head.rstrip())
     if match is None or (match[2] is None and family is None):
-        said = "a head is '== name (reference)', or, below that of a family, '== name'"
-        weight = "after it there may be 'idea', 'idea of NAME' or 'slip'"
-        raise _error(place, number, f"{said}; {weight}")
+        form = "a head must be '== name (reference)', or '== name' in a family"
+        weight = "'idea', 'idea of NAME' or 'slip' may follow"
+        raise _error(place, number, f"{form}; {weight}")
     common = family if family is not None and match[2] is None else _Family(match[2], "", [])
     sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
-        raise _error(place, number, "a mistake has a sentence and a nudge, each after a '#'")
+        raise _error(place, number, "a mistake needs a sentence and may have a nudge, after '#'")
     if sentences[0].endswith("?"):
-        raise _error(place, number, "the nudge comes second; first the end of 'It looks as if ...'")
+        text = "the first sentence must complete 'It looks as if ...'; the nudge is the second"
+        raise _error(place, number, text)
     if not found:
-        raise _error(place, number, f"'{match[1]}' changes nothing: it has no '@'")
+        raise _error(place, number, f"the mistake '{match[1]}' has no block, which begins with '@'")
     blocks = tuple(_block(block, place) for block in found)
     when, look = [*sentences, common.look][:2]
     weight = match[3] or ""
@@ -276,7 +279,7 @@ def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[st
 
 
 def _without_end(lines: _Lines) -> _Lines:
-    """Return lines without the empty ones at the end."""
+    """Return lines without the empty lines at the end."""
     while lines and not lines[-1][1]:
         lines = lines[:-1]
     return lines
@@ -290,7 +293,7 @@ def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
         elif line.startswith("# ") and line[1:].strip():
             found.append(line[1:].strip())
         elif line:
-            raise _error(place, number, "up to an '@' there are only sentences, each after a '#'")
+            raise _error(place, number, "before the first '@', each line must begin with '# '")
     return found
 
 
@@ -299,10 +302,10 @@ def _block(lines: _Lines, place: str) -> Block:
     lines = _without_end(lines)
     for number, line in lines[1:]:
         if line and line[0] not in " -+":
-            raise _error(place, number, "a line of a block begins with '-', '+' or a blank")
+            raise _error(place, number, "a line of a block must begin with '-', '+' or a blank")
     old, new = (tuple(_side(lines[1:], sign)) for sign in "-+")
     if not old:
-        raise _error(place, start, "a block has lines of the right file, to say where it belongs")
+        raise _error(place, start, "a block needs lines of the right file, which mark its place")
     if old == new:
         raise _error(place, start, "this block changes nothing")
     return Block(start, old, new)

@@ -27,42 +27,42 @@ _NOT_IN_CLASS = re.compile(
 _NO_ATTRIBUTE = re.compile(r"'(?!Tensor|NoneType)([A-Z]\w*)' object has no attribute '(\w+)'")
 
 _TWO_DTYPES = (
-    "Two dtypes meet here. A tensor that you make yourself is float32 unless you say otherwise. "
-    "Which dtype has the input?"
+    "This line combines two dtypes. A new tensor is float32 unless you choose another dtype. "
+    "Which dtype does the input have?"
 )
 _IN_CLASS = (
     "Look for the method in the class: is it spelled like this, indented like the other methods, "
     "and is self its first parameter?"
 )
 _NO_SUPER = "Call super().__init__() first in __init__."
-_NO_BOOLS = "The mask must be a bool tensor here, as a comparison or .bool() gives."
+_NO_BOOLS = "The mask must be a bool tensor here: use a comparison or .bool()."
 _KNOWN = (
     (
         "view size is not compatible",
-        "A transpose doesn't move the numbers in memory, and view reads them in the order in which "
-        "they lie there. Which order of the dimensions do you want at this line?",
+        "A transpose doesn't move the numbers in memory, and view reads the numbers in the order "
+        "of the memory. Which order of the dimensions do you want at this line?",
     ),
     (
         "leaf Variable that requires grad is being used in an in-place operation",
-        "This line changes a tensor in place that the caller wants gradients for. Make a new one "
-        "instead: x = x / 2, not x /= 2. Only where a step has to change parameters in place, do "
-        "it inside of `with torch.no_grad():`.",
+        "This line changes a tensor in place, but the caller needs gradients for this tensor. Make "
+        "a new tensor instead: x = x / 2, not x /= 2. If a step must change parameters in place, "
+        "do it inside of `with torch.no_grad():`.",
     ),
     (
         "modified by an inplace operation",
-        "A tensor that the gradient still needs was changed in place. Make a new one instead.",
+        "A tensor that the gradient still needs was changed in place. Make a new tensor instead.",
     ),
     ("to have the same dtype", _TWO_DTYPES),
     ("expected scalar type", _TWO_DTYPES),
     (
         "Dimension out of range",
-        "There are fewer dimensions than that. Counted from the end, -1 is the last and -2 the one "
-        "before, however many there are.",
+        "The tensor has fewer dimensions. Counted from the end, -1 is always the last dimension "
+        "and -2 the second to last dimension.",
     ),
     (
         "permute(sparse_coo): number of dimensions",
-        "permute names every dimension. For the last two alone, whatever stands before them, there "
-        "is transpose(-2, -1).",
+        "permute needs every dimension. To swap only the last two dimensions, use "
+        "transpose(-2, -1).",
     ),
     (
         "Boolean value of Tensor with more than one value is ambiguous",
@@ -71,16 +71,16 @@ _KNOWN = (
     ),
     (
         "only one element tensors can be converted to Python scalars",
-        "A tensor of many numbers can't become one number. Which of them, or which sum, is meant?",
+        "A tensor of many numbers can't become one number. Which entry or which sum do you need?",
     ),
     (
         "Can't call numpy() on Tensor that requires grad",
-        "NumPy knows no gradients. torch has the same functions, and gradients pass through them.",
+        "NumPy has no gradients. torch has the same functions, and gradients pass through them.",
     ),
     (
         "torch.return_types.",
-        "max, min, sort and topk along a dimension give two tensors: the values and their "
-        "indices. Take .values; for max and min there are amax and amin, too.",
+        "max, min, sort and topk along a dimension return two tensors: the values and their "
+        "indices. Use .values; amax and amin return only the values.",
     ),
     ("not an nn.Module subclass", _NO_SUPER),
     ("before Module.__init__() call", _NO_SUPER),
@@ -113,7 +113,7 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
     missing = _NO_ATTRIBUTE.search(text)
     if missing and not hasattr(nn, missing[1]):  # a class of the student
         return (
-            f"Does __init__ set self.{missing[2]}, spelled like this? A method of this name has to "
+            f"Does __init__ set self.{missing[2]}, spelled like this? A method of this name must "
             "be indented like the other methods."
         )
     return ""
@@ -125,8 +125,8 @@ def _shape(form: str) -> Sizes | None:
 
 
 _LAST_SIZE_ALONE = (
-    "They differ in the last size alone. If one of them holds a sum or a maximum for each row, was "
-    "keepdim=True forgotten on the way to it?"
+    "The two shapes differ only in the last size. If one tensor holds a sum or a maximum for each "
+    "row, was keepdim=True forgotten?"
 )
 
 
@@ -155,8 +155,8 @@ def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
         return _LAST_SIZE_ALONE if alone else ""
     which = "its last dimension" if lost == {-1} else "a dimension"
     return (
-        f"One side looks as if it had lost {which}. A sum or a maximum keeps it, with size 1, when "
-        "it gets keepdim=True; squeeze and an index take it away."
+        f"One tensor seems to have lost {which}. With keepdim=True, a sum or a maximum keeps the "
+        "dimension with size 1; squeeze and an index remove it."
     )
 
 
@@ -181,8 +181,8 @@ def _of_product(shapes: list[Sizes]) -> str:
     if left[-1] == right[-2]:
         return ""
     rule = (
-        f"In a matrix product the last size of the first ({left[-1]}) has to be the last but one "
-        f"of the second ({right[-2]})."
+        f"In a matrix product, the last size of the first tensor ({left[-1]}) must equal the "
+        f"second to last size of the second tensor ({right[-2]})."
     )
     if left[-1] == right[-1]:
         return f"{rule} Both end in {left[-1]}: is a transpose of the last two dimensions missing?"
@@ -195,5 +195,5 @@ def _of_view(wanted: str, there: int) -> str:
     for size in sizes:
         product *= size
     if min(sizes, default=0) < 0:
-        return f"{there} numbers can't be divided like this."
-    return f"There are {there} numbers, and this shape wants {product}: one size is not as it is."
+        return f"{there} numbers can't be divided into this shape."
+    return f"The tensor has {there} numbers, but this shape needs {product}: one size is wrong."

@@ -1,4 +1,4 @@
-"""Represent and rank the evidence about a wrong answer; no other module ranks it.
+"""Represent and rank the evidence about a wrong answer; no other module ranks evidence.
 
 Evidence results from tests of a module's parts, from the numbers of an answer, and from the
 catalogue of known mistakes. Several sources may describe the same mistake. A student reads the most
@@ -48,8 +48,8 @@ class Evidence:
         sentence: the text for the student.
         certainty: the certainty of the sentence.
         source: the source of the sentence.
-        parts: the functions and classes that it is about, with the aspect that a probe adds, such
-            as `"Model: loss"`. Empty if it is about one answer only.
+        parts: the functions and classes that the evidence is about, with the aspect that a probe
+            adds, such as `"Model: loss"`. Empty if the evidence is only about one answer.
         names: names of the mistakes in tables; several if they cannot be distinguished.
         tests: ids of tests that are known to fail for these mistakes.
         changes_numbers: whether the mistake gives wrong numbers for ordinary inputs.
@@ -65,7 +65,7 @@ class Evidence:
 
     @property
     def owners(self) -> set[str]:
-        """The functions and classes that it is about."""
+        """The functions and classes that the evidence is about."""
         return {owner(part) for part in self.parts}
 
 
@@ -78,8 +78,9 @@ class Shown:
         call: the call in a student's notation; empty if it is irrelevant.
         where: the wrong rows, in a few words.
         is_finite: whether the answer has no NaN and no infinity.
-        factor: ratio of a single wrong number to the right one; 0 if it is unknown.
-        only: the only function or class of the problem, which a call need not name.
+        factor: ratio of a single wrong number to the right number; 0 if the ratio is unknown.
+        only: the only function or class of the problem, even if the call does not contain its
+            name; empty if the problem has several.
     """
 
     evidence: tuple[Evidence, ...]
@@ -91,7 +92,7 @@ class Shown:
 
 
 def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Return the evidence without redundant sentences, the most certain first.
+    """Return the evidence without redundant sentences, the most certain sentence first.
 
     Args:
         evidence: within each certainty, the simplest sentence first.
@@ -104,7 +105,7 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
 
 
 def _follows(each: Evidence, first: Evidence) -> bool:
-    """Return whether a sentence adds nothing to an earlier one.
+    """Return whether a sentence adds nothing to an earlier sentence.
 
     A relation that explains every number also explains sums and places. If a class lacks a part,
     one sentence reports it, because other wrong answers of the class result from it.

@@ -36,8 +36,8 @@ class KnownMistake:
 
     Attributes:
         name: the name of the mistake.
-        deviations: by part, the answers that differ from the reference's.
-        rests_on: a hash over all inputs of these answers; empty if it is unknown.
+        deviations: the answers that differ from the answers of the reference, by part.
+        rests_on: a hash over all inputs of these answers; empty if the hash is unknown.
         caught_by: the id of a test that catches the mistake and is tried first; may be empty.
     """
 
@@ -60,8 +60,8 @@ class Fingerprints:
         reference: the right answers, by part.
         mistakes: the known mistakes.
         texts: the text about each mistake, by its name.
-        right: hashes of the variants that answer as the reference does, by name; each hash covers
-            all inputs of the answers.
+        right: a hash for each variant that has the same answers as the reference, by the variant's
+            name. The hash covers all inputs of the answers.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
@@ -122,7 +122,7 @@ def _lines(entries: list[str]) -> str:
 def deviations(
     answers: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers that differ from the reference's, by part; omit parts without any."""
+    """Return the answers that differ from the answers of the reference, by part."""
     found = {}
     for part, right in reference.items():
         given = answers.get(part, Answers({}, {}))
@@ -136,7 +136,7 @@ def deviations(
 def with_deviations(
     reference: Mapping[str, Answers], wrong: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the reference's answers, overridden by these wrong answers."""
+    """Return the answers of the reference, replaced by the wrong answers if there are any."""
     nothing = Answers({}, {})
     return {
         part: Answers({**right.main, **own.main}, {**right.edges, **own.edges})

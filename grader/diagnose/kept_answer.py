@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a tensor has lost entries and no other number but 0."""
+        """Whether a tensor has NaN or infinite entries, and its other entries are 0."""
         return bool(self.lost) and not any(self.numbers)
 
     def write(self) -> str:
@@ -64,7 +64,7 @@ class Answer:
 
     @classmethod
     def read(cls, text: str) -> Answer:
-        """Return the answer that `write` wrote."""
+        """Return the answer from a text that `write` returned."""
         if text.startswith("!"):
             return cls(instead=text[1:])
         dtype, shape, lost, *numbers = text.split(" ")
@@ -77,7 +77,7 @@ def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
     Args:
         a: an answer.
         b: another answer.
-        dtype: whether equal numbers in another dtype count as different.
+        dtype: whether equal numbers of different dtypes count as different.
     """
     if (a.shape, a.instead, a.lost) != (b.shape, b.instead, b.lost):
         return False
@@ -95,9 +95,9 @@ def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
 def alike(a: Answer, b: Answer) -> bool:
     """Return whether two answers are equal or fail in the same way.
 
-    This comparison is for edge questions, in which versions of one mistake give different numbers.
-    Two exceptions are alike, and so are two tensors with lost entries. An exception is not like a
-    return value of another type, such as None for a missing gradient.
+    Use this comparison for edge questions: versions of one mistake give different numbers there.
+    Two exceptions are alike, and so are two tensors of one shape with NaN or infinite entries. An
+    exception and a return value of another type, such as None for a missing gradient, are not.
     """
     if a.instead or b.instead:
         return a.stops == b.stops and bool(a.instead and b.instead)

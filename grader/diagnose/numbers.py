@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 _MOST_ENTRIES = 4096
-"""The largest tensor to cache. The size of a larger one may come from a student."""
+"""The maximum number of entries of a cached tensor. Student code may choose a larger size."""
 
 
 def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:
@@ -17,7 +17,7 @@ def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:
 
     Args:
         shape: the shape of the tensor.
-        start: a phase; each value gives other numbers.
+        start: a phase; each value gives different numbers.
         size: the largest absolute value.
     """
     made = _made if math.prod(shape) > _MOST_ENTRIES else _kept

@@ -1,4 +1,7 @@
-"""Ask a student's code the questions of a problem's `probe.py`."""
+"""Call a student's code as a problem's `probe.py` requests, and return the answers.
+
+A question is a call with fixed arguments. Its answer describes the return value or the exception.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ class Part:
             questions should use one size for all dimensions, so that nearly every version of a
             mistake returns numbers instead of an exception.
         edges: questions about large scores, other dtypes, gradients, changed arguments, the random
-            state, a second call. They find mistakes that main questions don't show. Their answers
-            are compared by the way they fail, not by their numbers.
+            state, a second call. They find mistakes that main questions don't show. Failed answers
+            are compared by the kind of failure.
     """
 
     main: Mapping[str, Question]
@@ -54,14 +57,14 @@ Probe = Callable[[Any], Mapping[str, Part]]
 def owner(part: str) -> str:
     """Return the function or class that a part belongs to.
 
-    A class may have several parts, so that a mistake in one doesn't hide another:
-    `"Model: dropout"` is a part of `Model`.
+    A class may have several parts, so that a mistake in one part doesn't hide a mistake in another
+    part: `"Model: dropout"` is a part of `Model`.
     """
     return part.partition(":")[0]
 
 
 def load_probe(problem: Problem) -> Probe | None:
-    """Return the probe of a problem; None if it has no `probe.py`."""
+    """Return the probe of a problem; None if the problem has no `probe.py`."""
     if not problem.probe_file.is_file():
         return None
     with modules_of_course(problem.folder.parents[1]):
@@ -88,7 +91,12 @@ def ask(probe: Probe, code: Any) -> dict[str, Answers]:
 def answers_of(
     probe: Probe, code: Any, wanted: Callable[[str], bool] = lambda part: True
 ) -> dict[str, Answers]:
-    """Return the answers of a student's code to the wanted parts, without a time limit.
+    """Return the answers of a student's code, by part, without a time limit.
+
+    Args:
+        probe: the questions.
+        code: the student's module.
+        wanted: returns whether the result should include a part.
 
     Raises:
         Exception: the probe fails.
@@ -99,12 +107,15 @@ def answers_of(
 def ask_where(
     probe: Probe, entry: Entry, open_code: Callable[[tuple[str, ...]], Any], *, watch: bool
 ) -> dict[str, Answers]:
-    """Return the answers of a student's code, by part, with the forbidden functions of each part.
+    """Return the answers of a student's code, by part, and refuse each part's forbidden functions.
+
+    The result is empty if the probe fails or the time limit is reached.
 
     Args:
         probe: the questions.
         entry: the problem's list of forbidden functions.
-        open_code: returns the student's module without some functions; may raise CannotLoad.
+        open_code: returns the student's module, for a tuple of forbidden functions. It may raise
+            CannotLoad.
         watch: whether a forbidden call ends an answer with an exception.
     """
     codes = {forbidden: open_code(forbidden) for forbidden in entry.all_forbidden()}
@@ -127,7 +138,7 @@ def _asked(part: Part) -> Answers:
 
 
 def _attempt(question: Question) -> Answer:
-    """Return an answer that does not depend on earlier questions, the file or the process."""
+    """Return an answer that does not depend on the random state or on a changed default dtype."""
     torch.default_generator.manual_seed(_SEED)
     torch.set_default_dtype(torch.float32)
     return attempt(question)

@@ -1,8 +1,9 @@
 """Group the students of a class by wrong answers that match no known mistake.
 
 A probe calls each function or class of a problem with small inputs. Its wrong answers are kept as
-short texts (`grader.diagnose.kept_answer`). In a group all wrong numbers for ordinary inputs are
-the same. So files with different mistakes share no group, and most files with one mistake do.
+short texts (`grader.diagnose.kept_answer`). In a group, all wrong numbers for ordinary inputs are
+equal. So files with different mistakes are in different groups, and most files with the same
+mistake are in one group.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Group:
         problem: the problem's id.
         parts: the parts with the same wrong answers.
         submissions: the names of the submissions, sorted.
-        failed: the titles of the tests that all of them fail.
+        failed: the titles of the tests that all these submissions fail.
     """
 
     problem: str
@@ -41,7 +42,7 @@ class Group:
 def groups(results: Iterable[SubmissionResult]) -> list[Group]:
     """Return the groups of a class, the largest first.
 
-    A student with unique wrong answers is a group too.
+    A student with unique wrong answers is a group of one.
     """
     results = sorted(results, key=lambda result: result.submission)
     of_problem: dict[str, dict[str, ProblemResult]] = {}
@@ -89,10 +90,10 @@ def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
 
 
 def same_fault(one: WrongAnswers, other: WrongAnswers) -> bool:
-    """Return whether two submissions' wrong answers come from the same mistake.
+    """Return whether the wrong answers of two submissions seem to have the same cause.
 
-    All wrong answers to the main questions, which have ordinary inputs, must be the same. If none
-    has a number, most wrong answers at the edges must be the same too.
+    All wrong answers to the main questions, which have ordinary inputs, must be the same. If these
+    answers contain no number, most wrong answers to the edge questions must be the same, too.
     """
     if _share_same(_main(one), _main(other)) < 1:
         return False
@@ -113,7 +114,7 @@ def _has_number(text: str) -> bool:
 
 
 def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
-    """Return the share of the wrongly answered questions with the same answer in both."""
+    """Return the share of questions with equal answers, among the questions with any answer."""
     asked = one.keys() | other.keys()
     alike = sum(_same(one[q], other[q]) for q in one.keys() & other.keys())
     return alike / len(asked) if asked else 1.0

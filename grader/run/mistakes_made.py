@@ -1,7 +1,7 @@
-"""Name the mistakes that the code of a run makes, after its tests.
+"""Name the mistakes in the tested code after all tests have run.
 
-Observations of the tests and names become one list. A name belongs to the failures that it
-explains, and the numbers of one mistake are drawn once.
+Observations of the tests and named mistakes become one ranked list. Each failed test gets the names
+of the mistakes that explain its failure. Wrong numbers are shown once for each mistake.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from grader.run.runner import run_test
 from grader.run.session import RunsAgain, Session
 
 KEPT = Evidence(
-    "It looks as if something is kept from one call to the next: what fails here passes when it is "
-    "called first. What in your file outlives a call? Look for a global, a default argument that "
+    "It looks as if something is kept from one call to the next: tests that fail here pass when "
+    "they run first. What in your file outlives a call? Look for a global, a default argument that "
     "is changed, a cache, or an attribute of a class.",
     Certainty.ALL,
     Source.NUMBERS,
@@ -35,16 +35,16 @@ KEPT = Evidence(
 )
 """Evidence that a call depends on earlier calls."""
 
-FITS = "That fits the mistake that is named."
-"""The message of a wrong answer of a mistake that another test has drawn."""
+FITS = "The named mistake explains this."
+"""The message about a wrong answer if another test shows the numbers of the same mistake."""
 
 _FACTOR = " times what it should be"
 
 _ASKED_ALONE = 6
-"""How many of the failed tests run alone."""
+"""The maximum number of failed tests that run again alone."""
 
 _TIMES = 2
-"""How often all tests run again then. The failed ones must fail each time, not by chance."""
+"""How many times all tests run again. Tests that fail each time don't fail by chance."""
 
 
 def name_mistakes(session: Session) -> None:
@@ -79,7 +79,7 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     result.mistakes = [list(each.names) for each in named]
     of_file = _with_names(result.tests, shown, found, tests.fingerprints)
     of_file = _with_factors(of_file, shown)
-    if not session.hidden and not result.ended_alike:  # at home, where one of them is shown
+    if not session.hidden and not result.ended_alike:  # at home, only the first failure is shown
         of_file = _telling_first(of_file, shown)
     result.tests = [*_drawn_once(of_file, shown, named)]
 
@@ -94,15 +94,15 @@ def _with_names(
     found: Sequence[Evidence],
     known: Fingerprints,
 ) -> list[TestResult]:
-    """Return the tests, each failed one with the names of the mistakes that explain it.
+    """Return the tests, and add to each failed test the names of the mistakes that explain it.
 
-    A mistake that explains none of them, and that none is known to catch, explains the failures of
-    its function that have no name. A mistake explains nothing if its known tests were not selected,
-    for example by `pytest -k`.
+    If `_explaining` finds no failure for a mistake, the mistake explains the failures of its
+    function that have no name. It explains nothing if its known tests were not selected, for
+    example by `pytest -k`.
 
     Args:
         tests: all tests.
-        shown: what wrong answers show, by the test's id.
+        shown: the evidence in wrong answers, by the test's id.
         found: the mistakes.
         known: the answers of all known mistakes.
     """
@@ -124,9 +124,10 @@ def _with_names(
 def _explaining(
     found: Iterable[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
 ) -> list[Evidence]:
-    """Return the mistakes that a test is known to catch; else those that change its numbers.
+    """Return the mistakes that explain the failure of a test.
 
-    If the message has the name of an attribute, only mistakes about this attribute explain it.
+    Prefer mistakes that the test is known to catch and that name an attribute in its message. Then
+    prefer all mistakes that the test is known to catch, then mistakes that change its numbers.
     """
     found = [each for each in found if _is_of_function(each, test, known)]
     caught = [each for each in found if test.name in {id.partition("[")[0] for id in each.tests}]
@@ -135,7 +136,10 @@ def _explaining(
 
 
 def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
-    """Check whether a mistake is in a function that a test's call names, if it names any."""
+    """Return whether the first line of a test's message names a function of a mistake.
+
+    A message without any function and a mistake without any function fit, too.
+    """
     words = set(re.findall(r"\w+", test.message.partition("\n")[0]))
     called = words & set(map(owner, known.reference))
     return not called or not each.owners or not called.isdisjoint(each.owners)
@@ -147,10 +151,10 @@ def _attributes(text: str) -> set[str]:
 
 
 def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
-    """Check whether wrong numbers belong to a part of a class that a mistake changes.
+    """Return whether wrong numbers belong to a part of a class that a mistake changes.
 
-    An ordinary call belongs to the part without a further name, such as "Block" and not "Block:
-    dropout", and to parts that the call names, as in "the loss of GPT(...)".
+    The numbers belong to the part without an aspect, such as "Block", and to parts with an aspect
+    that the call names: "the loss of GPT(...)" names "GPT: loss".
     """
     called = _called(shown, [each])
     if not each.changes_numbers or not called:
@@ -169,14 +173,15 @@ def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
 
 
 def _aspect(part: str) -> str:
-    """Return the name of a part after its function or class; usually empty."""
+    """Return the aspect of a part, which follows its function or class; usually empty."""
     return part.partition(": ")[2]
 
 
 def _is_about(each: Evidence, test: TestResult) -> bool:
-    """Check whether a test names a function or class of a mistake, or the mistake has none.
+    """Return whether a test names the function or class of a mistake.
 
-    A mistake of the catalogue that no visible test catches explains no visible failure.
+    A mistake without a function or class fits any test. A mistake of the catalogue that no visible
+    test catches explains no visible failure.
     """
     is_known = each.source is Source.CATALOGUE and each.certainty is Certainty.ALL
     if is_known and not each.tests and not test.hidden:
@@ -186,10 +191,10 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 
 
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
-    """Add the factor by which numbers are wrong to messages, if a function has several of them.
+    """Add a line about the factor of a wrong number, if several tests of a function have a factor.
 
-    Any single number is some factor times another. So the factor must be the same in several tests,
-    or a whole number or its inverse in each.
+    Any number is a multiple of any other number. So the factor must be the same in several tests,
+    or a whole number or the inverse of a whole number in each test.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
@@ -203,34 +208,34 @@ def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> li
 
 
 def _factor_lines(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield for each test a line about its factor and that of another test."""
+    """Yield for each test a line about its factor and the factor of another test."""
     for id, factor in factors.items():
         others = [each for other, each in factors.items() if other != id]
         if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):
-            yield id, f"It is {_part(factor)}{_FACTOR}, and so it is in other tests."
+            yield id, f"It is {_part(factor)}{_FACTOR}, as in other tests."
         elif others and all(map(_is_whole, factors.values())):
             other = next(each for each in others if not isclose(each, factor, rel_tol=1e-3))
             yield id, f"It is {_part(factor)}{_FACTOR}, and {_part(other)} times in another test."
 
 
 def _is_whole(factor: float) -> bool:
-    """Check whether a factor is a number such as 3 or 1/3."""
+    """Return whether a factor is a whole number or the inverse of a whole number."""
     larger = max(factor, 1 / factor)
     return 0 < larger < 100 and isclose(larger, round(larger), rel_tol=1e-3)
 
 
 def _part(factor: float) -> str:
-    """Return a factor such as 0.7, 3 or 1/3."""
+    """Format a factor, for example as 0.7, 3 or 1/3."""
     is_part = factor < 1 and _is_whole(factor)
     return f"1/{1 / factor:.3g}" if is_part else near_one(factor)
 
 
 def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
-    """Return the tests, the most informative failure and its other cases first.
+    """Return the tests with the most informative failure first, followed by its other cases.
 
-    A failure with a name comes before one without. Of these an exception with the forms of tensors,
-    or an answer with an observation such as a factor, comes before rows of numbers. An observation
-    of a module's parts stays first.
+    A failure with a named mistake comes before a failure without. Then an exception with the shapes
+    of tensors, or an answer with an observation such as a factor, comes before rows of numbers. The
+    first failure stays first if it is about the parts of a module.
     """
 
     def order(test: TestResult) -> tuple[bool, bool]:
@@ -248,9 +253,9 @@ def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> l
 
 
 def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
-    """Return the evidence of the first failed test about a module's parts, if there is any.
+    """Return the evidence about a module's parts from the first failed test.
 
-    Students may read it, so it must come from a visible test.
+    Students may read the evidence, so the result is empty for a hidden test.
     """
     first = next(test for test in result.tests if test.status in DIAGNOSED)
     return [] if first.hidden or first.id not in shown else _of_parts(shown[first.id])
@@ -266,7 +271,8 @@ def _drawn_once(
 ) -> Iterator[TestResult]:
     """Yield the tests, with numbers only for the first wrong answer of each named mistake.
 
-    The message of the others is one line with the call. Answers with NaN or infinity are excepted.
+    For later wrong answers of the mistake, the message is one line with the call. Answers with NaN
+    or infinity keep their messages.
     """
     drawn: set[tuple[str, ...]] = set()
     for test in tests:
@@ -283,7 +289,7 @@ def _drawn_once(
 
 
 def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the diagnoses of the function or class that gave a wrong answer."""
+    """Return the sentences about the function or class that returned a wrong answer."""
     if not shown.call or not shown.is_finite:
         return ()
     named = [each for each in diagnoses if each.changes_numbers]
@@ -292,14 +298,18 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the function or class that gave the answer, if it has one of these mistakes."""
+    """Return the function or class that returned an answer, if it has one of these mistakes."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)
 
 
 def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:
-    """Return whether half of the failed tests pass when each runs alone on a reloaded file."""
+    """Return whether the code keeps state from one call to the next.
+
+    At least half of the failed tests must pass if each runs alone on a reloaded file, and these
+    tests must fail again if all tests run.
+    """
     tests = [test for test in ran if not test.inspection_only]
     wrong = {test.id for test in result.tests if test.status in DIAGNOSED}
     failed = [test for test in tests if test.id in wrong]
@@ -314,7 +324,7 @@ def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: Prob
 
 
 class _Here:
-    """Run a problem's code again in this process."""
+    """Runs a problem's code again in this process."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -328,7 +338,7 @@ class _Here:
         return ask_where(tests.probe, problem.entry, open_problem, watch=session.watch)
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
-        """Return the ids of those tests that pass."""
+        """Run tests again, and return the ids of the tests that pass."""
         session = self._session
         session.open_problem.forget(tests[0].problem)
         again = Session(session.open_problem, seed=session.seed, watch=session.watch)

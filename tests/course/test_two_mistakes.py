@@ -201,5 +201,5 @@ def test_a_wrong_scale_is_seen_behind_an_identity_that_is_wider_than_it_is_high(
 
 def test_after_an_observation_there_is_one_question() -> None:
     shown = screen("02", "softmax_over_queries").text
-    assert "Each column sums to 1, where each row should." in shown
+    assert "Each column sums to 1; each row should sum to 1 instead." in shown
     assert shown.count("?") == 1

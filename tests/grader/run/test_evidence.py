@@ -293,7 +293,7 @@ BEYOND_THE_END = (
         (
             "06",
             ("x + self.mlp(self.ln_2(x))", "x + 0.5 * self.mlp(self.ln_2(x))"),
-            "What is added to x is 0.5 times what it should be.",
+            "The part that is added to x is 0.5 times what it should be.",
         ),
         (
             "10",
@@ -305,7 +305,7 @@ BEYOND_THE_END = (
             ("return total / count", "return total / count / math.log(2)"),
             "It is 1/ln 2 = 1.443 times what it should be.",
         ),
-        ("08", GATHERED, "All numbers are right, but at other places."),
+        ("08", GATHERED, "All numbers are right, but in wrong places."),
         ("08", BEYOND_THE_END, "p is 1.0"),
     ],
 )
