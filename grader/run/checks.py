@@ -159,7 +159,10 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
 
 
 def parts(value: Any, number: int) -> tuple[Any, ...]:
-    """Return the elements of a right answer as a tuple of `number` elements."""
+    """Return the elements of a right answer as a tuple of `number` elements.
+
+    In a worker, each element is `UNKNOWN`.
+    """
     return (UNKNOWN,) * number if is_unknown(value) else tuple(value)
 
 
@@ -208,8 +211,8 @@ class Mode:
     """The state of the checks while a test runs.
 
     Attributes:
-        place: the place in which the test runs.
-        inputs: the prepared inputs, in order.
+        place: the place where the test runs.
+        inputs: the results of `prepared`, in order.
         record: the checks so far. In the trusted process, each is an `Expected`. In a worker, each
             is `[call, encoded value]`, or `[call]` for a skipped block.
         encoder: encodes the values of a worker's record.
@@ -230,7 +233,7 @@ _mode = Mode("home")
 
 @contextmanager
 def running(mode: Mode) -> Iterator[Mode]:
-    """Run the checks in a `with` block in this mode, which collects the record."""
+    """Use a mode for all checks in a `with` block. The mode collects their record."""
     global _mode
     before, _mode = _mode, mode
     try:
@@ -254,7 +257,7 @@ def judge_value(judge: Judge, value: Any, call: str) -> None:
 
 
 def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> None:
-    """Compare now, or record the check for the trusted process."""
+    """At home, compare a value at once. In grading, add the check to the record."""
     if is_unknown(value):
         raise AnswerRead(f"it is the student's value in the check of {call}")
     match _mode.place:
@@ -267,7 +270,7 @@ def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> N
 
 
 def _claim(call: str) -> None:
-    """Record that a requirement was met, without a value."""
+    """Add a check without a value to the record."""
     _record(call, None, lambda value: None, is_claim=True)
 
 

@@ -108,7 +108,7 @@ def _check_names(item: pytest.Function, names: Iterable[str], case: Iterable[str
 
 
 class _Collected:
-    """A plugin that keeps the tests that pytest collected, and the errors of files."""
+    """A plugin that keeps the collected tests, and the errors of files that can't be collected."""
 
     def __init__(self) -> None:
         self.items: list[pytest.Item] = []
@@ -136,7 +136,7 @@ class _Collected:
 
 @contextmanager
 def _no_other_plugins() -> Iterator[None]:
-    """Ignore installed plugins and pytest's environment variables in this context."""
+    """In a `with` block, ignore installed plugins and pytest's environment variables."""
     before = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_")}
     for name in before:
         del os.environ[name]
@@ -303,7 +303,7 @@ def _salt(problem: Problem) -> bytes:
     """Return the salt of a problem's random numbers; empty in a student's copy of the course.
 
     Raises:
-        CourseError: the salt's file has other characters than hexadecimal digits.
+        CourseError: the file of the salt does not contain only hexadecimal digits.
     """
     path = Course(problem.folder.parent.parent).salt(problem)
     try:
@@ -313,9 +313,9 @@ def _salt(problem: Problem) -> bytes:
 
 
 def _names_in(test: Callable[..., None]) -> set[str]:
-    """Return the names in a test's code, and in functions of the test file that the test uses.
+    """Return the names in the code of a test and of the functions of its file that it calls.
 
-    The names include the functions and classes of the student's file that the test uses.
+    The names include the tested functions and classes of the student's file.
     """
     found: set[str] = set()
     waiting = [test.__code__]
@@ -354,7 +354,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
 
 
 def _points(item: pytest.Function) -> float:
-    """Return the points of a test function, the sum over its cases.
+    """Return the points of a test function, for all its cases together.
 
     Raises:
         CourseError: the test has no points.

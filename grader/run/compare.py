@@ -60,7 +60,7 @@ def check(
 ) -> None:
     """Compare a value with a tensor or array: type, dtype, shape, finiteness, values.
 
-    An entry NaN or infinity is right only if the same entry of `expected` is equal.
+    NaN or infinity is right only if `expected` has the same value in this entry.
 
     Args:
         actual: any value that the student's code returned.
@@ -211,7 +211,7 @@ def gradients(
         upstream: random weights of the output's entries. Weights are needed because, for example,
             the plain sum of a softmax is constant: its gradient would be 0 for any answer.
         call: the call as a student would write it.
-        may_miss: whether to omit inputs without a gradient from the result.
+        may_miss: whether to omit inputs without a gradient, instead of raising Mismatch.
 
     Raises:
         Mismatch: no gradient reaches the output or one of the inputs.
@@ -280,7 +280,7 @@ def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
 def missing_part(sentence: str, owner: str, message: str = "") -> Mismatch:
     """Return the mismatch for a module that lacks a part.
 
-    Reports then name no other mistake of the module's class. For the arguments see `wrong_part`.
+    Reports name no other mistakes of the module's class then. For the arguments, see `wrong_part`.
     """
     return _seen_of(Source.MISSING, sentence, owner, message)
 
@@ -379,7 +379,7 @@ def _all_within(actual: Any, expected: Any, atol: float) -> bool:
 
 
 def _wrong_entries(got: Array, want: Array, rtol: float, atol: float) -> Array:
-    """Return True where an entry is wrong. NaN and infinity must agree exactly."""
+    """Return a mask of the wrong entries. NaN and infinity must agree exactly."""
     if want.dtype.kind != "f":
         return numpy.asarray(got != want)
     with numpy.errstate(all="ignore"):
@@ -399,7 +399,10 @@ def _values_message(actual: Array, expected: Array, wrong: Array) -> str:
 
 
 def _first_rows(wrong: Array) -> list[tuple[int, ...]]:
-    """Return the indices of the first rows with a wrong entry. The last dimension is a row."""
+    """Return the indices of the first rows that contain a wrong entry.
+
+    A row extends along the last dimension, so its index has one number for each other dimension.
+    """
     if wrong.ndim < 2:
         return [()]
     return [tuple(index) for index in numpy.argwhere(wrong.any(-1))[:_ROWS_SHOWN].tolist()]

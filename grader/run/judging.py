@@ -89,7 +89,8 @@ def answer(
 ) -> bytes:
     """Run a test in a worker and return the worker's message.
 
-    The message contains the record, the status, the evidence in a wrong answer, and a `Went`.
+    The message contains the record, the status, the message for the student, the evidence in a
+    wrong answer, and a `Went`.
 
     Args:
         test: the test; all oracles in its module are unknown.
@@ -115,8 +116,8 @@ class Went(msgspec.Struct):
 
     Attributes:
         printed: the text that the student's code printed.
-        steps: the traceback of the exception that ended the test. Each step is a line number, a
-            function, and whether the line is in the test file.
+        steps: the traceback of the exception that ended the test. Each step has a line number, the
+            name of a function, and True if the line is in the test file.
     """
 
     printed: str = ""
@@ -189,13 +190,13 @@ def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Ver
 
 
 def _claimed(status: str, text: str, shown: Any = None) -> Verdict:
-    """Return the verdict that a worker claims."""
+    """Return a verdict with the worker's status, message and evidence, which are claims."""
     message = plain(text[:_MOST_TEXT]) or _UNREADABLE
     return Verdict(_CLAIMED[status], message, _evidence(shown))
 
 
 def _evidence(shown: Any) -> Shown | None:
-    """Return the evidence of a failed claim about a module's parts, if it is valid."""
+    """Return a worker's evidence about a module's parts; None if the evidence is invalid."""
     try:
         text = msgspec.json.encode(shown)
         if len(text) > _MOST_TEXT:

@@ -38,7 +38,7 @@ class LocalFiles:
         self._opened: dict[str, ModuleType | CannotLoad] = {}
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> ModuleType:
-        """Return the loaded module. `forbidden` is ignored: the caller watches for such calls.
+        """Return the loaded module. `forbidden` is ignored: the caller detects forbidden calls.
 
         Raises:
             CannotLoad: the file doesn't exist, or loading it failed.
@@ -136,7 +136,7 @@ def _refuse_input() -> None:
 
 
 def _restrict_threads() -> None:
-    """Refuse threads in `Thread.start`: some versions of Python don't report them to the hook."""
+    """Make `Thread.start` refuse threads, as some versions of Python don't report them to hooks."""
     start = threading.Thread.start
 
     def start_unless_students(thread: threading.Thread) -> None:
@@ -176,9 +176,9 @@ def _writes(mode: object, flags: object) -> bool:
 
 
 def _student() -> tuple[FrameType | None, bool]:
-    """Return the innermost frame of student code, if any, and whether it imports a file.
+    """Return the innermost frame of student code, if any, and whether the frame imports a file.
 
-    Imports by a package, actions while a package is imported, and debuggers are ignored.
+    The frame is None for imports by a package, during the import of a package, and in a debugger.
     """
     importing = False
     frame: FrameType | None = sys._getframe(1)

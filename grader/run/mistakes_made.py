@@ -289,7 +289,7 @@ def _drawn_once(
 
 
 def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the sentences about the function or class that returned a wrong answer."""
+    """Return the sentences of the mistakes in the function that returned a wrong answer."""
     if not shown.call or not shown.is_finite:
         return ()
     named = [each for each in diagnoses if each.changes_numbers]
@@ -298,7 +298,7 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the function or class that returned an answer, if it has one of these mistakes."""
+    """Return the first function or class in a call that one of the mistakes is about, if any."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)

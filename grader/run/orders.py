@@ -1,8 +1,9 @@
-"""Write orders in the trusted process, and carry them out in a worker.
+"""Write orders for workers in the trusted process, and carry out orders in a worker.
 
-An order is for one half of a problem's tests, or for its probe, in separate workers. A worker has
-no salt, so an order of tests contains the seeds. The worker of a probe has no tests and no
-reference, only files that students have; no mark depends on its answers.
+An order is a message that requests a run of tests or of a problem's probe. Each half of a problem's
+tests and the probe have separate workers. A worker has no salt, so an order of tests contains the
+seeds. The worker of a probe has no tests and no reference, only files that students have. No mark
+depends on its answers.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from grader.text import plain
 _MOST_TEXT = 4000
 _MOST_NAME = 100
 _MOST_BYTES = 1 << 20
-"""The most bytes of the answers to a probe."""
+"""The maximum number of bytes of the answers to a probe."""
 
 _NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]\d{2,3})?|inf|nan)"
 _VALUE = rf"\w{{1,20}} (?:scalar|\d{{1,19}}(?:x\d{{1,19}}){{0,63}}) \d{{1,4}}(?: {_NUMBER}){{4}}"
 _INSTEAD = r"!(?:returned-)?[\w-]{1,100}"
 
 _AnswerText = Annotated[str, Meta(max_length=2000, pattern=rf"\A(?:{_INSTEAD}|{_VALUE})\Z")]
-"""An answer, as `Answer.write` writes it."""
+"""The text of an answer, in the format of `Answer.write`."""
 
 _AnswerTexts = dict[str, _AnswerText]
 
@@ -50,12 +51,12 @@ _HOSTILE = "Your code raised an exception that cannot be read."
 
 
 class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
-    """A worker's first message: how loading the student's file ended.
+    """A worker's first message: the result of loading the student's file.
 
     Attributes:
-        status: why it can't be used; None if it can.
-        text: the message to the student about that.
-        attempts: the kind and name of each forbidden action that the file tried meanwhile.
+        status: the status of a file that can't be used; None if the file can be used.
+        text: the message for the student about this status.
+        attempts: the kind and name of each forbidden action that the file tried while it ran.
     """
 
     status: Status | None = None
@@ -66,7 +67,7 @@ class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
 
     @classmethod
     def read(cls, message: bytes) -> LoadReport:
-        """Read a message that student code may have written.
+        """Return the report in a message, which student code may have written.
 
         Raises:
             BadRecord: the message is invalid.
@@ -77,14 +78,19 @@ class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
             raise BadRecord("it cannot be read") from error
 
     def cannot_load(self) -> CannotLoad | None:
-        """Return why the file can't be used, or None."""
+        """Return the exception about a file that can't be used; None if the file can be used."""
         if self.status in (None, Status.PASSED, Status.INTERNAL):
             return None
         return CannotLoad(self.status, plain(self.text))
 
 
 def order(tests: Iterable[tuple[CollectedTest, Expectation]], seed: int) -> bytes:
-    """Return an order to run these tests in a run with this seed."""
+    """Return an order to run tests.
+
+    Args:
+        tests: the tests with their expectations, in order.
+        seed: the seed of the run.
+    """
     steps = []
     for test, expected in tests:
         seeds = seeds_for(test, seed)
@@ -111,12 +117,12 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
 
 
 def files_of_probe(problem: Problem) -> dict[str, bytes]:
-    """Return the files that a worker needs to run a problem's probe, as `files_of_half`."""
+    """Return the files that a worker needs to run a problem's probe, by their paths."""
     return _files(problem, {problem.probe_file: problem.probe_file.read_bytes()})
 
 
 def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> dict[str, bytes]:
-    """Return sources with all files that they need, by their paths in the course."""
+    """Return source files and all files that the sources need, by their paths in the course."""
     root, problems = problem.folder.parents[1], problem.folder.parent
     used = modules_used(sources.values(), problems, without=without)
     data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
@@ -126,12 +132,17 @@ def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> d
 
 
 def probe_order(forbidden: tuple[str, ...]) -> bytes:
-    """Return an order to probe the functions and classes that may not call these functions."""
+    """Return an order to run a problem's probe on some functions and classes.
+
+    Args:
+        forbidden: forbidden functions. The order requests all functions and classes for which the
+            problem forbids exactly these functions.
+    """
     return msgspec.json.encode(forbidden)
 
 
 def read_answers(message: bytes) -> dict[str, Answers]:
-    """Read a message that student code may have written.
+    """Return the answers to a probe, by part, from a message that student code may have written.
 
     Raises:
         BadRecord: the message is invalid or too large.
@@ -148,15 +159,15 @@ def read_answers(message: bytes) -> dict[str, Answers]:
 def known_only(
     found: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return only the answers to questions that the reference answers."""
+    """Return only the answers to questions for which the reference has an answer."""
     nothing = Answers({}, {})
     return {
         part: Answers(
-            {name: given.main[name] for name in right.main if name in given.main},
-            {name: given.edges[name] for name in right.edges if name in given.edges},
+            {name: answers.main[name] for name in right.main if name in answers.main},
+            {name: answers.edges[name] for name in right.edges if name in answers.edges},
         )
         for part, right in reference.items()
-        for given in [found.get(part, nothing)]
+        for answers in [found.get(part, nothing)]
     }
 
 
@@ -168,12 +179,15 @@ def _read(texts: Mapping[str, str]) -> dict[str, Answer]:
 
 
 def load_tests(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load the tests of a half from a folder, and return a function that runs an order of them."""
+    """Load the tests of one half from a folder, and return a function that runs an order of tests.
+
+    The function yields a load report, and then a message for each test.
+    """
     (path,) = Path(folder).glob("problems/*/test_*.py")
     with without_oracles():
         tests = collect([Problem(path.parent)], Path(folder))
     tests[0].tests.__dict__["solution"] = UNKNOWN
-    for test in tests:  # read their files now
+    for test in tests:  # read all files before student code runs
         _ = test.forbidden, test.tests.values
     by_id = {test.id: test for test in tests}
 
@@ -188,7 +202,11 @@ def load_tests(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
 
 
 def report(loaded: Any) -> bytes:
-    """Return a worker's first message."""
+    """Return a worker's first message, the load report.
+
+    Args:
+        loaded: the student's file, as `LoadedSource` of the worker.
+    """
     found = LoadReport(attempts=loaded.attempts)
     if loaded.error is not None:
         try:
@@ -209,7 +227,10 @@ def _message(
 
 
 def load_questions(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load a probe from a folder, and return a function that runs it on a student's file."""
+    """Load a probe from a folder, and return a function that runs an order of the probe.
+
+    The function yields a load report, and then a message with all answers.
+    """
     (path,) = Path(folder).glob("problems/*/probe.py")
     problem = Problem(path.parent)
     probe, entry = load_probe(problem), problem.entry

@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Create a session that tests the student's files."""
+    """Register the markers, and create a session that tests the student's files."""
     loaded()
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Print the command for testing a problem if a requested file of it contains no tests."""
+    """Print the right command if the user requested a file of a problem that contains no tests."""
     if exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED:
         return
     start = config.invocation_params.dir
@@ -106,7 +106,7 @@ def _some_are_named(config: pytest.Config) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Load late parts of torch if a test of a problem was collected."""
+    """Load the parts of torch that tests need, if a test of a problem was collected."""
     tests = [item.stash[_TEST] for item in session.items if _TEST in item.stash]
     if tests:
         load_late_parts()
@@ -179,7 +179,7 @@ def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> 
 
 
 def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
-    """Cut the traceback so that a debugger stops in student code, or else in the test."""
+    """Cut the traceback, so that a debugger stops in student code or, without any, in the test."""
     steps, step = [], exception.__traceback__
     while step is not None:
         steps.append(step)
@@ -192,7 +192,7 @@ def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
 
 
 def _is_short(config: pytest.Config) -> bool:
-    """Return whether to show messages instead of tracebacks: the user did not pass `--tb`."""
+    """Return whether to show messages without tracebacks, because the user did not pass `--tb`."""
     return bool(config.getoption("tbstyle") == "auto")
 
 

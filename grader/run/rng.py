@@ -28,7 +28,7 @@ class Rng:
         seed: the seed.
 
     Attributes:
-        generator: the generator, for other distributions.
+        generator: the generator of torch, to draw from other distributions.
     """
 
     def __init__(self, seed: int) -> None:
@@ -44,13 +44,13 @@ class Rng:
 
 
 class ArrayRng:
-    """Draws random arrays for one test of a course in NumPy.
+    """Draws random arrays for one test of a course that uses NumPy.
 
     Args:
         seed: the seed.
 
     Attributes:
-        generator: the generator, for other distributions.
+        generator: the generator of NumPy, to draw from other distributions.
     """
 
     def __init__(self, seed: int) -> None:

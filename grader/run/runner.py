@@ -207,7 +207,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
 
 @functools.cache
 def load_late_parts() -> None:
-    """Load parts of torch that load at their first use, so that no test spends time on it."""
+    """Load parts of torch that torch loads at their first use, before the time limit of a test."""
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

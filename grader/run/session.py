@@ -54,10 +54,10 @@ class OpenModule:
 
 
 class RunsAgain(Protocol):
-    """Runs a problem's code again after its tests, to diagnose its mistakes."""
+    """Runs a problem's code again after the problem's tests, to name mistakes in the code."""
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe, by function; empty if it cannot run.
+        """Return the answers to the problem's probe, by part; empty if the probe cannot run.
 
         Raises:
             CannotLoad: the file can't be used.

@@ -104,7 +104,7 @@ class Suite:
 
 
 def _values_of(tests: Iterable[CollectedTest]) -> list[Any]:
-    """Return the tensors and arrays of test modules, and of modules of the course they import."""
+    """Return the tensors and arrays in test modules and in modules that test modules import."""
     tests = [*tests]
     modules = {test.tests.module for test in tests}
     folders = {test.problem.folder.parent for test in tests}

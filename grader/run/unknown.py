@@ -1,8 +1,8 @@
 """`Unknown`, which replaces oracles and the reference in a worker.
 
 A worker imports the same test files, but every name in the modules of `shared.oracles` is
-`UNKNOWN`. Any operation on `UNKNOWN` gives `UNKNOWN`. Reading it, for example in an `if`, a loop or
-a message, raises `AnswerRead`.
+`UNKNOWN`. Any operation on `UNKNOWN` returns `UNKNOWN`. Reading `UNKNOWN`, for example in an `if`,
+a loop or a message, raises `AnswerRead`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _READS = """
 
 
 class AnswerRead(Exception):  # noqa: N818  (the test is wrong, not the program)
-    """A test reads a right answer, or builds an input from it. The audit finds such tests."""
+    """A test reads a right answer, or builds an input from a right answer.
+
+    The audit reports such tests.
+    """
 
     def __init__(self, how: str) -> None:
         super().__init__(f"the test depends on a right answer: {how}")
@@ -57,18 +60,30 @@ class Unknown:
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Unknown:
-        """Return `UNKNOWN` for any function of torch, unless it writes into a known tensor."""
+        """Return `UNKNOWN` for any function of torch.
+
+        Raises:
+            AnswerRead: the function writes into a known tensor.
+        """
         name = getattr(function, "__name__", "")
         written = args[0] if args and _writes(name) else (kwargs or {}).get("out", UNKNOWN)
         return _unless_written(written, name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **named: Any) -> Unknown:
-        """Return `UNKNOWN` for any universal function of NumPy that writes into no known array."""
+        """Return `UNKNOWN` for any universal function of NumPy.
+
+        Raises:
+            AnswerRead: the function writes into a known array.
+        """
         written = inputs[0] if method == "at" else next(iter(named.get("out") or [UNKNOWN]))
         return _unless_written(written, function.__name__)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Unknown:
-        """Return `UNKNOWN` for any other function of NumPy that writes into no known array."""
+        """Return `UNKNOWN` for any other function of NumPy.
+
+        Raises:
+            AnswerRead: the function writes into a known array.
+        """
         written = args[0] if function.__name__ in ("copyto", "put") else named.get("out", UNKNOWN)
         return _unless_written(written, function.__name__)
 

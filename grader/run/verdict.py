@@ -85,7 +85,7 @@ def only_inspected(verdict: Verdict) -> Verdict:
 
 
 def ends_tests(exception: BaseException) -> bool:
-    """Return whether pytest would skip a test or end the whole run for an exception."""
+    """Return whether an exception would make pytest skip a test or end the whole run."""
     ends = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
     return isinstance(exception, (*ends, unittest.SkipTest))
 
@@ -174,7 +174,7 @@ Operands = dict[str, str]
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
-    """Return at most four tensors that a line names, then the numeric arguments of its function.
+    """Return at most four tensors in a line, and at most four numeric arguments of its function.
 
     Only names and attributes such as `self.mask` are looked up in the frame's variables. Nothing is
     called, so no student code runs.
@@ -197,7 +197,7 @@ def operands_of(frame: FrameType, line: str) -> Operands:
 
 
 def _numbers(frame: FrameType) -> Operands:
-    """Return the first arguments of a function that are Python numbers."""
+    """Return the first few arguments of a function that are Python numbers."""
     code = frame.f_code
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     values = ((name, frame.f_locals.get(name)) for name in names if len(name) <= _LONGEST_NAME)
