@@ -8,7 +8,7 @@ Different code for the same formula has the same cost: a composite operator coun
 that it consists of, and torch's attention as two products and a softmax. This module does not use
 `torch.utils.flop_counter`, which loads a compiler and does not count products with a vector.
 
-During counting, torch may compute a result differently. So judge the values of another call.
+While it counts, torch may compute a result differently. So judge values outside of `counting`.
 """
 
 from __future__ import annotations

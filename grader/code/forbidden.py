@@ -106,7 +106,7 @@ def without_compiler() -> None:
 
 
 def allow_causal_masks() -> None:
-    """Allow the creation of torch's attention masks (`causal_lower_right`) under a mode.
+    """Allow the creation of torch's attention masks (`causal_lower_right`) in a torch mode.
 
     Their class is a subclass of Tensor, which torch can't create from a mode's result.
     """
@@ -136,7 +136,7 @@ class Betrayed(dict[str, str | None]):
 
     Attributes:
         traces: the forbidden function for each trace in lower case.
-        folders: the forbidden function for each folder of torch that contains only such code.
+        folders: the forbidden function for each folder of torch with only forbidden code.
 
     Raises:
         KeyError: a name is unknown.

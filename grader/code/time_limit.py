@@ -101,7 +101,7 @@ def _ran_and_waited(path: str) -> tuple[float, float]:
 
 
 class Limit:
-    """A limit on charged time, and a much larger one on wall time.
+    """A limit on charged time, and a much larger limit on wall time.
 
     Args:
         seconds: the limit on charged time.

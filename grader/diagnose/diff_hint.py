@@ -1,4 +1,4 @@
-"""Find patterns in the numbers of a wrong answer: a factor, another order, a wrong row sum."""
+"""Find patterns in the numbers of a wrong answer: a factor, a wrong order, a wrong row sum."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def diff_hints(
     is_double: bool = True,
     start: Array | None = None,
 ) -> list[Evidence]:
-    """Return ranked evidence on how a wrong answer is related to the right one; it may be empty.
+    """Return ranked evidence on how a wrong answer is related to the right answer; may be empty.
 
     Args:
         got: the wrong answer, converted to float64.
         want: the right answer, of the same shape.
-        wrong: bool, True where an entry is wrong.
+        wrong: a bool array, True for wrong entries.
         sizes: named sizes such as `{"d_k": 16}`, used to name a factor.
-        exactness: absolute error of the right answer, if it is known to a few digits only.
+        exactness: absolute error of the right answer, if only a few digits of it are known.
         is_double: whether the answer was float64 before the conversion.
-        start: the input that the answer adds to, such as the x of a residual connection.
+        start: the input to which the code adds something, such as the x of a residual connection.
     """
     with numpy.errstate(all="ignore"):  # the arrays may contain NaN and inf
         if _nearly(got, want, share=0.5 if is_double else 0.0):
@@ -57,7 +57,7 @@ def diff_hints(
 def _looks(
     got: Array, want: Array, wrong: Array, sizes: Mapping[str, int], exactness: float
 ) -> Iterator[Evidence]:
-    """Yield observations about an answer, the simplest first."""
+    """Yield observations about an answer, the simplest observation first."""
     related = next(iter(relations(got, want)), None)
     factor = _factor(got, want, sizes)
     looks = [
@@ -91,7 +91,7 @@ def _not_finite(got: Array, want: Array) -> str | None:
 
 
 def _factor(got: Array, want: Array, sizes: Mapping[str, int], near: float = 1e-5) -> str | None:
-    """Return the name of the factor between all entries; None if there is no common factor."""
+    """Return the name of the factor between wrong and right entries; None without a factor."""
     if want.size < 2:
         return None  # any two numbers differ by some factor
     scale = (got * want).sum() / (want * want).sum()

@@ -1,4 +1,4 @@
-"""Detect how a wrong answer is related to the right one: moved, offset, rounded or cut.
+"""Detect how a wrong answer is related to the right answer: moved, offset, rounded or cut.
 
 A relation is reported only if it is certain: it explains every number, the answer has enough
 distinct numbers, and no other relation fits.
@@ -58,7 +58,7 @@ def close(a: Array, b: Array) -> bool:
 
 
 def _near(a: Array, b: Array) -> Array:
-    """Return True where two arrays agree up to rounding.
+    """Return a bool array, True where two arrays agree up to rounding.
 
     This is three times as fast as numpy.isclose. Any finite number counts as near infinity, so
     callers check for infinity separately.
@@ -108,7 +108,7 @@ def _order(got: Array, want: Array) -> list[int | None]:
 
 
 def _close_parts(got: Array, want: Array) -> Array:
-    """Return which pairs of parts agree: bool, `(parts of got, parts of want)`."""
+    """Return True for pairs of parts that agree, in an array `(parts of got, parts of want)`."""
     return numpy.asarray(_near(got[:, None], want[None]).all(-1))
 
 
@@ -130,7 +130,7 @@ def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[s
 
 
 def _is_shift(order: list[int | None]) -> bool:
-    """Return whether all parts but one at an end are moved by one place."""
+    """Return whether all parts are moved by one place, except one part at an end."""
     count = len(order)
     down, up = order[1:] == list(range(count - 1)), order[:-1] == list(range(1, count))
     return count > 2 and (down or up)

@@ -39,7 +39,7 @@ def kind(answer: object) -> int:
 
 
 def turned(tensor: Tensor) -> Tensor:
-    """Return an equal tensor in another memory order."""
+    """Return an equal tensor with a different memory order."""
     order = list(reversed(range(tensor.dim())))
     return tensor.permute(order).contiguous().permute(order)
 

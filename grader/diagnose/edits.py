@@ -9,9 +9,9 @@
 
 The head gives the name of the mistake and, in parentheses, the right file to edit: `reference` or a
 variant. A weight may follow: `idea`, `idea of NAME` or `slip`. The first sentence completes
-"It looks as if ...". The second is a nudge and never contains the line of code. A sentence
-continues in lines that begin with `#` and at least two blanks. Each `@` begins a block. Its `-`
-lines are replaced by its `+` lines. Lines that begin with a blank are unchanged context. The old
+"It looks as if ...". The second sentence is a nudge and never contains the line of code. A sentence
+continues in lines that begin with `#` and at least two blanks. Each `@` begins a block. The `+`
+lines of a block replace its `-` lines. Lines that begin with a blank are unchanged context. The old
 lines of a block must occur exactly once in the right file.
 
 A family contains several mistakes at one place of the right file:
@@ -60,8 +60,8 @@ class Block:
 
     Attributes:
         line: the line number of the block in the file of edits.
-        old: the lines of the right file, which occur there exactly once.
-        new: the lines that replace them.
+        old: the lines to replace, which occur exactly once in the right file.
+        new: the replacement.
     """
 
     line: int
@@ -266,7 +266,7 @@ def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[st
     Args:
         lines: the lines below the head.
         place: the name of the file in error messages.
-        at: the family's block, which lines before the first '@' complete.
+        at: the family's block. The lines before a member's first '@' complete this block.
     """
     starts = [n for n, (_, line) in enumerate(lines) if line.rstrip() == "@"]
     first = starts[0] if starts else len(lines)

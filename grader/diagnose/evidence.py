@@ -2,7 +2,7 @@
 
 Evidence results from tests of a module's parts, from the numbers of an answer, and from the
 catalogue of known mistakes. Several sources may describe the same mistake. A student reads the most
-certain sentence first. Sentences that follow from earlier ones are dropped.
+certain sentence first. Sentences that follow from earlier sentences are omitted.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Shown:
 
     Attributes:
         evidence: the ranked evidence.
-        call: the call in a student's notation; empty if it is irrelevant.
+        call: the call as a student would write it; empty if the call is irrelevant.
         where: the wrong rows, in a few words.
         is_finite: whether the answer has no NaN and no infinity.
         factor: ratio of a single wrong number to the right number; 0 if the ratio is unknown.
@@ -95,7 +95,7 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Return the evidence without redundant sentences, the most certain sentence first.
 
     Args:
-        evidence: within each certainty, the simplest sentence first.
+        evidence: the evidence, with simpler sentences first among sentences of equal certainty.
     """
     kept: list[Evidence] = []
     for each in sorted(evidence, key=lambda one: -one.certainty):

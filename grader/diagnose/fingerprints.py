@@ -32,7 +32,7 @@ class Text:
 
 @dataclass(frozen=True)
 class KnownMistake:
-    """A known mistake.
+    """A known mistake and its wrong answers.
 
     Attributes:
         name: the name of the mistake.
@@ -136,7 +136,7 @@ def deviations(
 def with_deviations(
     reference: Mapping[str, Answers], wrong: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers of the reference, replaced by the wrong answers if there are any."""
+    """Return the answers of the reference, with some answers replaced by wrong answers."""
     nothing = Answers({}, {})
     return {
         part: Answers({**right.main, **own.main}, {**right.edges, **own.edges})

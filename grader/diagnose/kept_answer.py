@@ -1,6 +1,6 @@
 """An answer of student code to a question of a probe, and the comparison of two answers.
 
-This module does not import torch, since reports do not load it. `grader.diagnose.answers` makes
+This module does not import torch, as reports do not load torch. `grader.diagnose.answers` makes
 answers from return values.
 """
 
@@ -24,12 +24,14 @@ RETURNED = "returned-"
 
 @dataclass(frozen=True)
 class Answer:
-    """A tensor, described by its shape and a few sums of its entries, or something else.
+    """The description of a return value or an exception.
+
+    A tensor is described by its shape, its dtype and a few sums of its entries.
 
     Attributes:
         shape: the tensor's shape as a text such as "2x3"; empty without a tensor.
         dtype: the tensor's dtype; empty without a tensor.
-        instead: the name of the exception or of the other type; empty for a tensor.
+        instead: the name of the exception or of the type of another value; empty for a tensor.
         lost: the number of entries that are NaN or infinite.
         numbers: the root mean square of the finite entries, and sums of them with fixed weights.
     """
@@ -97,7 +99,7 @@ def alike(a: Answer, b: Answer) -> bool:
 
     Use this comparison for edge questions: versions of one mistake give different numbers there.
     Two exceptions are alike, and so are two tensors of one shape with NaN or infinite entries. An
-    exception and a return value of another type, such as None for a missing gradient, are not.
+    exception and a return value such as None, for a missing gradient, are not alike.
     """
     if a.instead or b.instead:
         return a.stops == b.stops and bool(a.instead and b.instead)

@@ -1,6 +1,6 @@
 """Confine a process permanently: limit its files, system calls and resources. Linux only.
 
-The order of the steps in `confine` matters, as a step may need a right that a later one removes.
+The order of the steps in `confine` matters, as a step may need a right that a later step removes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def confine(
     """Confine this process for the rest of its life.
 
     Args:
-        memory: bytes of address space in addition to the current ones.
+        memory: bytes of address space in addition to the current size.
         cpu_seconds: the limit of CPU time in seconds.
         uid: the user to become, if this process runs as root; None to keep the user.
         paths: files and folders that stay readable.
@@ -61,8 +61,8 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
     """Limit memory, CPU time and files.
 
     Args:
-        memory: bytes of address space in addition to the current ones, as torch alone maps more
-            than half a gigabyte.
+        memory: bytes of address space in addition to the current size. torch alone maps more than
+            half a gigabyte.
         cpu_seconds: seconds of CPU time after which the process gets SIGXCPU; one second later it
             gets SIGKILL.
         private_uid: whether no other process has this user, so that threads can be limited.

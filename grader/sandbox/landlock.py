@@ -16,12 +16,12 @@ _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 
 
 def version() -> int:
-    """Return the version of Landlock that the kernel enforces; 0 when it has none."""
+    """Return the version of Landlock in the kernel; 0 if the kernel has no Landlock."""
     return max(0, ask(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(1)))
 
 
 def restrict_files(paths: Iterable[str]) -> None:
-    """Make everything but `paths` unreadable, and everything unwritable.
+    """Make all files unwritable, and make all files unreadable except `paths`.
 
     Raises:
         OSError: the kernel has no Landlock, or refuses the restriction.

@@ -8,7 +8,7 @@ trusted process. It has one thread, keeps no secret and never runs student code.
     --- "end" ------------------>   kill, wait
     <-- exit code ---------------
 
-For a request to "prepare" it forks another prefork server, which loads a problem's tests or torch's
+For a "prepare" request, it forks a new prefork server, which loads a problem's tests or torch's
 compiler, or removes forbidden functions. So this work is done once, and not in each worker.
 
 When the connection of a server closes, the server kills its workers and exits.
@@ -58,7 +58,7 @@ _LATE = (
 
 
 def main(channel: socket.socket) -> None:
-    """Serve until the connection closes.
+    """Serve requests until the connection closes.
 
     Args:
         channel: the connection to the trusted process. Its first message has `memory` in bytes,
@@ -115,7 +115,7 @@ def load_compiler() -> None:
 
 
 class PreforkServer:
-    """A prefork server: forks workers and other servers for requests.
+    """Forks workers and further prefork servers on request.
 
     Args:
         channel: the connection that requests arrive on.
@@ -171,7 +171,7 @@ class PreforkServer:
             self._channel.send(json.dumps(response | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
-        """Kill all workers, and wait until the forked servers exit, as their connections closed."""
+        """Kill all workers, and wait for the forked servers, which exit as connections close."""
         while self._workers:
             end(self._workers.pop(), 0.0)
         while self._servers:
@@ -251,6 +251,6 @@ class PreforkServer:
 
 
 def _freeze() -> None:
-    """Exclude existing objects from garbage collection, so that workers share their pages."""
+    """Exclude existing objects from garbage collection, so that workers share their memory."""
     gc.freeze()
     gc.enable()

@@ -28,6 +28,10 @@ class SubmissionBudget:
     Args:
         call_seconds: the time limit of one call in seconds.
         seconds: the time limit of all calls together in seconds.
+
+    Attributes:
+        call_seconds: the same.
+        left: the remaining seconds.
     """
 
     def __init__(self, call_seconds: float, seconds: float) -> None:
@@ -35,7 +39,7 @@ class SubmissionBudget:
         self.left = seconds
 
     def spend(self, seconds: float) -> None:
-        """Subtract used time."""
+        """Subtract used time in seconds."""
         self.left = max(0.0, self.left - seconds)
 
 

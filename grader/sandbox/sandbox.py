@@ -180,7 +180,7 @@ class Sandbox:
             raise
         if holes:
             workers.close()
-            raise SandboxError(f"attacks of its self-test succeeded ({'; '.join(holes)})")
+            raise SandboxError(f"its self-test found a hole ({'; '.join(holes)})")
         return workers
 
 

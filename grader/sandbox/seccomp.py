@@ -24,7 +24,13 @@ _REFUSED: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
 
 @dataclass(frozen=True)
 class _Machine:
-    """An architecture: its id in the filter, its number of the call seccomp, and allowed calls."""
+    """An architecture.
+
+    Attributes:
+        mark: the id of the architecture in a filter.
+        seccomp: the number of the system call that installs a filter.
+        numbers: the numbers of the allowed system calls, by name.
+    """
 
     mark: int
     seccomp: int
@@ -135,7 +141,7 @@ def _program(machine: _Machine) -> list[_Instruction]:
 
 
 def _argument_in(position: int, values: Iterable[int]) -> list[_Instruction]:
-    """Allow the call if an argument is one of these values, and refuse it otherwise."""
+    """Return instructions that allow a call if an argument is in `values`, else refuse the call."""
     checks = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
     checks += [(_LOAD, 0, 0, _low(position))]
     for value in values:
@@ -144,13 +150,13 @@ def _argument_in(position: int, values: Iterable[int]) -> list[_Instruction]:
 
 
 def _argument_is(position: int, value: int) -> list[_Instruction]:
-    """Refuse the call unless an argument has this value; continue otherwise."""
+    """Return instructions that refuse a call unless an argument has this value."""
     high = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
     return [*high, (_LOAD, 0, 0, _low(position)), (_EQUAL, 1, 0, value), _REFUSED]
 
 
 def _argument_is_not(position: int, value: int) -> list[_Instruction]:
-    """Refuse the call if an argument, a number of 32 bits, has this value; continue otherwise."""
+    """Return instructions that refuse a call if an argument of 32 bits has this value."""
     return [(_LOAD, 0, 0, _low(position)), (_EQUAL, 0, 1, value), _REFUSED]
 
 

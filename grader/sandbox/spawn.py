@@ -106,8 +106,8 @@ class WorkerProcess(ABC):
         """Kill the process, unless it exits within a grace period.
 
         Args:
-            grace: the grace period in seconds. A process closes its connection shortly before it
-                exits.
+            grace: the grace period in seconds. Use it for a process that has closed its connection,
+                as the process exits a little later.
         """
 
 
@@ -169,7 +169,7 @@ class ForkedWorkers(Workers):
     each half of the tests, and for each set of forbidden functions.
 
     Args:
-        memory: bytes that a worker may use in addition to torch's.
+        memory: bytes that a worker may use in addition to torch's memory.
         cpu_seconds: the limit of a worker's CPU time in seconds.
         prefork_server: the connection to a running server that waits for its settings. Without it,
             a fresh interpreter is started.
@@ -259,7 +259,10 @@ class _ForkedWorker(WorkerProcess):
 
 
 def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
-    """Read the worker's first message, which is empty or an error, before it gets student code."""
+    """Read a worker's first message, which is empty or an error.
+
+    Call this before the worker gets student code.
+    """
     try:
         reason = receive_frame(process.channel, _MOST_REASON, within(seconds)).decode()
     except (OSError, Closed, ProtocolError) as error:
@@ -284,7 +287,7 @@ class SpawnedWorkers(Workers):
         return process
 
     def close(self) -> None:
-        """Do nothing, as only the workers themselves are processes."""
+        """Do nothing, as workers are not forked from another process."""
 
 
 class _FreshWorker(WorkerProcess):

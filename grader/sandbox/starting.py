@@ -113,8 +113,8 @@ def _environment() -> dict[str, str]:
 def library_folders() -> list[str]:
     """Return the folders of the libraries that the trusted process and the workers need.
 
-    They are in the order of `sys.path`: with layered environments, another folder may contain
-    another version of torch.
+    The folders are in the order of `sys.path`: with layered environments, a later folder may
+    contain a different version of torch.
     """
     found = (find_spec(name) for name in ("torch", "numpy", "msgspec"))
     origins = (spec.origin for spec in found if spec is not None and spec.origin)
@@ -152,7 +152,7 @@ def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None
 
 
 class SandboxError(InternalError):
-    """The sandbox failed. This is the grader's error, never a student's."""
+    """The sandbox failed. This is an error of the grader, never of a student."""
 
 
 class RequestChannel:
@@ -183,7 +183,7 @@ class RequestChannel:
         return first
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message that has no response. Errors in it appear at the next request."""
+        """Send a message without a response. An error in it appears at the next request."""
         try:
             self._channel.send(json.dumps(message).encode())
         except OSError:

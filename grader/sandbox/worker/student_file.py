@@ -132,14 +132,14 @@ _INSTALLED = "-packages" + os.sep  # such folders may be in Python's folder
 
 
 class Attempts:
-    """Record the actions that student code tries, until `found` is called."""
+    """Records the actions that student code tries, until `found` is called."""
 
     def __init__(self) -> None:
         self._found: list[tuple[str, str]] | None = []
         sys.addaudithook(self._note)
 
     def found(self) -> list[tuple[str, str]]:
-        """Return the kind and name of each action that was tried, and stop recording."""
+        """Return the kind and name of each forbidden action, and stop recording."""
         found, self._found = self._found or [], None
         tried = dict.fromkeys(each for each in found if each[0] != "read" or _is_refused(each[1]))
         return [(kind, name[:_MOST_NAME]) for kind, name in tried][:_MOST_ATTEMPTS]

@@ -16,7 +16,7 @@ HOSTILE = """class Hostile(Exception):
 FILES = {
     "no Python": ("def f(:\n  pass", ERROR, r"can't be read as Python: .*\n  line 1: def"),
     "an error": ("x = 1\nraise ValueError('no')", ERROR, r"ValueError: no\n  problem.py:2: "),
-    "not written": ("raise NotImplementedError", NOT_IMPLEMENTED, "stops before it is read to its"),
+    "not written": ("raise NotImplementedError", NOT_IMPLEMENTED, "raises NotImplementedError while it is"),
     "an import": ("import nowhere_at_all", ERROR, "Error: problem.py can't import nowhere"),
     "an exit": ("raise SystemExit", ERROR, "SystemExit"),
     "an exit as its text": (HOSTILE + "raise Hostile", ERROR, "imported.\nHostile\n"),
