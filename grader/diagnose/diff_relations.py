@@ -175,7 +175,7 @@ def _rounded(got: Array, want: Array) -> Iterator[str]:
     for name, (cut, step) in _HALF.items():
         near = numpy.allclose(got, want, rtol=4 * step, atol=1e-3)
         if near and numpy.array_equal(cut(got), got) and len(numpy.unique(got)) >= _FEWEST:
-            yield f"It is right in the digits of {name}: somewhere the numbers become {name}."
+            yield f"It is right within the precision of {name}: some step rounds to {name}."
             return
 
 

@@ -239,12 +239,12 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
     common = family if family is not None and match[2] is None else _Family(match[2], "", [])
     sentences, found = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
-        raise _error(place, number, "a mistake needs a sentence and may have a nudge, after '#'")
+        raise _error(place, number, "a mistake needs one sentence and at most one nudge after '#'")
     if sentences[0].endswith("?"):
         text = "the first sentence must complete 'It looks as if ...'; the nudge is the second"
         raise _error(place, number, text)
     if not found:
-        raise _error(place, number, f"the mistake '{match[1]}' has no block, which begins with '@'")
+        raise _error(place, number, f"the mistake '{match[1]}' needs a block that begins with '@'")
     blocks = tuple(_block(block, place) for block in found)
     when, look = [*sentences, common.look][:2]
     weight = match[3] or ""

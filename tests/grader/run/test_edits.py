@@ -168,7 +168,7 @@ def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
     (problem,) = small_course.problems()
     assert mistakes_of(small_course, problem) == []
     edits_file(small_course, problem).write_text(f"== a (plain)\n# s\n{BLOCK}")
-    with pytest.raises(CourseError, match="line 1: there is no 'plain'; there are: reference"):
+    with pytest.raises(CourseError, match="line 1: the right file 'plain' is unknown"):
         mistakes_of(small_course, problem)
 
 

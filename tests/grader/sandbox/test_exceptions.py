@@ -16,7 +16,7 @@ HOSTILE = """class Hostile(Exception):
 FILES = {
     "no Python": ("def f(:\n  pass", ERROR, r"can't be read as Python: .*\n  line 1: def"),
     "an error": ("x = 1\nraise ValueError('no')", ERROR, r"ValueError: no\n  problem.py:2: "),
-    "not written": ("raise NotImplementedError", NOT_IMPLEMENTED, "raises NotImplementedError while it is"),
+    "not written": ("raise NotImplementedError", NOT_IMPLEMENTED, "raises NotImplementedError"),
     "an import": ("import nowhere_at_all", ERROR, "Error: problem.py can't import nowhere"),
     "an exit": ("raise SystemExit", ERROR, "SystemExit"),
     "an exit as its text": (HOSTILE + "raise Hostile", ERROR, "imported.\nHostile\n"),
@@ -26,7 +26,7 @@ FILES = {
     "attributes": ("x = a" + ".a" * 10**5, ERROR, "it is nested too deeply"),
     "branches": ("if 0: 0\n" + "elif 0: 0\n" * 10**4, ERROR, "it is nested too deeply"),
     "a backslash": (
-        'import os\nplace = "C:\\Users\\me"', ERROR, r"line 2: .*\nIn quotes a backslash"
+        'import os\nplace = "C:\\Users\\me"', ERROR, r"line 2: .*\nIn quotes, a backslash"
     ),
 }  # fmt: skip
 
