@@ -91,7 +91,6 @@ def moodle_worksheet(
     most: str = "25.00",
     marks: dict[int, str] | None = None,
     locked: tuple[int, ...] = (),
-    separator: str = ",",
 ) -> bytes:
     marks = marks or {}
     header = ["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade"]
@@ -104,4 +103,4 @@ def moodle_worksheet(
         when = "Monday, 2 November 2026, 11:59 PM"
         who = [f"Participant {student.id}", student.full_name, f"u{student.id}@example.edu"]
         rows.append([*who, status, mark, most, change, when, "-", '<p>Well, "done"</p>\n'])
-    return as_csv(rows, separator=separator, ending="\r\n").encode()
+    return as_csv(rows, ending="\r\n").encode()

@@ -89,8 +89,8 @@ def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
     assert taken(folder, DAILY, handed_in(late=True)) == [0]
     _, told = adjusted([handed_in(late=True), handed_in(name="bob")], GradebookFolder(folder))
     assert told == [
-        "1 file came late, and nothing is taken for it: it isn't known how late, and late.toml "
-        "says no share ('flagged') that is right for this: ada (03)."
+        "1 file came late by an unknown time, so no points were taken away: ada (03). To take a "
+        "share, set 'flagged' in late.toml."
     ]
     with_extension = 'flagged = 0.25\n[extensions]\nada = "2 days"\n'
     assert taken(folder, with_extension, handed_in(late=True)) == [0]

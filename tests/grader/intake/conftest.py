@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from grader.intake.submissions import find_submissions, take_in
 from tests.conftest import add_problem
 from tests.grader.intake.uploads import (
     FILE,
-    ID,
     OTHER,
     RIGHT,
     Files,
@@ -89,19 +87,3 @@ def read(tmp_path: Path, small_course: Course) -> Read:
         return ada
 
     return read_it
-
-
-@pytest.fixture
-def hand_in(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a class of one submission, `ada`, and returns the folder of her
-    problem.
-    """
-
-    def write_file(content: bytes | None = RIGHT, name: str = "ada") -> Path:
-        folder = tmp_path / "class" / name / ID
-        folder.mkdir(parents=True)
-        if content is not None:
-            (folder / "problem.py").write_bytes(content)
-        return folder
-
-    return write_file

@@ -15,11 +15,11 @@ from tests.grader.intake.uploads import (
     FILE,
     ID,
     RIGHT,
+    WRONG,
     as_ordinary_user,
-    class_of,
     open_to_all,
     source,
-    submission,
+    write,
     zipped,
 )
 
@@ -36,7 +36,7 @@ LINKS = {
 def test_a_link_in_a_class_is_not_followed_and_has_a_row(
     class_folder: Path, small_course: Course, name: str
 ) -> None:
-    submission(class_folder, "ada")
+    write(class_folder, {f"ada/{FILE}": WRONG})
     (class_folder / "grace.zip").write_bytes(zipped((FILE, RIGHT)))
     target, reason = LINKS[name]
     (class_folder / name).parent.mkdir(exist_ok=True)
@@ -44,7 +44,7 @@ def test_a_link_in_a_class_is_not_followed_and_has_a_row(
     ada, eve, grace = find_submissions(class_folder, small_course)
     assert (eve.full_name, source(eve), eve.files[ID].bad) == ("eve", None, True)
     assert eve.files[ID].reason == reason
-    assert (source(ada), source(grace)) == (b"x = 1\n", RIGHT)
+    assert (source(ada), source(grace)) == (WRONG, RIGHT)
 
 
 # Objects at the path of the file
@@ -86,36 +86,32 @@ def test_anything_but_a_file_is_refused_and_named(
     assert ada.files[ID].reason.startswith(f"{reason} {WHY.get(name, '')}")
 
 
-def test_only_the_file_itself_is_opened(hand_in, small_course, monkeypatch):
-    folder = hand_in()
-    for name in ("conftest.py", "numpy.py", "torch/__init__.py", ".git/hooks/post-checkout"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("raise SystemExit\n")
+def test_only_the_file_itself_is_opened(
+    tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("conftest.py", "numpy.py", "torch/__init__.py", ".git/hooks/post-checkout")
+    beside = {f"ada/{ID}/{name}": b"raise SystemExit\n" for name in names}
+    folder = write(tmp_path / "class", {f"ada/{FILE}": RIGHT, **beside})
     opened = []
     monkeypatch.setattr(
         os, "open", lambda path, *a, open=os.open: opened.append(path) or open(path, *a)
     )
-    assert class_of(folder, small_course)["ada"].files["01-doubling"].source
-    assert opened == [folder / "problem.py"]
+    (ada,) = find_submissions(folder, small_course)
+    assert source(ada) == RIGHT
+    assert opened == [folder / "ada" / FILE]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes mean something else there")
-@pytest.mark.parametrize("mode", [0o000, 0o444])
-@pytest.mark.parametrize("what", ["ada", "ada/01-doubling", "ada/01-doubling/problem.py"])
-def test_what_may_not_be_read_is_named_and_stops_nobody(tmp_path, what, mode, small_course):
-    for name in ("ada", "grace"):
-        folder = tmp_path / "class" / name / "01-doubling"
-        folder.mkdir(parents=True)
-        (folder / "problem.py").write_bytes(RIGHT)
-    readable = what.endswith(".py") and mode == 0o444
-    closed = tmp_path / "class" / what
+@pytest.mark.parametrize("what", ["ada", f"ada/{ID}", f"ada/{FILE}"])
+def test_what_may_not_be_read_is_named_and_stops_nobody(
+    tmp_path: Path, what: str, small_course: Course
+) -> None:
+    folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "grace")})
     open_to_all(tmp_path)
-    closed.chmod(mode)
+    (folder / what).chmod(0)
     try:
-        submissions = as_ordinary_user(lambda: class_of(folder, small_course))
+        ada, grace = as_ordinary_user(lambda: find_submissions(folder, small_course))
     finally:
-        closed.chmod(0o755)
-    assert submissions["grace"].files["01-doubling"].source == RIGHT
-    ada = submissions["ada"].files["01-doubling"]
-    assert (ada.source is None) != readable
-    assert ada.bad != readable, f"it is there, but the student reads: {ada.reason}"
+        (folder / what).chmod(0o755)
+    assert source(grace) == RIGHT
+    assert (source(ada), ada.files[ID].bad) == (None, True)

@@ -21,9 +21,9 @@ from tests.grader.intake.uploads import (
     Pack,
     Read,
     assert_bad,
-    submission,
     tar_gz,
     tarred,
+    write,
     zipped,
 )
 
@@ -149,9 +149,8 @@ def test_a_folder_with_too_many_files_of_tools(
 ) -> None:
     monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
     for name, number in (("ada", 10), ("grace", 20)):
-        folder = submission(class_folder, name)
-        for n in range(number):
-            (folder / f"._extra{n}").touch()
+        extra = {f"{name}/._extra{n}": b"" for n in range(number)}
+        write(class_folder, {f"{name}/{FILE}": RIGHT, **extra})
     ada, grace = find_submissions(class_folder, small_course)
     assert ada.files["01-doubling"].source
     assert "'grace' holds more than 20 files" in grace.files["01-doubling"].reason

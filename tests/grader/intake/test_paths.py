@@ -59,10 +59,7 @@ def test_a_flat_folder_is_refused_with_what_to_do(
     take: Take, two_problems: Course, problem: str
 ) -> None:
     names = ["ada_lovelace_problem1.py", "kurt_goedel_problem1.py", "Noether, Emmy - problem 1.py"]
-    with pytest.raises(
-        SubmissionError,
-        match="into a folder of the student's name, and give .* the one that is to be graded.$",
-    ):
+    with pytest.raises(SubmissionError, match="into a folder with the student's name"):
         take(dict.fromkeys(names, RIGHT), problem=problem, course=two_problems)
 
 

@@ -20,7 +20,6 @@ from tests.grader.intake.uploads import (
     Files,
     Take,
     source,
-    submission,
     write,
     zip_file,
 )
@@ -226,8 +225,8 @@ def test_folders_passed_through_are_said_as_one_may_be_the_students(
     tmp_path: Path, small_course: Course
 ) -> None:
     """Skipped folders are reported, as one of them may have the student's name."""
-    submission(tmp_path / "week", "export", below="ada")
-    (found,) = find_submissions(tmp_path / "week", small_course)
+    folder = write(tmp_path / "week", {f"export/ada/{FILE}": RIGHT})
+    (found,) = find_submissions(folder, small_course)
     assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
 
 

@@ -15,9 +15,7 @@ from typing import TypeVar
 
 import pytest
 
-from grader.course import Course
 from grader.intake.handed_in import Intake, Submission
-from grader.intake.submissions import find_submissions
 from tests.processes import NOBODY
 
 ID = "01-doubling"
@@ -33,13 +31,6 @@ Pack = Callable[..., bytes]
 Read = Callable[..., Submission]
 Take = Callable[..., Intake]
 Result = TypeVar("Result")
-
-
-def submission(root: Path, name: str, *, below: str = "", file: str = "problem.py") -> Path:
-    folder = root / name / below / "01-doubling"
-    folder.mkdir(parents=True)
-    (folder / file).write_bytes(b"x = 1\n")
-    return root / name
 
 
 def write(folder: Path, files: Mapping[str, bytes] | Mapping[str, str]) -> Path:
@@ -127,8 +118,3 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
     finally:
         os.seteuid(0)
         os.setegid(0)
-
-
-def class_of(folder: Path, course: Course) -> dict[str, Submission]:
-    """Return the submissions of the class that contains this problem's folder, by name."""
-    return {s.full_name: s for s in find_submissions(folder.parents[1], course)}

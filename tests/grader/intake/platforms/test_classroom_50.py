@@ -68,9 +68,7 @@ def test_without_a_list_that_can_be_read_people_go_by_user_names(
         ("github:ada", ("Ada",), RIGHT)
     ]
     assert f"scores.csv {why}" in intake.unmatched[0]
-    assert intake.unmatched[0].endswith(
-        "Submissions go by the names of their folders, without times."
-    )
+    assert "the names of folders are used" in intake.unmatched[0]
 
 
 def test_times_that_are_not_understood_are_listed(take: Take) -> None:

@@ -89,7 +89,7 @@ def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
     intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
     assert [s.full_name for s in intake.submissions] == ["submission_1"]
     assert source(intake.submissions[0]) == RIGHT
-    assert "Submissions go by the names of their folders" in intake.unmatched[0]
+    assert "the names of folders are used" in intake.unmatched[0]
 
 
 def test_times_that_are_not_understood_are_listed(take: Take) -> None:
