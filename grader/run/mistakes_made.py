@@ -122,17 +122,22 @@ def _with_names(
 
 
 def _explaining(
-    found: Iterable[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
+    found: Sequence[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
 ) -> list[Evidence]:
     """Return the mistakes that explain the failure of a test.
 
     Prefer mistakes that the test is known to catch and that name an attribute in its message. Then
     prefer all mistakes that the test is known to catch, then mistakes that change its numbers.
     """
-    found = [each for each in found if _is_of_function(each, test, known)]
-    caught = [each for each in found if test.name in {id.partition("[")[0] for id in each.tests}]
+    of_function = [each for each in found if _is_of_function(each, test, known)]
+    caught = [
+        each
+        for each in found
+        if test.id in each.tests
+        or (each in of_function and test.name in {id.partition("[")[0] for id in each.tests})
+    ]
     by_name = [each for each in caught if _attributes(each.sentence) & _attributes(test.message)]
-    return by_name or caught or [each for each in found if shown and _changes(each, shown, known)]
+    return by_name or caught or [e for e in of_function if shown and _changes(e, shown, known)]
 
 
 def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
