@@ -44,10 +44,10 @@ weights = weights or torch_gpt.fresh_weights(SimpleNamespace(**small))
 
 
 def encode(text):
-    """Return the tokens of a text, (1, T); characters that the model doesn't know are left out."""
+    """Return the tokens of a text, (1, T), without characters that the model has no token for."""
     text = text.replace(" " * 4, "\t")
-    known = [characters.index(c) for c in text if c in characters]
-    return torch.tensor([known or [0]]) if characters else torch.tensor([[3, 1, 4, 1, 5]])
+    tokens = [characters.index(c) for c in text if c in characters]
+    return torch.tensor([tokens or [0]]) if characters else torch.tensor([[3, 1, 4, 1, 5]])
 
 
 def decode(tokens):
@@ -66,22 +66,22 @@ without = torch_gpt.greedy(reader, prompt, n_new, cached=False)
 
 
 def model_of(module, sizes, weights):
-    """Return a CachedGPT of the student's with these weights."""
+    """Return your CachedGPT with these weights."""
     model = module.CachedGPT(module.GPTConfig(**sizes))
     model.load_state_dict(weights, strict=False)
     return model.eval()
 
 
 def text_of(module):
-    """Return the text that the student's model writes."""
+    """Return the text that your model writes."""
     return model_of(module, small, weights).generate(prompt.clone(), n_new)
 
 
-found = pictures.yours(problem, "CachedGPT", text_of, without)
-is_yours = found is not None and torch.equal(found, without)
+your_text = pictures.yours(problem, "CachedGPT", text_of, without)
+is_yours = your_text is not None and torch.equal(your_text, without)
 code = pictures.students_module(problem) if is_yours else None
 print("The rest uses your code." if is_yours else "The rest uses the course's model.")
-with_cache = found if is_yours else torch_gpt.greedy(reader, prompt, n_new, cached=True)
+with_cache = your_text if is_yours else torch_gpt.greedy(reader, prompt, n_new, cached=True)
 for how, text in [("without a cache", without), ("with the cache", with_cache)]:
     lines = "\n".join(f"  | {line}" for line in decode(text[0]).splitlines())
     print(f"{how}:\n{lines}")
@@ -160,13 +160,13 @@ for axes, where, numbers, title, unit in [
     axes.set(title=title, xlabel="length of the text", ylabel=f"{unit} for one more token")
     axes.set(xlim=(0, where[-1] * 1.02), ylim=(-again[-1] / 40, again[-1] * 1.2))
     for last, colour in [(again[-1], pictures.ORANGE), (cached[-1], pictures.BLUE)]:
-        told = f"{last / 1e6:.2f} million" if unit == "operations" else f"{last:.1f} ms"
+        text = f"{last / 1e6:.2f} million" if unit == "operations" else f"{last:.1f} ms"
         place = (where[-1], last)
-        axes.annotate(told, place, (0, 5), textcoords="offset points", ha="right", color=colour)
+        axes.annotate(text, place, (0, 5), textcoords="offset points", ha="right", color=colour)
 left.yaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g} M")
 left.legend(loc="upper left")
 pictures.save(figure, "cost")
 torch.set_num_threads(threads)
 
-# With the cache, only the new token goes through the layers, and looking at each earlier token
-# costs a little. Without, every token of the text does: n times as much for n tokens.
+# With the cache, the layers process only the new token, and attention to each earlier token adds a
+# little. Without it, the layers process every token of the text: n times as much for n tokens.

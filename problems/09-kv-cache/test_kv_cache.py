@@ -19,20 +19,21 @@ NEAR = {"rtol": 1e-3, "atol": 1e-4}
 """Tolerance for a whole model: in float32 rounding errors add up over the layers."""
 
 SLOPES = {"rtol": 1e-3, "atol": 1e-3}
-"""How near gradients must be in float32, which are sums over many tokens."""
+"""Tolerances for gradients in float32, which are sums over many tokens."""
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
-"""How near every way to cut a sequence must be in float64; rounding alone makes 1e-14."""
+"""Tolerances in float64 for a sequence in chunks; rounding errors are about 1e-14."""
 
 CLEAR = 1e-4
-"""How far the best logit is above the next one where tokens are compared: rounding has no say."""
+"""The least difference between the two largest logits of a compared token, so that rounding does
+not decide."""
 
 
 # Modules with known weights, and their results.
 
 
 def make_attention(problem, weights, n_head, dtype=torch.float32):
-    """The student's CachedAttention of this dtype, holding these weights."""
+    """Return the student's CachedAttention in this dtype, with these weights."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     return example.holding(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
 
@@ -42,16 +43,16 @@ SMALL = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head
 
 
 def make_gpt(problem, config, weights, dtype=torch.float32):
-    """The student's CachedGPT of these sizes and this dtype, holding these weights."""
+    """Return the student's CachedGPT of these sizes in this dtype, with these weights."""
     module = problem.CachedGPT(problem.GPTConfig(**config)).to(dtype)
     checks.set_weights(module, weights)
     return module
 
 
 def weights_for(rng, config):
-    """Return weights for a model of these sizes. Its text is not dull and depends on no tie.
+    """Return random weights for a model of these sizes, which writes many different tokens.
 
-    All tokens are equally likely beforehand, as their embeddings have the same length.
+    All embeddings have the same length, so that no token is more probable in general.
     """
     names = ("vocab_size", "n_positions", "n_embd", "n_layer")
     bias = config.get("bias", True)
@@ -65,7 +66,7 @@ def weights_for(rng, config):
 
 
 def tokens(rng, batch, length, config=SMALL):
-    """Random tokens, (batch, length)."""
+    """Return random tokens, (batch, length)."""
     return torch.randint(config["vocab_size"], (batch, length), generator=rng.generator)
 
 
@@ -74,35 +75,35 @@ def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
     return tuple(rng.normal(batch, n_head, length, head_dim, dtype=dtype) for _ in range(2))
 
 
-def two(found, call, of="the output and the present"):
-    """The two things that a call returned."""
-    return example.unpacked(found, 2, of, call)
+def two(result, call, of="the output and the present"):
+    """Return the two parts of a call's result."""
+    return example.unpacked(result, 2, of, call)
 
 
 def pair(present, call):
-    """The keys and the values that a call returned."""
+    """Return the keys and the values of a present."""
     return two(present, f"the present of {call}", "the keys and the values")
 
 
 def layers(present, n_layer, call):
-    """The keys and values of each layer that a call returned."""
+    """Return the keys and values of each layer of a present."""
     what = "the keys and values of each layer"
     pairs = example.unpacked(present, n_layer, what, f"the present of {call}")
     return [pair(each, f"layer {number} of {call}") for number, each in enumerate(pairs)]
 
 
 def attend(module, x, past, call):
-    """Return output and present of an attention, which gets copies."""
+    """Call an attention with copies of x and past, and return the output and the present."""
     return two(module(x.clone(), copied(past)), call)
 
 
 def read(module, idx, past, call):
-    """Return logits and present of a model, which gets copies."""
+    """Call a model with copies of idx and past, and return the logits and the present."""
     return two(module(idx.clone(), copied(past)), call, "the logits and the present")
 
 
 def copied(past, copy=torch.clone):
-    """Return a past with copies of its lists and tensors, as often as these are nested."""
+    """Return a past with copies of its lists and tensors."""
     if torch.is_tensor(past):
         return copy(past)
     kind = {list: list, tuple: tuple}.get(type(past))
@@ -110,7 +111,7 @@ def copied(past, copy=torch.clone):
 
 
 def by_itself(past):
-    """Return a copy without the graph of the call it came from, which would stay in memory."""
+    """Return a detached copy, so that the graph of the call is freed."""
     return copied(past, lambda tensor: tensor.detach().clone())
 
 
@@ -120,7 +121,7 @@ def again(past):
 
 
 def alike(one, other):
-    """Return whether two pasts have the same numbers at the same places."""
+    """Return whether two pasts have the same structure and numbers."""
     if torch.is_tensor(one) and torch.is_tensor(other):
         return torch.equal(one, other)
     many = isinstance(one, list | tuple) and isinstance(other, list | tuple)
@@ -128,33 +129,31 @@ def alike(one, other):
 
 
 def go_on(module, new, past, call):
-    """Output and present of a call that goes on from a past, and leaves all of it as it was."""
-    given, before = again(past), by_itself(past)
-    found = two(module(new, given), call)
-    message = "Your code changed a list or a tensor of its past. Make a new one, since others may "
-    message += "still go on from the old one."
-    checks.require(alike(given, before), f"{call}\n{message}")
-    return found
+    """Call a module with a past, require that the past stays unchanged, and return both results."""
+    passed, before = again(past), by_itself(past)
+    results = two(module(new, passed), call)
+    message = "Your code changed a list or a tensor of its past. Make a new one, since another "
+    message += "text may continue from the same past."
+    checks.require(alike(passed, before), f"{call}\n{message}")
+    return results
 
 
-def check_both(found, expected, call, **near):
+def check_both(result, expected, call, **near):
     """Compare the output and the present that a CachedAttention returned."""
-    (output, present), (right, held) = two(found, call), checks.parts(expected, 2)
+    (output, present), (right, right_pair) = two(result, call), checks.parts(expected, 2)
     checks.check(output, right, call, **near)
-    check_pair(present, held, call, **near)
+    check_pair(present, right_pair, call, **near)
 
 
 def check_pair(present, expected, call, compare=checks.check, **near):
     """Compare keys and values; by `check_same` if the expected ones are a student's, too."""
-    names = ("keys", "values")
-    for name, found, wanted in zip(
-        names, pair(present, call), checks.parts(expected, 2), strict=True
-    ):
-        compare(found, wanted, f"the {name} in the present of {call}", **near)
+    pairs = zip(pair(present, call), checks.parts(expected, 2), strict=True)
+    for name, (actual, right) in zip(("keys", "values"), pairs, strict=True):
+        compare(actual, right, f"the {name} in the present of {call}", **near)
 
 
 def ways_to_cut(length):
-    """Every way to cut a length into pieces, those of few pieces first."""
+    """Return all ways to cut a length into pieces, those with few pieces first."""
     ways = []
     for cuts in range(length):
         for places in itertools.combinations(range(1, length), cuts):
@@ -163,31 +162,31 @@ def ways_to_cut(length):
     return ways
 
 
-def check_every_cut(run, output, held, length, call, compare=checks.check, **near):
-    """Check what every way to cut a sequence gives, piece by piece.
+def check_every_cut(run, output, pairs, length, call, compare=checks.check, **near):
+    """Check the outputs and the last present for every way to cut a sequence into pieces.
 
     Args:
-        run: gives the output for positions from `first` to `last` after a past, and the present,
+        run: returns the output for positions from `first` to `last` after a past, and the present,
             as a list of keys and values.
         output: the right output for the whole sequence.
-        held: the keys and values that every way leaves behind, for each pair in the present.
-        length: how long the sequence is.
+        pairs: the right keys and values after the whole sequence, for each pair in the present.
+        length: the length of the sequence.
         call: the call, as text.
-        compare: `check`, or `check_same` if `held` is a student's, too.
+        compare: `check`, or `check_same` if `pairs` is a student's, too.
         near: allowed differences, as for `check`.
     """
-    reached = {(): None}  # the present after the first pieces of several ways to cut
+    presents = {(): None}  # by the pieces that were read; ways to cut share their first pieces
     for pieces in ways_to_cut(length):
-        told = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
+        text = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
         for count in range(1, len(pieces) + 1):
             first, last = sum(pieces[: count - 1]), sum(pieces[:count])
-            if pieces[:count] in reached:
+            if pieces[:count] in presents:
                 continue
-            found, present = run(first, last, reached[pieces[: count - 1]], told)
-            checks.check(found, output[:, first:last], told, **near)
-            reached[pieces[:count]] = by_itself(present)
-        for kept, right in zip(reached[pieces], held, strict=True):
-            check_pair(kept, right, told, compare, **near)
+            actual, present = run(first, last, presents[pieces[: count - 1]], text)
+            checks.check(actual, output[:, first:last], text, **near)
+            presents[pieces[:count]] = by_itself(present)
+        for present, right in zip(presents[pieces], pairs, strict=True):
+            check_pair(present, right, text, compare, **near)
 
 
 # kv_cache_bytes
@@ -201,21 +200,19 @@ def test_cache_in_bytes(problem):
     names = ("n_layer", "n_embd", "seq_len", "batch_size", "bytes_per_number")
     for arguments in sizes:
         expected, call = oracles.BYTES[arguments], f"kv_cache_bytes{arguments}"
-        checks.check_that(
-            problem.kv_cache_bytes(*arguments), oracles.is_number_of_bytes, call, expected
-        )
+        number = problem.kv_cache_bytes(*arguments)
+        checks.check_that(number, oracles.is_number_of_bytes, call, expected)
         named = dict(reversed(list(zip(names, arguments, strict=False))))
         call = f"kv_cache_bytes({', '.join(f'{name}={n}' for name, n in named.items())})"
-        checks.check_that(
-            problem.kv_cache_bytes(**named), oracles.is_number_of_bytes, call, expected
-        )
+        number = problem.kv_cache_bytes(**named)
+        checks.check_that(number, oracles.is_number_of_bytes, call, expected)
 
 
 @pytest.mark.points(0.1)
 def test_bytes_are_an_int(problem):
     """kv_cache_bytes returns an int"""
-    found = problem.kv_cache_bytes(2, 3, 5, 7, 11)
-    checks.check_that(found, oracles.is_int, "kv_cache_bytes(2, 3, 5, 7, 11)")
+    number = problem.kv_cache_bytes(2, 3, 5, 7, 11)
+    checks.check_that(number, oracles.is_int, "kv_cache_bytes(2, 3, 5, 7, 11)")
 
 
 # CachedAttention
@@ -230,15 +227,13 @@ def test_layers(problem, bias):
     checks.check_layer(module, "c_proj", 12, 12, bias=bias)
     names = [f"{name}.{kind}" for name in ("c_attn", "c_proj") for kind in ("weight", "bias")]
     expected = [name for name in names if bias or name.endswith("weight")]
-    found = sorted(parameters(module))
-    checks.require(
-        found == sorted(expected), f"The parameters are {found}; expected {sorted(expected)}."
-    )
+    actual, expected = sorted(parameters(module)), sorted(expected)
+    checks.require(actual == expected, f"The parameters are {actual}; expected {expected}.")
 
 
 @pytest.mark.points(0.25)
 def test_defaults_and_names(problem, rng):
-    """CachedAttention() has GPT-2's sizes; arguments go by name or by position"""
+    """CachedAttention() has GPT-2's sizes, and arguments can be passed by name or by position"""
     module = problem.CachedAttention()
     checks.check_layer(module, "c_attn", 768, 3 * 768)
     checks.check_layer(module, "c_proj", 768, 768)
@@ -269,7 +264,7 @@ def test_without_a_past(problem, rng, batch, n_new, n_embd, n_head):
 
 @pytest.mark.points(0.5)
 def test_one_token_in_numbers(problem):
-    """A token with query 1, key 2, value 60, after keys 1, 0 and values 10, 20, gets 44.16"""
+    """The output is 44.16 for query 1, key 2 and value 60 after keys 1, 0 and values 10, 20"""
     weights = {
         "c_attn.weight": torch.tensor([[1.0], [2], [60]]),
         "c_attn.bias": torch.zeros(3),
@@ -282,7 +277,7 @@ def test_one_token_in_numbers(problem):
     output, present = attend(module, torch.ones(1, 1, 1), past, call)
     checks.check(output, oracles.OUTPUT_IN_NUMBERS, call, atol=1e-4)
     check_pair(present, oracles.PRESENT_IN_NUMBERS, call)
-    call = "CachedAttention(1, 1)(x, past) with two tokens, both those of the README"
+    call = "CachedAttention(1, 1)(x, past) with two new tokens, both as in the README"
     output, _ = attend(module, torch.ones(1, 2, 1), past, call)
     checks.check(output, oracles.OUTPUTS_IN_NUMBERS, call, atol=1e-4)
 
@@ -291,7 +286,7 @@ def test_one_token_in_numbers(problem):
 @pytest.mark.parametrize("n_past", [0, 1, 4])
 @pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), [(2, 3, 6, 2), (1, 1, 6, 3)])
 def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
-    """The present holds the keys and values of the past, then those of the new tokens"""
+    """The present is the keys and values of the past, then those of the new tokens"""
     weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head) if n_past else None
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
@@ -308,7 +303,7 @@ def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
     ("n_past", "batch", "n_embd", "n_head"), [(1, 2, 6, 2), (5, 1, 6, 3), (3, 3, 4, 1)]
 )
 def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
-    """One new token sees all of the past, and itself"""
+    """One new token attends to all of the past and to itself"""
     check_after_past(problem, rng, n_past, 1, batch, n_embd, n_head)
 
 
@@ -318,17 +313,17 @@ def test_one_more_token(problem, rng, n_past, batch, n_embd, n_head):
     [(2, 3, 2, 6, 2), (4, 2, 1, 6, 3), (1, 5, 3, 4, 1), (3, 3, 2, 4, 4)],
 )
 def test_more_tokens_after_a_past(problem, rng, n_past, n_new, batch, n_embd, n_head):
-    """Of several new tokens each sees all of the past, itself, and the new ones before it"""
+    """Each of several new tokens attends to the past, to itself and to the new tokens before it"""
     check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head)
 
 
 def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=True):
-    """Compare output and present with the definition, for a past that is random."""
+    """Compare output and present with the definition, for a random past."""
     weights, x = attention_weights(rng, n_embd, bias=bias), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
-    found = attend(make_attention(problem, weights, n_head), x, past, call)
-    check_both(found, oracles.attention(x, past, weights, n_head), call)
+    result = attend(make_attention(problem, weights, n_head), x, past, call)
+    check_both(result, oracles.attention(x, past, weights, n_head), call)
 
 
 @pytest.mark.points(1.25)
@@ -339,34 +334,32 @@ def test_every_way_to_cut(problem, rng, dtype, near):
     """All 64 ways to cut 7 tokens into chunks give the same as one pass, in float64 to 1e-12"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6, dtype=dtype)
     module, call = make_attention(problem, weights, 2, dtype), "CachedAttention(6, 2) on 7 tokens"
-    expected, held = checks.parts(oracles.attention(x, None, weights, 2), 2)
+    expected, right = checks.parts(oracles.attention(x, None, weights, 2), 2)
 
-    def run(first, last, past, told):
-        output, present = attend(module, x[:, first:last], past and past[0], told)
-        return output, [pair(present, told)]
+    def run(first, last, past, text):
+        output, present = attend(module, x[:, first:last], past and past[0], text)
+        return output, [pair(present, text)]
 
-    check_every_cut(run, expected, [held], 7, call, **near)
+    check_every_cut(run, expected, [right], 7, call, **near)
 
 
 @pytest.mark.points(0.5)
 def test_two_caches_never_touch(problem, rng):
-    """A past is not changed, so it can be continued in two ways"""
+    """A call does not change its past, so two texts can continue from it"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
     module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
     _, past = two(module(x.clone()), call)
     before = copied(pair(past, call))
-    held, ends = [], [rng.normal(2, 2, 6) for _ in range(2)]
+    presents, ends = [], [rng.normal(2, 2, 6) for _ in range(2)]
     for end in ends:
         _, present = go_on(module, end.clone(), past, call)
-        held.append((present, copied(pair(present, call))))
-        told = f"{call}, when it is looked at after the next call"
-        check_pair(past, before, told, checks.check_same)
-    for present, after in held:
-        told = f"{call}, when it is looked at after one more call"
-        check_pair(present, after, told, checks.check_same)
-    for end, (present, _) in zip(ends, held, strict=True):
+        presents.append((present, copied(pair(present, call))))
+        check_pair(past, before, f"{call}, compared after the next call", checks.check_same)
+    for present, copy in presents:
+        check_pair(present, copy, f"{call}, compared after one more call", checks.check_same)
+    for end, (present, _) in zip(ends, presents, strict=True):
         expected = oracles.attention(torch.cat([x, end], dim=1), None, weights, 2)[1]
-        check_pair(present, expected, f"{call}, one of two that go on from the same past")
+        check_pair(present, expected, f"{call}, one of two that continue from the same past")
 
 
 REACHES = {
@@ -374,41 +367,42 @@ REACHES = {
     "the keys in the present": ("x", "the past's keys", "c_attn.weight"),
     "the values in the present": ("x", "the past's values", "c_attn.weight"),
 }
-"""Which tensors each thing that an attention returns depends on."""
+"""For each result of an attention, the tensors on which it depends."""
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("n_new", [1, 3])
 def test_gradients(problem, rng, n_new):
-    """Gradients reach x, the past and the weights, from the output and from the present"""
+    """Gradients flow from the output and the present to x, the past and the weights"""
     weights, x = attention_weights(rng, 4), rng.normal(2, n_new, 4)
     keys, values = random_past(rng, 2, 2, 2, 2)
-    given = {"x": x, "the past's keys": keys, "the past's values": values} | weights
+    inputs = {"x": x, "the past's keys": keys, "the past's values": values} | weights
     module = make_attention(problem, weights, 2)
     call = f"CachedAttention(4, 2)(x, past) with 2 past and {n_new} new tokens"
 
     def by_hand(tensors):
         x, *past = list(tensors.values())[:3]
-        held = {name: tensors[name] for name in weights}
-        output, present = checks.parts(oracles.attention(x, past, held, 2), 2)
+        moved = {name: tensors[name] for name in weights}
+        output, present = checks.parts(oracles.attention(x, past, moved, 2), 2)
         return output, *checks.parts(present, 2)
 
-    expected, doubles = by_hand(given), {name: each.double() for name, each in given.items()}
+    expected, doubles = by_hand(inputs), {name: each.double() for name, each in inputs.items()}
     shapes = [(2, n_new, 4), (2, 2, 2 + n_new, 2), (2, 2, 2 + n_new, 2)]
     upstream = [rng.normal(*shape) for shape in shapes]
     for place, (what, names) in enumerate(REACHES.items()):
-        leaves = {name: given[name].clone().requires_grad_() for name in list(given)[:3]}
+        leaves = {name: inputs[name].clone().requires_grad_() for name in list(inputs)[:3]}
         x, *past = (leaf.clone() for leaf in leaves.values())
         output, present = two(module(x, tuple(past)), call)
-        found, told = (output, *pair(present, call))[place], f"{what} of {call}"
-        checks.check(found, expected[place], told)  # where it is wrong, so are its gradients
-        inputs = {name: (leaves | parameters(module))[name] for name in names}
-        slopes = checks.gradients(found, inputs, upstream[place], told)
+        result, text = (output, *pair(present, call))[place], f"{what} of {call}"
+        checks.check(result, expected[place], text)  # a wrong result has wrong gradients
+        learning = {name: (leaves | parameters(module))[name] for name in names}
+        gradients = checks.gradients(result, learning, upstream[place], text)
 
         def value(moved, place=place):
             return (by_hand(doubles | moved)[place] * upstream[place]).sum()
 
-        example.check_slopes(slopes, value, {name: given[name] for name in names}, told, rng)
+        numbers = {name: inputs[name] for name in names}
+        example.check_slopes(gradients, value, numbers, text, rng)
 
 
 # CachedGPT
@@ -417,77 +411,76 @@ def test_gradients(problem, rng, n_new):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_logits_without_a_past(problem, rng, bias):
-    """Without a past, CachedGPT gives the logits of a GPT, and keys and values of every layer"""
+    """Without a past, CachedGPT returns the logits of a GPT, and keys and values of each layer"""
     config = SMALL | {"n_layer": 3, "bias": bias}
     weights, idx = weights_for(rng, config), tokens(rng, 2, 5)
     module, call = make_gpt(problem, config, weights), "CachedGPT(config)(idx)"
     logits, present = two(module(idx.clone()), call, "the logits and the present")
     checks.check(logits, oracles.logits(idx, weights, 2), call, **NEAR)
     for number, (keys, values) in enumerate(layers(present, 3, call)):
-        for name, found in [("keys", keys), ("values", values)]:
-            told = f"the {name} of layer {number} in the present of {call}"
-            checks.check_form(found, torch.empty(2, 2, 5, 4), told)
+        for name, tensor in [("keys", keys), ("values", values)]:
+            text = f"the {name} of layer {number} in the present of {call}"
+            checks.check_form(tensor, torch.empty(2, 2, 5, 4), text)
 
 
 @pytest.mark.points(1)
 def test_positions_go_on(problem, rng):
-    """The first new token stands at the position after the last one of the past"""
+    """The position of the first new token is the one after the past"""
     weights = weights_for(rng, SMALL)
     for name, weight in weights.items():
         if "c_proj" in name:
-            weight[:] = 0  # so all that the blocks add is 0, and a token is itself and its place
+            weight[:] = 0  # so the blocks add 0, and only token and position have an effect
     module, idx = make_gpt(problem, SMALL, weights), tokens(rng, 2, 6)
     expected = oracles.logits(idx, weights, 2)
     past, first = None, 0
     for n_new in (3, 1, 2):
         call = f"CachedGPT(config)(idx, past) with {first} past and {n_new} new tokens"
         logits, past = read(module, idx[:, first : first + n_new], past, call)
-        told = f"{call}, and blocks that add nothing"
-        checks.check(logits, expected[:, first : first + n_new], told)
+        text = f"{call}, and blocks that add nothing"
+        checks.check(logits, expected[:, first : first + n_new], text)
         first += n_new
         past = layers(past, 2, call)
 
 
 @pytest.mark.points(1.5)
 def test_logits_after_a_past(problem, rng):
-    """After a past, the logits are those that one pass over all tokens gives"""
+    """After a past, the logits are the same as in one pass over all tokens"""
     config = SMALL | {"n_layer": 3}
     weights, idx = weights_for(rng, config), tokens(rng, 2, 7)
     module = make_gpt(problem, config, weights)
     expected = oracles.logits(idx, weights, 2)
     for n_past, n_new in [(1, 1), (6, 1), (2, 5), (4, 3)]:
         call = f"CachedGPT(config)(idx, past) with {n_past} past and {n_new} new tokens"
-        held = []  # copies, as later calls may write into what earlier ones have returned
+        presents = []  # copies, as later calls may overwrite earlier results
         for length in (n_past, n_past + n_new):
             _, present = two(module(idx[:, :length]), call, "the logits and the present")
             layers(present, 3, call)
-            held.append(copied(present))
-        past, after = held
+            presents.append(copied(present))
+        past, after = presents
         logits, present = two(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
         checks.check(logits, expected[:, n_past : n_past + n_new], call, **NEAR)
         pairs = zip(layers(present, 3, call), layers(after, 3, call), strict=True)
-        for number, (found, wanted) in enumerate(pairs):
-            told = f"layer {number} of {call}, compared with one pass"
-            check_pair(found, wanted, told, checks.check_same, **NEAR)
+        for number, (actual, right) in enumerate(pairs):
+            text = f"layer {number} of {call}, compared with one pass"
+            check_pair(actual, right, text, checks.check_same, **NEAR)
 
 
 @pytest.mark.points(0.25)
 def test_gradients_of_a_model(problem, rng):
-    """Gradients reach all weights from the logits, also those of later tokens through the past"""
+    """Gradients flow from the logits to all weights, also through the past"""
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 5)
     module, upstream = make_gpt(problem, SMALL, weights), rng.normal(2, 2, 11)
     call = "CachedGPT(config)(idx)"
     logits, _ = read(module, idx, None, call)
-    wanted = checks.gradients(
-        logits[:, 3:], parameters(module), upstream, f"the last two of {call}"
-    )
+    text = f"the last two logits of {call}"
+    in_one_pass = checks.gradients(logits[:, 3:], parameters(module), upstream, text)
     _, past = two(module(idx[:, :3]), call, "the logits and the present")
     call = "CachedGPT(config)(idx, past) with 3 past and 2 new tokens"
     logits, _ = two(module(idx[:, 3:], past), call, "the logits and the present")
-    found = checks.gradients(logits, parameters(module), upstream, call)
+    gradients = checks.gradients(logits, parameters(module), upstream, call)
     for name in weights:
-        told = f"the gradient of {call} with respect to {name}"
-        checks.check_same(found[name], wanted[name], told, **SLOPES)
+        text = f"the gradient of {call} with respect to {name}"
+        checks.check_same(gradients[name], in_one_pass[name], text, **SLOPES)
 
 
 @pytest.mark.points(2)
@@ -498,41 +491,41 @@ def test_every_way_to_cut_a_text(problem, rng):
     expected = oracles.logits(idx, weights, 2)
     _, present = read(module, idx, None, f"{call} in one pass")
 
-    def run(first, last, past, told):
-        logits, present = read(module, idx[:, first:last], past, told)
-        return logits, layers(present, 2, told)
+    def run(first, last, past, text):
+        logits, present = read(module, idx[:, first:last], past, text)
+        return logits, layers(present, 2, text)
 
-    held = by_itself(layers(present, 2, call))
-    check_every_cut(run, expected, held, 7, call, checks.check_same, **NEAR)
+    pairs = by_itself(layers(present, 2, call))
+    check_every_cut(run, expected, pairs, 7, call, checks.check_same, **NEAR)
 
 
 @pytest.mark.points(0.5)
 def test_two_texts_at_once(problem, rng):
-    """Two texts that are made in turns, or that go on from one past, don't touch each other"""
+    """Texts that are written in turns, or continue from one past, do not affect each other"""
     weights = weights_for(rng, SMALL)
     module, texts = make_gpt(problem, SMALL, weights), [tokens(rng, 1, 6) for _ in range(3)]
     texts[2][:, :2] = texts[0][:, :2]  # it continues the first two tokens of the first one
     expected = [oracles.logits(idx, weights, 2) for idx in texts]
-    call, held = "CachedGPT(config)(idx, past)", {}
+    call, pasts = "CachedGPT(config)(idx, past)", {}
     for number in (0, 1):
-        _, held[number] = two(module(texts[number][:, :2]), call, "the logits and the present")
-    held[2] = held[0]
-    before = [copied(each) for each in layers(held[0], 2, call)]
-    first = held[0]
+        _, pasts[number] = two(module(texts[number][:, :2]), call, "the logits and the present")
+    pasts[2] = pasts[0]
+    before = [copied(each) for each in layers(pasts[0], 2, call)]
+    first = pasts[0]
     for place in range(2, 6):
         for number in (0, 1, 2):
             now = texts[number][:, place : place + 1]
-            logits, held[number] = go_on(module, now, held[number], call)
-            told = f"{call} for text {number + 1} of 3 that are made in turns"
-            checks.check(logits, expected[number][:, place : place + 1], told, **NEAR)
-    for number, (found, wanted) in enumerate(zip(layers(first, 2, call), before, strict=True)):
-        told = f"layer {number} of a past that texts went on from, after {call}"
-        check_pair(found, wanted, told, checks.check_same)
+            logits, pasts[number] = go_on(module, now, pasts[number], call)
+            text = f"{call} for text {number + 1} of 3 that are written in turns"
+            checks.check(logits, expected[number][:, place : place + 1], text, **NEAR)
+    for number, (actual, copy) in enumerate(zip(layers(first, 2, call), before, strict=True)):
+        text = f"layer {number} of a past after texts continued from it, by {call}"
+        check_pair(actual, copy, text, checks.check_same)
 
 
 @pytest.mark.points(0.5)
 def test_too_many_tokens_are_refused(problem, rng):
-    """Past and new tokens that are more than n_positions in all raise ValueError"""
+    """Past and new tokens together may be n_positions; more raise ValueError"""
     config = SMALL | {"n_positions": 6}
     weights = weights_for(rng, config)
     module, idx = make_gpt(problem, config, weights), tokens(rng, 1, 7)
@@ -551,16 +544,16 @@ def test_too_many_tokens_are_refused(problem, rng):
 def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=torch.float32):
     """Return a call of a CachedAttention(6, 2) with random weights and a random past.
 
-    `right` returns the right function of x and past for some weights.
+    `right` returns the oracle for some weights, a function of x and past.
     """
     weights = {name: each.to(dtype) for name, each in attention_weights(rng, 6).items()}
-    module, given = make_attention(problem, weights, 2, dtype), {"x": rng.normal(batch, n_new, 6)}
+    module, inputs = make_attention(problem, weights, 2, dtype), {"x": rng.normal(batch, n_new, 6)}
     if n_past:
-        given |= dict(zip(("keys", "values"), random_past(rng, batch, 2, n_past, 3), strict=True))
+        inputs |= dict(zip(("keys", "values"), random_past(rng, batch, 2, n_past, 3), strict=True))
     return robust.Call(
         f"CachedAttention(6, 2)(x, past) with {n_past} past and {n_new} new tokens",
         lambda x, *past: module(x, past or None),
-        {name: each.to(dtype) for name, each in given.items()},
+        {name: each.to(dtype) for name, each in inputs.items()},
         lambda x, *past: right(weights)(x, past or None),
         module=module,
         weights=weights,
@@ -596,7 +589,7 @@ PARTS = ("float32", "float64", "transposed memory", "nothing changed", "second c
 @pytest.mark.points(0.5)
 @robust.parts(*PARTS)
 def test_attention_in_use(problem, rng, part):
-    """CachedAttention keeps the rules of every problem; the past is an argument, too"""
+    """CachedAttention follows the rules that hold in every problem; its past is an argument, too"""
 
     def right(weights):
         return lambda x, past: oracles.attention(x, past, weights, 2)
@@ -608,7 +601,7 @@ def test_attention_in_use(problem, rng, part):
 @pytest.mark.points(0.75)
 @robust.parts(*PARTS)
 def test_model_in_use(problem, rng, part):
-    """CachedGPT keeps the rules of every problem; nothing is dropped, in training either"""
+    """CachedGPT follows the rules that hold in every problem, and never drops anything"""
 
     def right(weights):
         return lambda idx: oracles.logits(idx, weights, 2, dtype=next(iter(weights.values())).dtype)
@@ -619,15 +612,15 @@ def test_model_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("case", ["rows near 2000, -2000 and 0", "growing", "all near -20,000"])
 def test_large_scores(problem, rng, case):
-    """Scores of thousands give no inf and no NaN, and hidden ones stay hidden, however large"""
-    # In float64, as float32 keeps few digits of what comes behind the thousands.
+    """Results are right for scores in the thousands, also for hidden ones"""
+    # In float64, as float32 keeps few digits of scores in the thousands.
     weights = {name: each.double() for name, each in attention_weights(rng, 6).items()}
     keys, values = random_past(rng, 2, 2, 3, 3, torch.float64)
     x, weight, bias = rng.normal(2, 5, 6).double(), weights["c_attn.weight"], weights["c_attn.bias"]
-    # Entry 0 of each query and key makes the scores, out of entry 5 of x.
+    # The scores are the products of entry 0 of queries and keys, which depends on entry 5 of x.
     queries_rows, keys_rows = [0, 3], [6, 9]
     weight[[*queries_rows, *keys_rows]] = 0
-    weight[:12, 5] = 0  # in other entries it would make scores of 1e10
+    weight[:12, 5] = 0  # as in other entries it would give scores of 1e10
     bias[queries_rows] = bias[keys_rows] = keys[..., 0] = 1
     if case == "growing":
         weight[keys_rows, 5] = 1
@@ -638,13 +631,13 @@ def test_large_scores(problem, rng, case):
         weight[queries_rows, 5] = 1
         x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
     call, past = f"CachedAttention(6, 2)(x, past) with large scores, {case}", (keys, values)
-    found = attend(make_attention(problem, weights, 2, torch.float64), x, past, call)
-    check_both(found, oracles.attention(x, past, weights, 2), call)
+    result = attend(make_attention(problem, weights, 2, torch.float64), x, past, call)
+    check_both(result, oracles.attention(x, past, weights, 2), call)
 
 
 @pytest.mark.points(0.25)
 def test_generate_changes_nothing(problem, rng):
-    """generate leaves the prompts, the random state and the gradient mode alone"""
+    """generate does not change the prompts, the random state and the gradient mode"""
     module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights_for(rng, SMALL)).train()
     idx, call = tokens(rng, 2, 3), "CachedGPT(config).generate(idx, 2)"
     for enabled in (True, False):
@@ -653,18 +646,18 @@ def test_generate_changes_nothing(problem, rng):
             example.left_alone(call, idx=idx),
             example.nothing_left_behind(call),
         ):
-            found = module.generate(idx, 2)
-        checks.check_form(found, torch.empty(2, 5, dtype=torch.int64), call)
-        checks.check_same(found[:, :3], idx, f"the prompts in the result of {call}")
+            text = module.generate(idx, 2)
+        checks.check_form(text, torch.empty(2, 5, dtype=torch.int64), call)
+        checks.check_same(text[:, :3], idx, f"the prompts in the result of {call}")
 
 
 # CachedGPT.generate
 
 
 def clear_prompts(rng, config, batch, length, n_new):
-    """Return weights and prompts with greedy texts in which the best token is never a close call.
+    """Return weights and prompts for which the best logit is always clearly the largest.
 
-    In the text of a single prompt another token comes after a 0, as no token closes a text.
+    In the text of a single prompt, another token comes after a 0, as 0 does not end a text.
     """
     while True:
         weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
@@ -679,27 +672,27 @@ def clear_prompts(rng, config, batch, length, n_new):
     ("batch", "length", "n_new"), [(3, 2, 12), (1, 2, 9), (2, 9, 7), (4, 3, 8)]
 )
 def test_generate(problem, rng, batch, length, n_new):
-    """generate gives the most probable tokens, as without a cache, and reads each token once"""
+    """generate returns the most probable tokens, as without a cache, and reads each token once"""
     weights, prompts = checks.prepared(
-        lambda own: clear_prompts(own, SMALL, batch, length, n_new), rng
+        lambda numbers: clear_prompts(numbers, SMALL, batch, length, n_new), rng
     )
     texts = oracles.generated(prompts, n_new, weights, SMALL)[0]
-    module, call = make_gpt(problem, SMALL, weights), f"CachedGPT(config).generate(idx, {n_new})"
-    told, given = f"{call} with {batch} prompts of {length} tokens", prompts.clone()
+    module, idx = make_gpt(problem, SMALL, weights), prompts.clone()
+    call = f"CachedGPT(config).generate(idx, {n_new}) with {batch} prompts of {length} tokens"
     with counting() as cost:
-        found = module.generate(given, n_new)
-    checks.check(found, texts, told)
+        result = module.generate(idx, n_new)
+    checks.check(result, texts, call)
     check_total(cost.operations, SMALL, length, n_new, "generate", batch)
-    check_read_once(module, found, cost.operations, told)
+    check_read_once(module, result, cost.operations, call)
     half = n_new // 2
-    found = module.generate(max_new_tokens=n_new - half, idx=found[:, : length + half])
-    checks.check(found, texts, f"{told}, the first {half} of them in another call")
-    checks.check(module.generate(prompts.clone(), n_new), texts, f"{told}, once more")
+    result = module.generate(max_new_tokens=n_new - half, idx=result[:, : length + half])
+    checks.check(result, texts, f"{call}, the first {half} of them in another call")
+    checks.check(module.generate(prompts.clone(), n_new), texts, f"{call}, once more")
 
 
 @pytest.mark.points(0.25)
 def test_generate_nothing(problem, rng):
-    """0 new tokens give the prompts themselves, also when they fill all positions"""
+    """generate returns the prompts for 0 new tokens, also if they have n_positions tokens"""
     weights = weights_for(rng, SMALL)
     module = make_gpt(problem, SMALL, weights)
     for length in (3, 16):
@@ -711,14 +704,14 @@ def test_generate_nothing(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_generate_refuses_what_is_too_long(problem, rng):
-    """More than n_positions tokens in all raise ValueError, before anything is generated"""
+    """generate raises ValueError for more than n_positions tokens, before it computes anything"""
     module, n_positions = make_gpt(problem, SMALL, weights_for(rng, SMALL)), SMALL["n_positions"]
     for length, n_new in [(1, n_positions - 1), (10, n_positions - 10)]:
         prompts = tokens(rng, 2, length)
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"2 prompts of {length} tokens"
-        found = module.generate(prompts.clone(), n_new)
-        checks.check_form(found, torch.empty(2, n_positions, dtype=torch.int64), call)
+        text = module.generate(prompts.clone(), n_new)
+        checks.check_form(text, torch.empty(2, n_positions, dtype=torch.int64), call)
     for length, n_new in [(1, n_positions), (10, n_positions - 9), (1, 30), (n_positions + 1, 0)]:
         call = f"CachedGPT(config).generate(idx, {n_new}) with n_positions = {n_positions} and "
         call += f"a prompt of {length} tokens"
@@ -730,22 +723,22 @@ def test_generate_refuses_what_is_too_long(problem, rng):
         checks.require(
             cost.operations <= few,
             f"{call}\nIt raised ValueError only after {cost.operations:,} floating point "
-            "operations, when tokens had been generated. The lengths are known before that.",
+            "operations, after it had generated tokens. The lengths are known before that.",
         )
 
 
-# What one more token costs
+# The cost of one more token
 
 
 COSTLY = {"vocab_size": 20, "n_positions": 132, "n_embd": 32, "n_layer": 2, "n_head": 4}
 """Sizes of the model for counts of operations."""
 
 MORE = 3
-"""Of how many tokens the costs of one are the mean, in `generate`."""
+"""In `generate`, the cost of one token is the mean of that of so many."""
 
 
 def operations_by_hand(config, length):
-    """How many operations one more token takes when it then sees `length` tokens, with itself.
+    """Return the operations for one more token that attends to `length` tokens, itself included.
 
     A multiplication and an addition are two operations.
     """
@@ -757,23 +750,23 @@ def operations_by_hand(config, length):
 
 
 def numbers_of_a_token(config):
-    """How many numbers a cache keeps of each token: its keys and values in all layers."""
+    """Return how many numbers a cache has for each token: its keys and values in all layers."""
     return 2 * config["n_layer"] * config["n_embd"]
 
 
 def cost_of_one_more(problem, rng, config, n_past, how):
-    """What one more token costs in all, after n_past: by a call, or by `generate`.
+    """Return the cost of one more token after n_past tokens: in a call, or in `generate`.
 
-    The model has read another text before, so that work done once doesn't count, such as a table
-    for the mask. Work for the tokens of the past has a limit, too.
+    The model reads another text before, so that work that is done once doesn't count, such as a
+    table for the mask. The cost of the past tokens has a limit, too.
     """
     weights = weights_for(rng, config)
-    weights["transformer.ln_f.weight"] *= 0.1  # so near that a drawn token is no best one
+    weights["transformer.ln_f.weight"] *= 0.1  # near logits, so that random tokens are not the best
     module = make_gpt(problem, config, weights)
     idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":
         module.generate(other[:, 1:], 2)
-        # Two texts, so that nothing of the first helps with the second.
+        # Another text, so that results for the first one are of no use for the second.
         one, texts = cost_of(lambda: module.generate(idx[:, 1:], 1)), []
         more = cost_of(lambda: texts.append(module.generate(third[:, 1:], 1 + MORE)))
         check_total(one[0], config, n_past, 1, how)
@@ -782,22 +775,22 @@ def cost_of_one_more(problem, rng, config, n_past, how):
         return (more[0] - one[0]) // MORE, (more[1] - one[1]) // MORE
     _, past = module(other[:, :n_past])
     module(other[:, n_past:], past)
-    kept = []
-    check_total(cost_of(lambda: kept.append(module(idx[:, :n_past])))[0], config, n_past, 0, how)
-    cost = cost_of(lambda: kept.append(module(idx[:, n_past:], kept[0][1])))
+    results = []
+    first = cost_of(lambda: results.append(module(idx[:, :n_past])))
+    check_total(first[0], config, n_past, 0, how)
+    cost = cost_of(lambda: results.append(module(idx[:, n_past:], results[0][1])))
     call = f"CachedGPT(config)(idx, past) with {n_past} past tokens and a new one"
-    told = f"{call}, compared with one pass"
-    checks.check_same(kept[1][0], module(idx)[0][:, n_past:], told, **NEAR)
+    text = f"{call}, compared with one pass"
+    checks.check_same(results[1][0], module(idx)[0][:, n_past:], text, **NEAR)
     return cost
 
 
 def check_most_probable(module, text, prompt):
-    """Require that each token after the prompt is the most probable one: no other is cheap."""
+    """Require that each new token is the most probable one, as another token may cost nothing."""
     length = prompt.shape[1]
     call = f"CachedGPT(config).generate(idx, {1 + MORE}) with a prompt of {length} tokens"
-    text = checks.check_form(
-        text, torch.empty(1, length + 1 + MORE, dtype=torch.int64), call
-    ).clone()
+    form = torch.empty(1, length + 1 + MORE, dtype=torch.int64)
+    text = checks.check_form(text, form, call).clone()
     logits, new = module(text[:, :-1])[0][:, length - 1 :], text[:, length:, None]
     short = logits.amax(-1) - logits.gather(-1, new)[..., 0]
     message = f"{call}\nIn one pass over the text other tokens are more probable than the new ones."
@@ -819,7 +812,7 @@ def check_total(operations, config, n_past, n_new, how, batch=1):
 
 
 def check_read_once(module, texts, operations, call):
-    """Require that a text took hardly more operations than one pass of the same model over it."""
+    """Require that a text took at most 1.25 times the operations of one pass over it."""
     whole, _ = cost_of(lambda: module(texts.clone()))
     checks.require(
         operations <= 1.25 * whole,
@@ -829,7 +822,7 @@ def check_read_once(module, texts, operations, call):
 
 
 def cost_of(run):
-    """How many operations a call takes, and how many numbers it writes."""
+    """Return the number of operations of a call, and how many numbers it writes."""
     with counting() as cost:
         run()
     return cost.operations, cost.elements
@@ -838,7 +831,7 @@ def cost_of(run):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_cost_of_one_more_token(problem, rng, how):
-    """One more token costs what one token costs: earlier ones are not computed again"""
+    """The cost of one more token is that of one token: earlier tokens are not computed again"""
     check_cost(problem, rng, COSTLY, how)
 
 
@@ -856,7 +849,7 @@ def check_cost(problem, rng, config, how):
     checks.require(
         few > 0,
         f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "
-        "needed. What it returns has to be computed in that call, by PyTorch's products.",
+        "needed. The result must be computed in that call, by PyTorch's products.",
     )
     checks.require(
         few <= 3 * least,
@@ -868,18 +861,18 @@ def check_cost(problem, rng, config, how):
         f"{call}\nAfter 16 tokens it took {few:,} floating point operations, after 128 tokens "
         f"{many:,}: {many / few:.1f} times as many; less than 3 times is expected. {advice}",
     )
-    held, written = 129 * numbers_of_a_token(config), costs[128][1]
+    in_cache, written = 129 * numbers_of_a_token(config), costs[128][1]
     checks.require(
-        written <= 12 * held,
-        f"{call}, after 128 tokens\nIts results on the way have {written:,} numbers in all, where "
-        f"the whole cache holds {held:,}. {advice}",
+        written <= 12 * in_cache,
+        f"{call}, after 128 tokens\nIts intermediate results have {written:,} numbers in all, and "
+        f"the whole cache has {in_cache:,}. {advice}",
     )
 
 
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """CachedAttention is written without nn.MultiheadAttention and the like"""
+    """CachedAttention is written without PyTorch's multi-head attention"""
     module = make_attention(problem, attention_weights(rng, 4), 2)
     _, past = two(module(rng.normal(1, 3, 4)), "CachedAttention(4, 2)(x)")
     x, call = rng.normal(1, 1, 4), "CachedAttention(4, 2)(x, past)"
@@ -894,7 +887,7 @@ from shared.oracles import modules  # noqa: E402
 
 
 def both(problem, solution, weights, n_head, dtype=torch.float32):
-    """The student's attention and the reference's, with the same weights."""
+    """Return the student's attention and the reference's, with the same weights."""
     weights = {name: weight.to(dtype) for name, weight in weights.items()}
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     right = modules.made(weights, solution.CachedAttention, n_embd, n_head, bias)
@@ -902,14 +895,14 @@ def both(problem, solution, weights, n_head, dtype=torch.float32):
 
 
 def both_models(problem, solution, config, weights, dtype=torch.float32):
-    """The student's model and the reference's, with the same weights."""
+    """Return the student's model and the reference's, with the same weights."""
     weights = {name: weight.to(dtype) for name, weight in weights.items()}
     right = modules.made(weights, solution.CachedGPT, solution.GPTConfig(**config))
     return make_gpt(problem, config, weights, dtype), right
 
 
 def random_cut(rng, length):
-    """Some way to cut a length into pieces, about eight at the most, as places of (first, last)."""
+    """Return a random way to cut a length into about eight pieces or fewer, as (first, last)."""
     inside = torch.rand(length - 1, generator=rng.generator) < min(0.4, 8 / length)
     places = [0, *(1 + inside.nonzero().flatten()).tolist(), length]
     return list(itertools.pairwise(places))
@@ -922,9 +915,8 @@ def test_hidden_cache_in_bytes(problem, solution, rng):
         sizes = (1 + torch.randint(60, (5,), generator=rng.generator)).tolist()
         sizes[draw % 5] *= 1000
         expected, call = solution.kv_cache_bytes(*sizes), f"kv_cache_bytes{tuple(sizes)}"
-        checks.check_that(
-            problem.kv_cache_bytes(*sizes), oracles.is_number_of_bytes, call, expected
-        )
+        number = problem.kv_cache_bytes(*sizes)
+        checks.check_that(number, oracles.is_number_of_bytes, call, expected)
 
 
 @pytest.mark.points(3.25)
@@ -961,26 +953,26 @@ def check_alike(student, reference, x, past, rng, call):
     expected = output, *checks.parts(present, 2)
     check_triple(actual, expected, call)
     upstream = [rng.normal(*each.shape, dtype=x.dtype) for each in actual]
-    wanted = hidden_oracles.slopes(reference, x, past, upstream)
+    slopes = hidden_oracles.slopes(reference, x, past, upstream)
     total = sum((each * up).sum() for each, up in zip(actual, upstream, strict=True))
-    told = f"output and present of {call}"
-    found = checks.gradients(total, learning, torch.ones((), dtype=x.dtype), told)
-    checks.check_gradients(found, wanted, told, **SLOPES)
+    text = f"output and present of {call}"
+    gradients = checks.gradients(total, learning, torch.ones((), dtype=x.dtype), text)
+    checks.check_gradients(gradients, slopes, text, **SLOPES)
     with torch.no_grad():
-        given = past and tuple(map(example.turned, past))
-        y, present = two(student(example.turned(x), given), call)
-    told = f"{call}, which were transposed, under torch.no_grad()"
-    check_triple((y, *pair(present, told)), expected, told)
+        turned = past and tuple(map(example.turned, past))
+        y, present = two(student(example.turned(x), turned), call)
+    text = f"{call}, transposed, under torch.no_grad()"
+    check_triple((y, *pair(present, text)), expected, text)
 
 
 def attended(module, x, past, call):
-    """Return an attention's output, keys and values; and the tensors that need gradients."""
+    """Return an attention's output, keys and values, and the tensors that need gradients."""
     leaves = {"x": x.clone().requires_grad_()}
     if past is not None:
         leaves["the past's keys"] = past[0].clone().requires_grad_()
         leaves["the past's values"] = past[1].clone().requires_grad_()
-    given, *held = (leaf.clone() for leaf in leaves.values())
-    output, present = two(module(given, tuple(held) or None), call)
+    x, *past = (leaf.clone() for leaf in leaves.values())
+    output, present = two(module(x, tuple(past) or None), call)
     learning = {name: each for name, each in parameters(module).items() if each.requires_grad}
     return (output, *pair(present, call)), leaves | learning
 
@@ -1003,7 +995,7 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
     student, reference = both_models(problem, solution, config, weights_for(rng, config))
     idx = tokens(rng, 3, length, config)
     upstream = rng.normal(3, length, 17)
-    expected, held, wanted = checks.parts(hidden_oracles.read(reference, idx, upstream), 3)
+    expected, right, slopes = checks.parts(hidden_oracles.read(reference, idx, upstream), 3)
     for pieces in ([(0, length)], random_cut(rng, length)):
         sizes = [last - first for first, last in pieces]
         call = f"CachedGPT with {n_layer} layers, {length} tokens in chunks of {sizes}"
@@ -1012,20 +1004,21 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
             logits, past = two(student(idx[:, first:last], past), call)
             checks.check(logits, expected[:, first:last], call, **NEAR)
             outputs.append(logits)
-        pairs = zip(layers(past, n_layer, call), checks.parts(held, n_layer), strict=True)
-        for number, (found, kept) in enumerate(pairs):
-            check_pair(found, kept, f"layer {number} of {call}", **NEAR)
-        found = checks.gradients(torch.cat(outputs, dim=1), parameters(student), upstream, call)
-        checks.check_gradients(found, wanted, call, **SLOPES)
+        pairs = zip(layers(past, n_layer, call), checks.parts(right, n_layer), strict=True)
+        for number, (actual, each) in enumerate(pairs):
+            check_pair(actual, each, f"layer {number} of {call}", **NEAR)
+        logits = torch.cat(outputs, dim=1)
+        gradients = checks.gradients(logits, parameters(student), upstream, call)
+        checks.check_gradients(gradients, slopes, call, **SLOPES)
 
 
 @pytest.mark.points(0.5)
 def test_hidden_names(problem, solution, rng):
-    """Weights under GPT-2's names can be loaded into CachedGPT; lm_head has those of wte"""
+    """Weights under GPT-2's names can be loaded, and lm_head has those of wte"""
     weights = weights_for(rng, SMALL)
     student, reference = both_models(problem, solution, SMALL, weights)
-    found, expected = sorted(student.state_dict()), sorted(weights)
-    checks.require(set(expected) <= set(found), f"state_dict has {found}; expected {expected}.")
+    names, expected = sorted(student.state_dict()), sorted(weights)
+    checks.require(set(expected) <= set(names), f"state_dict has {names}; expected {expected}.")
     student.load_state_dict(weights_for(rng, SMALL), strict=False)
     student.load_state_dict(weights, strict=False)
     idx = tokens(rng, 2, 5)
@@ -1036,7 +1029,7 @@ def test_hidden_names(problem, solution, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_generate_of_certain_tokens(problem, rng):
-    """No token ends the text, in a large vocabulary either"""
+    """No token of a large vocabulary ends the text"""
     config = {"vocab_size": 50_257, "n_positions": 6, "n_layer": 1, "n_embd": 2, "n_head": 1}
     weights = weights_for(rng, config)
     turns = torch.linspace(0, 1, config["vocab_size"])
@@ -1059,7 +1052,7 @@ def test_hidden_generate_of_certain_tokens(problem, rng):
     [(5, 3, 8, 2, True), (2, 9, 5, 3, False), (4, 1, 9, 1, True), (6, 17, 6, 2, True)],
 )
 def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, bias):
-    """generate is right for other sizes, too, and reads each token once"""
+    """generate is right for other sizes and reads each token once"""
     config = SMALL | {"n_positions": 23, "n_layer": n_layer, "bias": bias, "vocab_size": 29}
     student, reference = both_models(problem, solution, config, weights_for(rng, config))
     prompts = prepared_prompts(reference, rng, config, batch, length, n_new)
@@ -1067,19 +1060,19 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     call = f"CachedGPT(config).generate(idx, {n_new}) with {len(prompts)} prompts of {length} "
     call += "tokens"
     with example.nothing_left_behind(call), counting() as cost:
-        found = student.generate(prompts.clone(), n_new)
-    checks.check(found, texts, call)
+        result = student.generate(prompts.clone(), n_new)
+    checks.check(result, texts, call)
     check_total(cost.operations, config, length, n_new, "generate", len(prompts))
-    check_read_once(student, found, cost.operations, call)
+    check_read_once(student, result, cost.operations, call)
     checks.check(student.generate(prompts.clone(), n_new), texts, f"{call}, a second time")
 
 
 def prepared_prompts(reference, rng, config, batch, length, n_new):
-    """Prompts that the reference goes on with, but for those with close calls."""
+    """Return prompts for which the best logit is always clearly the largest."""
 
-    def make(own):
+    def make(numbers):
         while True:
-            prompts = tokens(own, batch, length, config)
+            prompts = tokens(numbers, batch, length, config)
             texts = reference.generate(prompts, n_new)
             best = reference(texts)[0][:, length - 1 : -1].topk(2).values
             clear = (best[..., 0] - best[..., 1]).amin(-1) > CLEAR
@@ -1092,6 +1085,6 @@ def prepared_prompts(reference, rng, config, batch, length, n_new):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_hidden_cost(problem, rng, how):
-    """One more token is cheap at another size, too: at most three times the necessary operations"""
+    """For another size, too, one more token takes at most three times the necessary operations"""
     config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
     check_cost(problem, rng, config, how)

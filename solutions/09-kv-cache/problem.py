@@ -206,7 +206,7 @@ class CachedGPT(nn.Module):
     def generate(self, idx: Tensor, max_new_tokens: int) -> Tensor:
         """Continue each sequence with the most probable token, again and again.
 
-        The model sees the prompt once, and then one token at a time.
+        The model reads the prompt once, and then one token at a time.
 
         Args:
             idx: the prompts, int64, shape (B, T), with T at least 1.
