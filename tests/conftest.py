@@ -11,7 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -197,12 +197,9 @@ def lent(origin: TemplateProcess) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def warm_python() -> Iterator[WarmPython]:
-    """Return an object that runs Python commands with torch already loaded."""
-    if sys.platform != "linux":
-        pytest.skip("a process with torch loaded can be forked on Linux only")
-    with closing(WarmPython()) as python:
-        yield python
+def warm_python(origin: TemplateProcess) -> WarmPython:
+    """Run commands of Python with torch already loaded."""
+    return WarmPython(origin)
 
 
 @pytest.fixture

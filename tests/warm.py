@@ -6,77 +6,33 @@ have more modules than a fresh interpreter, so don't use them to test which modu
 
 from __future__ import annotations
 
-import json
 import os
-import socket
+import runpy
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-# The process that waits. It has one thread, and leaves the loop in each child, which then runs its
-# command and ends as any interpreter does.
-_WAITS = """
-import gc, json, os, runpy, socket, sys
-import torch
+if TYPE_CHECKING:
+    from grader.sandbox.starting import TemplateProcess
 
-gc.collect()
-gc.freeze()  # so that few pages change in a process that is forked
-
-waits = socket.socket(fileno=int(sys.argv[1]))
-requests = waits.makefile("rb")
-child = None
-while child != 0 and (line := requests.readline()):
-    child = os.fork()
-    if child:
-        _, status = os.waitpid(child, 0)
-        waits.sendall(b"%d\\n" % os.waitstatus_to_exitcode(status))
-if child != 0:
-    sys.exit()
-requests.close()
-waits.close()
-asked = json.loads(line)
-os.chdir(asked["folder"])
-for number, path in enumerate(asked["files"]):
-    opened = os.open(path, os.O_RDWR)
-    os.dup2(opened, number)
-    os.close(opened)
-os.environ.clear()
-os.environ.update(asked["environment"])
-sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-kind, *sys.argv = asked["arguments"]
-paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-first = {"-m": os.getcwd(), "-c": ""}.get(kind, os.path.dirname(os.path.abspath(kind)))
-sys.path[:1] = [first, *paths]
-if kind == "-m":
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-elif kind == "-c":
-    code, sys.argv[0] = sys.argv[0], "-c"
-    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
-else:
-    sys.argv.insert(0, kind)
-    runpy.run_path(kind, run_name="__main__")
-"""
+ROOT = Path(__file__).resolve().parents[1]
+HANG_SECONDS = 300
 
 
 class WarmPython:
-    """Run Python commands in processes that are forked from one with torch loaded, on Linux."""
+    """Runs Python commands in forks of an interpreter.
 
-    def __init__(self) -> None:
-        self._channel, theirs = socket.socketpair()
-        self._answers = self._channel.makefile("rb")
-        command = [sys.executable, "-c", _WAITS, str(theirs.fileno())]
-        with theirs:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
-            )
+    Args:
+        template: the interpreter.
+    """
 
-    def close(self) -> None:
-        """End the process that waits."""
-        self._answers.close()
-        self._channel.close()
-        self._process.wait()
+    def __init__(self, template: TemplateProcess) -> None:
+        self._template = template
 
     def run(
         self,
@@ -93,17 +49,68 @@ class WarmPython:
             env: its environment; this process's by default.
             typed: its standard input.
         """
+        environment = dict(os.environ if env is None else env)
         with tempfile.TemporaryDirectory(prefix="warm-") as folder:
             files = [Path(folder, name) for name in ("typed", "printed", "complaints")]
             for file in files:
                 file.write_text(typed if file.name == "typed" else "", encoding="utf-8")
-            request = {
-                "arguments": arguments,
-                "folder": str(cwd),
-                "environment": dict(os.environ if env is None else env),
-                "files": [*map(str, files)],
-            }
-            self._channel.sendall(json.dumps(request).encode() + b"\n")
-            status = int(self._answers.readline())
+            request = arguments, str(cwd), environment, [*map(str, files)]
+            process, connection = self._template.start(
+                "tests.warm:run_command", *request, beside=False
+            )
+            with connection:
+                process.join(HANG_SECONDS)
             printed, complaints = (file.read_text(encoding="utf-8") for file in files[1:])
-        return subprocess.CompletedProcess(list(arguments), status, printed, complaints)
+        return subprocess.CompletedProcess(list(arguments), process.exitcode, printed, complaints)
+
+
+def run_command(
+    connection: object,
+    prefork_server: object,
+    arguments: tuple[str, ...],
+    folder: str,
+    environment: dict[str, str],
+    files: list[str],
+) -> NoReturn:
+    """Become the process of a command, and exit with its status."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("grader", "tests")]:
+        del sys.modules[name]  # the command may have another copy of it
+    os.chdir(folder)
+    for number, path in enumerate(files):
+        opened = os.open(path, os.O_RDWR)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
+    libraries = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
+    own = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    script = os.path.dirname(os.path.abspath(arguments[0]))
+    first = {"-m": os.getcwd(), "-c": ""}.get(arguments[0], script)
+    sys.path[:] = [first, *own, *libraries, str(ROOT)]
+    status: Any = 0
+    try:
+        _run(*arguments)
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(1 if isinstance(status, str) else status or 0)
+
+
+def _run(kind: str, *words: str) -> None:
+    sys.argv[:] = [kind, *words]
+    if kind == "-m":
+        sys.argv[:] = words
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv[:] = ["-c", *words[1:]]
+        exec(compile(words[0], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        runpy.run_path(kind, run_name="__main__")

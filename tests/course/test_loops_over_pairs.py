@@ -65,15 +65,3 @@ def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]
     would exceed the time limit.
     """
     assert judged(lambda length: 20 * steps_of_pairs(length), itertools.repeat(0.15), waiting=48)
-
-
-def test_what_is_quick_is_asked_once(judged: Callable[..., bool]) -> None:
-    """Quick code is called once, as a dozen more calls would double the time of the test."""
-    asked: list[int] = []
-
-    def quick(length: int) -> float:
-        asked.append(length)
-        return no_steps(length)
-
-    assert not judged(quick, iter(()))
-    assert asked == [192]

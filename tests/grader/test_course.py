@@ -88,12 +88,6 @@ def test_all_problems_in_a_students_pytest(clone: Path, warm_python: WarmPython)
     assert stubs.returncode == 1
     assert "Traceback" not in stubs.stdout + stubs.stderr
     assert "\n0 of " in stubs.stdout
-    # The others take many times as long, and pass in the audit as these do.
-    two = [problem.id for problem in own_course().problems()[:2]]
-    for id in two:
-        shutil.copy(clone / "solutions" / id / "problem.py", problems / id)
-    solved = warm_python.run("-m", "pytest", *two, cwd=problems)
-    assert solved.returncode == 0, solved.stdout
 
 
 @pytest.mark.slow

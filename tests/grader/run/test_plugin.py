@@ -254,26 +254,26 @@ def test_a_debugger_that_is_left_ends_the_run(debug: Debug, stop: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
-def test_nothing_stops_while_mistakes_are_looked_for(debug: Debug, stop: str) -> None:
-    done = debug(STOPS.format(stop=stop, answer="3 * x"), "continue\n" * 2)
+def test_nothing_stops_while_mistakes_are_looked_for(debug: Debug) -> None:
+    done = debug(STOPS.format(stop="breakpoint()", answer="3 * x"), "continue\n" * 2)
     assert done.stdout.count("(Pdb)") == 2
     assert "✗ double returns twice its argument" in done.stdout
 
 
 @pytest.mark.slow
-def test_after_a_wrong_answer_the_debugger_stands_at_the_call(debug: Debug) -> None:
-    done = debug("def double(x):\n    return 3 * x\n", "p size\nq\n", "--pdb")
-    assert "-> check(problem.double(torch.ones(size))" in done.stdout
-    assert "(Pdb) 1" in done.stdout
-
-
-@pytest.mark.slow
-def test_after_an_exception_the_debugger_stands_in_the_students_code(debug: Debug) -> None:
-    source = "import torch\ndef double(x):\n    y = 5\n    return torch.stack(['a'])\n"
-    done = debug(source, "p y\nq\n", "--pdb")
-    assert "-> return torch.stack(['a'])" in done.stdout
-    assert "(Pdb) 5" in done.stdout
+@pytest.mark.parametrize(
+    ("line", "typed", "shown"),
+    [
+        ("return 3 * x", "p size", ["-> check(problem.double(torch.ones(size))", "(Pdb) 1"]),
+        ("y = 5; return torch.stack(['a'])", "p y", ["return torch.stack(['a'])", "(Pdb) 5"]),
+    ],
+    ids=["at the call", "in the student's code"],
+)
+def test_with_pdb_the_debugger_stands_where_it_went_wrong(
+    debug: Debug, line: str, typed: str, shown: list[str]
+) -> None:
+    done = debug(f"import torch\ndef double(x):\n    {line}\n", f"{typed}\nq\n", "--pdb")
+    assert all(text in done.stdout for text in shown)
 
 
 def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:
