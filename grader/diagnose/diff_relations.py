@@ -205,7 +205,8 @@ def _cut(got: Array, want: Array) -> Iterator[str]:
         changed = int((cut != want).sum())
         if changed > 1 and len(numpy.unique(left)) > _FEWEST and close(got, cut):
             side = "above" if is_top else "below"
-            yield f"Everything {side} {bound:.4g} has become {bound:.4g}; the rest is right."
+            became = f"All numbers {side} {bound:.4g} have become {bound:.4g}"
+            yield f"{became}; the other numbers are right."
 
 
 def _dropped(got: Array, want: Array) -> Iterator[str]:

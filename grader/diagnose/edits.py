@@ -164,7 +164,8 @@ def apply(edit: Edit, source: str) -> str:
     placed.sort(key=lambda each: (each[0], each[1].line))
     for (before, first), (start, block) in pairwise(placed):
         if before + len(first.old) > start:
-            raise _error(edit.place, block.line, f"overlaps the block in line {first.line}")
+            overlap = f"this block overlaps the block in line {first.line}"
+            raise _error(edit.place, block.line, overlap)
     for start, block in reversed(placed):
         lines[start : start + len(block.old)] = block.new
     return "\n".join(lines) + "\n"

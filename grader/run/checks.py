@@ -259,7 +259,7 @@ def judge_value(judge: Judge, value: Any, call: str) -> None:
 def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> None:
     """At home, compare a value at once. In grading, add the check to the record."""
     if is_unknown(value):
-        raise AnswerRead(f"it is the student's value in the check of {call}")
+        raise AnswerRead(f"the test passes it as the student's value in the check of {call}")
     match _mode.place:
         case "home":
             judge_value(judge, plain(value), call)
@@ -281,7 +281,7 @@ def _right(value: Any, call: str) -> Any:
         AnswerRead: this process is a worker and has the right answer, which must be `UNKNOWN`.
     """
     if _mode.place == "worker" and not is_unknown(value):
-        raise AnswerRead(f"the test itself knows the right answer for {call}; use an oracle")
+        raise AnswerRead(f"the test contains the right answer for {call}; use an oracle")
     return _kept(value) if _mode.place == "trusted" else value
 
 

@@ -29,7 +29,7 @@ from grader.errors import CourseError, InternalError
 
 MARKERS = (
     "points(n): the points of a test of a problem",
-    "inspection_only: a test that watches how code works; it can't judge code that stops halfway",
+    "inspection_only: a test that watches how code runs; it can't judge code that fails",
 )
 """The markers that tests of problems have."""
 
@@ -277,7 +277,7 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
     if found is None or Path(found).resolve() != path.resolve():
         raise CourseError(
             f"{path} was not read: Python loaded {found} instead, a module of the same name. "
-            "Its tests can't give marks"
+            "The tests of that module can't give marks"
         )
     problem = Problem(path.parent)
     _check_forbidden(problem)

@@ -185,8 +185,8 @@ def _factor(got: float, want: float) -> float:
 
 
 _LEFT_GRAPH = (
-    "The result has no gradient, so nothing could learn from it. Some line takes the numbers out "
-    "of PyTorch's graph: look for detach, .data, no_grad, .item(), numpy, or a new tensor made "
+    "The result has no gradient, so a model could not learn from it. Some line takes the numbers "
+    "out of PyTorch's graph: look for detach, .data, no_grad, .item(), numpy, or a new tensor made "
     "from numbers."
 )
 _SWITCHED_OFF = (
@@ -239,8 +239,8 @@ def gradients(
 def no_gradient(name: str, call: str) -> Mismatch:
     """Return the mismatch for an input that no gradient reaches."""
     return Mismatch(
-        f"{call}\nNo gradient reaches {name}: the result doesn't depend on it, or it was taken out "
-        "of PyTorch's graph (detach, .data, no_grad, .item(), numpy)."
+        f"{call}\nNo gradient reaches {name}: the result doesn't depend on {name}, or some line "
+        "takes the numbers out of PyTorch's graph (detach, .data, no_grad, .item(), numpy)."
     )
 
 
@@ -374,7 +374,7 @@ def _all_within(actual: Any, expected: Any, atol: float) -> bool:
         return False
     if isinstance(expected, Tensor):
         return bool((actual.double() - expected.detach().double()).abs().max().item() <= atol)
-    with numpy.errstate(all="ignore"):  # inf - inf is no reason for a warning
+    with numpy.errstate(all="ignore"):  # inf - inf needs no warning
         return bool(numpy.abs(entries(actual) - entries(expected)).max() <= atol)
 
 

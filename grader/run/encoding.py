@@ -90,7 +90,7 @@ class Encoder:
     def _spend(self, parts: int, depth: int) -> None:
         self._parts -= parts
         if self._parts < 0 or depth > DEEPEST:
-            raise BadRecord("it has too many parts")
+            raise BadRecord("the message has too many parts")
 
     def _tensor(self, tensor: Tensor) -> Any:
         name, shape = dtype_name(tensor), [*map(int, tensor.shape)]
@@ -117,7 +117,7 @@ class Encoder:
         """
         self._bytes -= size
         if self._bytes < 0:
-            raise BadRecord("it is too large")
+            raise BadRecord("the message is too large")
         return size > 0
 
     def message(self, content: Any) -> bytes:
@@ -156,12 +156,12 @@ class Decoder:
         try:
             text, numbers = _SIZES.unpack_from(message)
             if _SIZES.size + text + numbers != len(message):
-                raise BadRecord("its size is wrong")
+                raise BadRecord("the size of the message is wrong")
             if text > MOST_TEXT or numbers > MOST_BYTES:
-                raise BadRecord("it is too large")
+                raise BadRecord("the message is too large")
             self.content = msgspec.json.decode(message[_SIZES.size :][:text])
         except (struct.error, msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise BadRecord("it cannot be read") from error
+            raise BadRecord("the message cannot be read") from error
         self._numbers, self._at = memoryview(message)[_SIZES.size + text :], 0
         self._parts = MOST_PARTS
 
@@ -173,7 +173,7 @@ class Decoder:
         """
         self._parts -= 1
         if self._parts < 0 or depth > DEEPEST:
-            raise BadRecord("it has too many parts")
+            raise BadRecord("the message has too many parts")
         match tree:
             case str():
                 self.texts.append(tree)
@@ -196,13 +196,13 @@ class Decoder:
             case ["type", str(name)]:
                 self.texts.append(name)
                 return stand_in(name)
-        raise BadRecord("it has an unknown kind of value")
+        raise BadRecord("the message has a value of an unknown kind")
 
     def _pair(self, pair: Any, depth: int) -> tuple[str | int, Any]:
         match pair:
             case [str() | int() as name, value]:
                 return name, self.decode(value, depth + 1)
-        raise BadRecord("it has an unknown kind of value")
+        raise BadRecord("the message has a value of an unknown kind")
 
     def _tensor(self, dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
         data = self._taken(math.prod(shape) * dtype.itemsize)
@@ -219,7 +219,7 @@ class Decoder:
         data = bytearray(self._numbers[self._at : self._at + size])
         self._at += size
         if len(data) != size:
-            raise BadRecord("numbers are missing")
+            raise BadRecord("the message lacks numbers")
         return data
 
 
@@ -227,7 +227,7 @@ def _float(text: str) -> float:
     try:
         return float.fromhex(text)
     except (ValueError, OverflowError):
-        raise BadRecord("it has an unknown kind of value") from None
+        raise BadRecord("the message has a value of an unknown kind") from None
 
 
 def _shape(sizes: list[Any]) -> list[int]:
@@ -238,14 +238,14 @@ def _shape(sizes: list[Any]) -> list[int]:
     """
     fits = len(sizes) <= _MOST_DIMENSIONS and all(type(n) is int and n >= 0 for n in sizes)
     if not fits or math.prod(max(size, 1) for size in sizes) >= 1 << 48:
-        raise BadRecord("it has an unknown kind of value")
+        raise BadRecord("the message has a value of an unknown kind")
     return sizes
 
 
 def _without_numbers(dtype: str, shape: list[int]) -> Any:
     known = getattr(torch, dtype, None)
     if not isinstance(known, torch.dtype):
-        raise BadRecord("it has an unknown kind of value")
+        raise BadRecord("the message has a value of an unknown kind")
     return torch.empty(shape, dtype=known, device="meta")
 
 
@@ -256,7 +256,7 @@ def stand_in(name: str) -> Any:
         BadRecord: a type can't have this name.
     """
     if not name.isidentifier() or len(name) > _LONGEST_NAME:
-        raise BadRecord("it has an unknown kind of value")
+        raise BadRecord("the message has a value of an unknown kind")
     return type(name, (), {})()
 
 

@@ -177,7 +177,7 @@ def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Ver
         case [test.id, list(record), str(status), str(text), *more] if status in {*Status}:
             pass
         case _:
-            raise BadRecord("it is not a record of this test")
+            raise BadRecord("the message is not a record of this test")
     decoder.texts.append(plain(text[:_MOST_TEXT]))
     if status == Status.FORBIDDEN:
         return _claimed(status, text)
@@ -228,7 +228,7 @@ def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder)
                     raise Mismatch(_not_checked(check))
                 judge_value(check.judge, decoder.decode(value), call)
             case _:
-                raise BadRecord("it is not a record of this test")
+                raise BadRecord("the message is not a record of this test")
     return expected
 
 

@@ -322,7 +322,7 @@ def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: Prob
     by_itself: set[str] = set()
     for number, test in enumerate(chosen):
         by_itself |= code.passed([test])
-        if number - len(by_itself) == len(chosen) // 2:  # too many fail alone, too
+        if number - len(by_itself) == len(chosen) // 2:  # too many tests fail alone, too
             return False
     fail_again = (by_itself.isdisjoint(code.passed(tests)) for _ in range(_TIMES))
     return bool(by_itself) and all(fail_again)

@@ -75,7 +75,7 @@ class LoadReport(msgspec.Struct, forbid_unknown_fields=True):
         try:
             return msgspec.json.decode(message, type=cls)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise BadRecord("it cannot be read") from error
+            raise BadRecord("the message cannot be read") from error
 
     def cannot_load(self) -> CannotLoad | None:
         """Return the exception about a file that can't be used; None if the file can be used."""
@@ -148,11 +148,11 @@ def read_answers(message: bytes) -> dict[str, Answers]:
         BadRecord: the message is invalid or too large.
     """
     if len(message) > _MOST_BYTES:
-        raise BadRecord("it is too large")
+        raise BadRecord("the message is too large")
     try:
         found = msgspec.json.decode(message, type=dict[str, tuple[_AnswerTexts, _AnswerTexts]])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise BadRecord("it cannot be read") from error
+        raise BadRecord("the message cannot be read") from error
     return {part: Answers(_read(main), _read(edges)) for part, (main, edges) in found.items()}
 
 

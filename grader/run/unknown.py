@@ -97,7 +97,7 @@ def _writes(name: str) -> bool:
 
 def _unless_written(target: Any, name: str) -> Unknown:
     if not isinstance(target, Unknown):
-        raise AnswerRead(f"{name} writes it into an input")
+        raise AnswerRead(f"{name} writes the answer into an input")
     return UNKNOWN
 
 
@@ -107,7 +107,7 @@ def _unknown(self: Unknown, *args: Any, **named: Any) -> Unknown:
 
 def _refusal(name: str) -> Callable[..., Any]:
     def refuse(self: Unknown, *args: Any, **named: Any) -> Any:
-        raise AnswerRead(f"it is used by `{name}`")
+        raise AnswerRead(f"`{name}` reads the answer")
 
     return refuse
 

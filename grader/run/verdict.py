@@ -142,7 +142,7 @@ def _explained(exception: BaseException, tb: TracebackType | None) -> str:
 
 def _forbidden(name: str) -> str:
     return (
-        f"Your code calls PyTorch's {name}. In this problem you write that part yourself; "
+        f"Your code calls PyTorch's {name}. In this problem, you write this part yourself; "
         "the README lists what may not be called."
     )
 

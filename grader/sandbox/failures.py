@@ -38,7 +38,7 @@ def failure_of(ending: WorkerEnding) -> WorkerFailure:
     """Return the failure of a worker that closed its connection."""
     code = ending.code
     if ending.killed:
-        return WorkerFailure(Status.CRASH, "Your code closed its process's connection.")
+        return WorkerFailure(Status.CRASH, "Your code closed the connection of its process.")
     if ending.out_of_time:
         return WorkerFailure(Status.TIMEOUT, "Your code used more CPU time than the limit.")
     if code == -getattr(signal, "SIGKILL", 9):

@@ -79,7 +79,7 @@ _MACHINES = {
 }
 
 _FCNTL = (0, 1, 2, 3, 4, 1030)  # duplicate and read or set flags; no signals, no locks, no leases
-_IOCTL = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451)  # is it a terminal, how much is there, flags
+_IOCTL = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451)  # terminal test, number of unread bytes, flags
 _PRCTL = (15, 16)  # the name of a thread
 
 

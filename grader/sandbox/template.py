@@ -138,7 +138,7 @@ class _Template:
         return {"code": code}
 
     def _respond(self, request: int, response: dict[str, Any]) -> None:
-        with suppress(ConnectionError):  # the loop notices
+        with suppress(ConnectionError):  # the loop detects it
             self._channel.send(json.dumps(response | {"id": request}).encode())
 
     def _end_all(self) -> None:
@@ -180,7 +180,7 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
     sys.path[:] = setup["path"]
     sys.argv[:] = setup["arguments"]
     sys.dont_write_bytecode = setup["dont_write_bytecode"]
-    tempfile.tempdir = None  # it was determined without this environment
+    tempfile.tempdir = None  # tempfile chose it without this environment
     random.seed()  # otherwise a worker could predict the random numbers
     target, arguments = link.recv()
     found = pkgutil.resolve_name(target)
@@ -224,7 +224,7 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
         return ended[0], False, ended[1]
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    code, seconds = ended_by_itself(process, options=0) or (0, 0.0)  # waits for it
+    code, seconds = ended_by_itself(process, options=0) or (0, 0.0)  # waits for the end
     return code, True, seconds
 
 

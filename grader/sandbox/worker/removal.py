@@ -202,7 +202,7 @@ _C_FUNCTIONS = (BuiltinFunctionType, MethodDescriptorType)
 
 def _library(space: str) -> Any:
     library = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # its kernels last as long as it does
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # else its kernels are removed with it
     return library
 
 
@@ -214,7 +214,7 @@ def _refusal(forbidden: str, called: list[str]) -> Callable[..., Any]:
     return refusal
 
 
-# By Python's audit hooks
+# Refusals by Python's audit hooks
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 

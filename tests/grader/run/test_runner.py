@@ -115,7 +115,7 @@ def add_visible(course: Course, test: str) -> Path:
         (
             "def double(x) :\n    while True: pass",
             "timeout",
-            "Not run: two tests before this one did",
+            "Not run: two earlier tests did",
         ),
         ("x = 1", "missing", "problem.py has no `double`."),
     ],
