@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from grader.course import Problem, own_course
 from grader.errors import CourseError
-from grader.result import Status
+from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
@@ -38,6 +39,21 @@ def test_visible_tests_have_the_points_in_the_readme(course_suite: Suite, proble
     (promised,) = re.findall(r"\((\d+) for the tests that you see", readme)
     assert visible == pytest.approx(float(promised))
     assert visible == pytest.approx(0.6 * problem.entry.points)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        problem if problem.id[:2] == "01" else pytest.param(problem, marks=pytest.mark.slow)
+        for problem in own_course().problems()
+    ],
+    ids=lambda problem: problem.id,
+)
+def test_functions_that_return_none_get_no_points(
+    at_home: Callable[..., ProblemResult], problem: Problem
+) -> None:
+    text = problem.original.read_text("utf-8").replace("raise NotImplementedError", "return None")
+    assert [test.id for test in at_home(problem.id, text).tests if test.points] == []
 
 
 @pytest.mark.slow

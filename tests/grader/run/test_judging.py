@@ -19,7 +19,6 @@ from grader.run.collecting import CollectedTest
 from grader.run.encoding import Decoder, Encoder
 from grader.run.judging import Expectation, answer, expect, verdict
 from grader.run.local_files import LocalFiles
-from grader.run.rng import Rng
 from grader.run.runner import run_test
 from grader.run.session import Session
 from grader.run.suite import Suite
@@ -431,10 +430,3 @@ def test_a_student_value_is_not_read_by_a_lying_class(graded: Callable[[str], Gr
         "return type('Tensor', (), {'__class__': torch.Tensor, '__eq__': lambda *_: True})()",
     )
     assert graded(BODIES["check"]).graded(lying)[0] is not Status.PASSED
-
-
-def test_independent_numbers_depend_on_the_seed_alone() -> None:
-    rng, other = Rng(3), Rng(3)
-    own = rng.independent()
-    assert own.normal(2).equal(other.independent().normal(2))
-    assert rng.normal(2).equal(other.normal(2))

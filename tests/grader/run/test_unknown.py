@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import importlib
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -15,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.run.unknown import UNKNOWN, AnswerRead, is_unknown, without_oracles
+from grader.run.unknown import UNKNOWN, AnswerRead, is_unknown
 
 ONES = torch.ones(2, 2)
 ROWS = numpy.ones((2, 2))
@@ -94,42 +91,3 @@ def test_reading_it_is_refused(read: Callable[[Any], Any]) -> None:
 
 def test_a_debugger_can_show_it() -> None:
     assert repr(UNKNOWN) == "UNKNOWN"
-
-
-@pytest.fixture
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    folder = tmp_path / "shared/oracles"
-    folder.mkdir(parents=True)
-    (tmp_path / "shared/__init__.py").touch()
-    (folder / "__init__.py").write_text("RIGHT = 1\n")
-    (folder / "numbers.py").write_text("RIGHT = 2\n")
-    names = [name for name in sys.modules if name.partition(".")[0] == "shared"]
-    kept = {name: sys.modules.pop(name) for name in names}
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    for name in [name for name in sys.modules if name.partition(".")[0] == "shared"]:
-        del sys.modules[name]
-    sys.modules.update(kept)
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        "from shared import oracles; found = oracles.RIGHT",
-        "from shared.oracles import RIGHT as found",
-        "from shared.oracles.numbers import RIGHT as found",
-        "from shared.oracles import numbers; found = numbers.RIGHT",
-        "import shared.oracles.numbers as numbers; found = numbers.RIGHT",
-    ],
-)
-def test_a_worker_imports_oracles_without_their_files(course: Path, how: str) -> None:
-    for path in (course / "shared/oracles").iterdir():
-        path.unlink()
-    names: dict[str, Any] = {}
-    with without_oracles():
-        exec(how, names)
-    assert names["found"] is UNKNOWN
-
-
-def test_elsewhere_oracles_are_real(course: Path) -> None:
-    assert importlib.import_module("shared.oracles.numbers").RIGHT == 2

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from grader.sandbox.starting import TemplateProcess, library_folders
+from grader.course import COURSE_VARIABLE
+from grader.sandbox.starting import TemplateProcess, library_folders, secret_paths
 from tests.processes import memory_of, parent_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
@@ -188,3 +189,9 @@ def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_p
             monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "path", [*map(str, folders)])
     assert library_folders() == [str(folder.resolve()) for folder in folders]
+
+
+def test_a_course_elsewhere_is_secret_as_well(tmp_path, monkeypatch):
+    """Solutions of a graded course are secret wherever they are."""
+    monkeypatch.setenv(COURSE_VARIABLE, str(tmp_path))
+    assert {str(tmp_path / "solutions"), str(ROOT / "solutions")} <= {*secret_paths()}
