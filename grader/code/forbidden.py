@@ -108,7 +108,7 @@ def without_compiler() -> None:
 def allow_causal_masks() -> None:
     """Allow the creation of torch's attention masks (`causal_lower_right`) in a torch mode.
 
-    Their class is a subclass of Tensor, which torch can't create from a mode's result.
+    The class of these masks is a subclass of Tensor. In a mode, torch can't create its objects.
     """
     module = sys.modules.get("torch.nn.attention.bias")  # it takes a second to import
     if module is None or "__new__" in vars(module.CausalBias):

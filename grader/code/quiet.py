@@ -47,7 +47,7 @@ class Printed(io.TextIOBase):
         self._text = ""
 
     def write(self, text: str) -> int:
-        """Keep a text up to the limit, and return the length of the whole text."""
+        """Keep as much of a text as the limit allows, and return the length of the text."""
         self._text += str(text)[: max(0, self._most - len(self._text))]
         return len(text)
 

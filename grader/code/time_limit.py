@@ -122,7 +122,7 @@ class Limit:
         return time.monotonic() - self._started
 
     def left(self) -> float:
-        """Return how many seconds to wait before the next call.
+        """Return how many seconds to wait before calling `left` again.
 
         Raises:
             TimeoutError: the limit is exceeded.

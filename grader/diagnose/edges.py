@@ -100,7 +100,7 @@ def loses_digits(output: Tensor, right: Tensor) -> bool:
 
 
 def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
-    """Return whether the output ignores changes that are visible only in float64."""
+    """Return whether the output ignores changes of the inputs that are visible only in float64."""
 
     def moved(size: float) -> Tensor:
         moves = (size * numbers(*each.shape, start=n + 0.5) for n, each in enumerate(inputs))

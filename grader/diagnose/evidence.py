@@ -26,7 +26,7 @@ class Certainty(IntEnum):
 
 
 class Source(StrEnum):
-    """The source of a sentence."""
+    """The kind of observation from which a sentence results."""
 
     MISSING = "missing"
     """A test that finds no part with a required name in a module."""

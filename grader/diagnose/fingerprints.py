@@ -38,7 +38,7 @@ class KnownMistake:
         name: the name of the mistake.
         deviations: the answers that differ from the answers of the reference, by part.
         rests_on: a hash over all inputs of these answers; empty if the hash is unknown.
-        caught_by: the id of a test that catches the mistake and is tried first; may be empty.
+        caught_by: the id of a test that catches the mistake; empty if no such test is known.
     """
 
     name: str

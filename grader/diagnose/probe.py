@@ -31,9 +31,9 @@ class Part:
     """The questions about one function or class.
 
     Attributes:
-        main: questions on inputs of ordinary size. Their numbers distinguish mistakes. A few
-            questions should use one size for all dimensions, so that nearly every version of a
-            mistake returns numbers instead of an exception.
+        main: questions with inputs of ordinary size. The numbers in the answers distinguish
+            mistakes. A few questions should use one size for all dimensions, so that nearly every
+            version of a mistake returns numbers instead of an exception.
         edges: questions about large scores, other dtypes, gradients, changed arguments, the random
             state, a second call. They find mistakes that main questions don't show. Failed answers
             are compared by the kind of failure.

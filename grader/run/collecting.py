@@ -313,7 +313,7 @@ def _salt(problem: Problem) -> bytes:
 
 
 def _names_in(test: Callable[..., None]) -> set[str]:
-    """Return the names in the code of a test and of the functions of its file that it calls.
+    """Return the names in a test's code and in functions of the test file that the test calls.
 
     The names include the tested functions and classes of the student's file.
     """

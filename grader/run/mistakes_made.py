@@ -143,7 +143,7 @@ def _explaining(
 def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
     """Return whether the first line of a test's message names a function of a mistake.
 
-    A message without any function and a mistake without any function fit, too.
+    The result is also True if the line or the mistake has no function.
     """
     words = set(re.findall(r"\w+", test.message.partition("\n")[0]))
     called = words & set(map(owner, known.reference))
@@ -303,7 +303,7 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the first function or class in a call that one of the mistakes is about, if any."""
+    """Return the function or class in a call for which a mistake was found, or None."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)

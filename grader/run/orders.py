@@ -99,7 +99,7 @@ def order(tests: Iterable[tuple[CollectedTest, Expectation]], seed: int) -> byte
 
 
 def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
-    """Return the files of a problem's tests that a worker needs, without any oracle.
+    """Return the files that a worker needs to run a problem's tests. They include no oracle.
 
     Args:
         problem: the problem.

@@ -77,7 +77,8 @@ def pytest_terminal_summary(
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Record the tests of problems, and deselect the hidden half unless the user requested it.
 
-    Also deselect optional problems that the student has not begun, unless all are optional.
+    Optional problems that the student has not begun are deselected, too, unless all problems are
+    optional.
     """
     try:
         course = records(items)

@@ -79,7 +79,7 @@ class Unknown:
         return _unless_written(written, function.__name__)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Unknown:
-        """Return `UNKNOWN` for any other function of NumPy.
+        """Return `UNKNOWN` for any function of NumPy that is not a universal function.
 
         Raises:
             AnswerRead: the function writes into a known array.

@@ -12,7 +12,7 @@ _LENGTH = struct.Struct("<I")
 _AT_ONCE = 1 << 20
 
 Left = Callable[[], float]
-"""Returns how many seconds to wait before the next call; raises TimeoutError at the end."""
+"""Returns how many seconds to wait before calling it again; raises TimeoutError at the end."""
 
 
 class ProtocolError(Exception):

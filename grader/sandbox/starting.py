@@ -295,10 +295,10 @@ def _setup() -> dict[str, object]:
 
 
 class TrustedProcess:
-    """A trusted process that was forked.
+    """A trusted process that was forked from the template process.
 
     Attributes:
-        exitcode: the exit code, -N after signal N; None while the process runs, or if unknown.
+        exitcode: the exit code, -N after signal N; None if it is unknown or the process runs.
     """
 
     def __init__(self, channel: RequestChannel, process: int) -> None:

@@ -189,10 +189,10 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
 
 
 def keep_only(descriptor: int, *, silent: bool = True) -> int:
-    """Close all files of this process except one, which becomes number 3; return that number.
+    """Close all file descriptors of this process except one, and return its new number, 3.
 
     Args:
-        descriptor: the file to keep.
+        descriptor: the descriptor to keep.
         silent: whether to redirect the descriptors 0, 1 and 2 to the null device. Otherwise only 0
             and 1 are redirected, and 2 stays open for error messages.
     """
