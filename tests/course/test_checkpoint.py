@@ -103,23 +103,13 @@ def test_what_does_not_fit_is_named(tensors: dict[str, Tensor], change, said: st
         checkpoint.from_gpt2(tensors, checkpoint.config_of(tensors, 2))
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda whole: b"",
-        lambda whole: whole[:-1],
-        lambda whole: whole.replace(b'"F32"', b'"F99"'),
-        lambda whole: whole.replace(b'"shape":[7,6]', b'"shape":[7,5]'),
-    ],
-)
-def test_a_spoilt_file_is_told(tmp_path: Path, tensors: dict[str, Tensor], spoil) -> None:
+def test_a_spoilt_or_missing_file_is_told(tmp_path: Path, tensors: dict[str, Tensor]) -> None:
     path = written(tmp_path, tensors)
-    path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(UsageError, match="no safetensors file"):
-        checkpoint.load(path)
-
-
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    whole = path.read_bytes()
+    for spoilt in (b"", whole[:-1], whole.replace(b'"F32"', b'"F99"')):
+        path.write_bytes(spoilt)
+        with pytest.raises(UsageError, match="no safetensors file"):
+            checkpoint.load(path)
     with pytest.raises(UsageError, match="can't be read: No such file"):
         checkpoint.load(tmp_path / "none")
 

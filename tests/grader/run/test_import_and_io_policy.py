@@ -54,13 +54,6 @@ def test_a_file_of_ones_own_is_not_read(run: Run, tmp_path: Path) -> None:
     assert "it is graded without files" in found
 
 
-def test_another_problem_is_not_imported(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "my_problem_04.py").write_text("def mask(): return 1")
-    source = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom my_problem_04 import mask"
-    found = message(run(source + DOUBLE))
-    assert "problem.py can't import my_problem_04: it is graded by itself." in found
-
-
 def test_a_file_beside_problem_py_is_not_imported(run: Run, small_course: Course) -> None:
     run("x = 1")
     (small_course.root / "handed in/my_helper.py").write_text("def double(x): return x + x")

@@ -277,16 +277,12 @@ def test_with_pdb_the_debugger_stands_where_it_went_wrong(
 
 
 def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:
-    Path("test_other.py").write_text("def test_other():\n    assert 1 == 2\n")
+    other = "def test_other():\n    assert 1 == 2\n\ndef test_fixture(problem):\n    pass\n"
+    Path("test_other.py").write_text(other)
     text = student_pytest("def double(x): return x + x", "test_other.py").text
     assert "assert 1 == 2" in text
-    assert "points" not in text
-
-
-def test_a_fixture_of_problems_is_not_for_other_tests(student_pytest: StudentPytest) -> None:
-    Path("test_other.py").write_text("def test_other(problem):\n    pass\n")
-    text = student_pytest("def double(x): return x + x", "test_other.py").text
     assert "Only tests in a problem's test file can use this fixture." in text
+    assert "points" not in text
 
 
 @pytest.mark.parametrize(

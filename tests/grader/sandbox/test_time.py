@@ -49,25 +49,17 @@ def g(): threading.Semaphore(0).acquire()
 
 
 @pytest.mark.slow
-def test_sleeping_is_charged(sandbox):
-    sleeps_at_its_own_cost(sandbox)
-
-
-@pytest.mark.slow
-def test_sleeping_is_charged_without_a_sandbox():
-    with Sandbox("process") as sandbox:
-        sleeps_at_its_own_cost(sandbox)
-
-
-def sleeps_at_its_own_cost(sandbox):
+@pytest.mark.parametrize("level", ["sandbox", "process"])
+def test_sleeping_is_charged(level):
     budget = SubmissionBudget(0.5, 100)
-    for call in ("problem.f()", "problem.g()"):
-        with Asked(sandbox, SLEEPS, call, budget=budget) as asked:
-            before = budget.left
-            with pytest.raises(WorkerFailure, match="did not come to an end") as caught:
-                asked.next()
-        assert caught.value.status is Status.TIMEOUT
-        assert 0.4 < before - budget.left < 60
+    with Sandbox(level) as sandbox:
+        for call in ("problem.f()", "problem.g()"):
+            with Asked(sandbox, SLEEPS, call, budget=budget) as asked:
+                before = budget.left
+                with pytest.raises(WorkerFailure, match="did not come to an end") as caught:
+                    asked.next()
+            assert caught.value.status is Status.TIMEOUT
+            assert 0.4 < before - budget.left < 60
 
 
 THREADS = """
