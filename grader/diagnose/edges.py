@@ -183,18 +183,20 @@ def refusals(call: Callable[[Any], object], fine: Any, amounts: tuple[Any, ...])
     return torch.tensor([refusal(partial(call, amount)) for amount in amounts])
 
 
-def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float = 0) -> Questions:
+def of_function(
+    run: RunOnTensors, arguments: Mapping[str, Tensor], *, large: float = 0
+) -> Questions:
     """Return the edge questions of a function.
 
     Args:
         run: calls the function with tensors by position.
-        given: ordinary arguments by name. Floating point numbers are in float64.
+        arguments: ordinary arguments by name. Floating point numbers are in float64.
         large: the factor of the question about large numbers; 0 omits it.
     """
-    floats = [name for name, each in given.items() if each.is_floating_point()]
+    floats = [name for name, each in arguments.items() if each.is_floating_point()]
 
     def fresh(change: Callable[[Tensor], Tensor] = Tensor.clone) -> dict[str, Tensor]:
-        return {n: change(t) if n in floats else t.clone() for n, t in given.items()}
+        return {n: change(t) if n in floats else t.clone() for n, t in arguments.items()}
 
     def output(tensors: Mapping[str, Tensor]) -> Any:
         with torch.enable_grad():  # student code may have switched gradients off
@@ -204,7 +206,7 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
     def changes(name: str) -> bool:
         tensors = fresh()
         output(tensors)
-        return not torch.equal(tensors[name], given[name])
+        return not torch.equal(tensors[name], arguments[name])
 
     @cache
     def gradient(name: str, size: float = _SMALL) -> Tensor | float | None:
@@ -235,14 +237,14 @@ def of_function(run: RunOnTensors, given: Mapping[str, Tensor], *, large: float 
         "turned": lambda: output(fresh(turned)),
         "steps are lost": lambda: loses_steps(
             lambda *moved: run(*(fresh() | dict(zip(floats, moved, strict=True))).values()),
-            *(given[name] for name in floats),
+            *(arguments[name] for name in floats),
         ),
         "second call": second_call,
         "random state moves": lambda: moves_random_state(lambda: output(fresh())),
         "keeps gradient mode": keeps_mode,
         "gradient grows": grows,
     }
-    for name in given:
+    for name in arguments:
         questions[f"changes {name}"] = partial(changes, name)
     for name in floats:
         questions[f"gradient by {name}"] = partial(gradient, name)
@@ -269,7 +271,6 @@ def of_module(
         weights: the names of the parameters for the questions about gradients.
         large: the factor of the question about large numbers; 0 omits it.
     """
-    given = {"x": x}
 
     def second_call() -> Any:
         module = make()
@@ -300,7 +301,7 @@ def of_module(
     def training_differs() -> bool:
         return not _alike(*(first(make().train(mode)(x.clone())) for mode in (True, False)))
 
-    questions = of_function(lambda x: make()(x), given, large=large)
+    questions = of_function(lambda x: make()(x), {"x": x}, large=large)
     questions |= {
         "float32": lambda: first(make(torch.float32)(x.float())),
         "second call": second_call,

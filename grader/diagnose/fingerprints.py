@@ -125,9 +125,9 @@ def deviations(
     """Return the answers that differ from the answers of the reference, by part."""
     found = {}
     for part, right in reference.items():
-        given = answers.get(part, Answers({}, {}))
-        main = {q: a for q, a in given.main.items() if differs(a, right.main.get(q), dtype=False)}
-        edges = {q: a for q, a in given.edges.items() if differs(a, right.edges.get(q))}
+        of_part = answers.get(part, Answers({}, {}))
+        main = {q: a for q, a in of_part.main.items() if differs(a, right.main.get(q), dtype=False)}
+        edges = {q: a for q, a in of_part.edges.items() if differs(a, right.edges.get(q))}
         if main or edges:
             found[part] = Answers(main, edges)
     return found
@@ -151,13 +151,13 @@ def differs(answer: Answer, right: Answer | None, *, dtype: bool = True) -> bool
 
 
 def _written(answers: Mapping[str, Answers]) -> dict[str, dict[str, Any]]:
-    return {part: _written_part(given) for part, given in answers.items()}
+    return {part: _written_part(of_part) for part, of_part in answers.items()}
 
 
-def _written_part(given: Answers) -> dict[str, Any]:
-    kinds = {"main": given.main, "edges": given.edges}
-    asked = {kind: {q: a.write() for q, a in answers.items()} for kind, answers in kinds.items()}
-    return {kind: answers_found for kind, answers_found in asked.items() if answers_found}
+def _written_part(answers: Answers) -> dict[str, Any]:
+    kinds = {"main": answers.main, "edges": answers.edges}
+    texts = {kind: {q: a.write() for q, a in of_kind.items()} for kind, of_kind in kinds.items()}
+    return {kind: of_kind for kind, of_kind in texts.items() if of_kind}
 
 
 def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:
@@ -165,6 +165,6 @@ def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:
         return {question: Answer.read(text) for question, text in texts.items()}
 
     return {
-        part: Answers(answers(given.get("main", {})), answers(given.get("edges", {})))
-        for part, given in data.items()
+        part: Answers(answers(texts.get("main", {})), answers(texts.get("edges", {})))
+        for part, texts in data.items()
     }

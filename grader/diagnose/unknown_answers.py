@@ -79,9 +79,9 @@ def _failed(problem: ProblemResult) -> list[str]:
 def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
     """Return the names of submissions, grouped by their answers in one part."""
     found: list[list[str]] = []
-    for name, given in answers.items():
+    for name, wrong in answers.items():
         for members in found:
-            if same_fault(answers[members[0]], given):
+            if same_fault(answers[members[0]], wrong):
                 members.append(name)
                 break
         else:
@@ -101,12 +101,12 @@ def same_fault(one: WrongAnswers, other: WrongAnswers) -> bool:
     return has_numbers or _share_same(_edges(one), _edges(other)) >= _MOST_EDGES
 
 
-def _main(given: WrongAnswers) -> dict[str, str]:
-    return {question: text for question, text in given.items() if not question.startswith(EDGE)}
+def _main(answers: WrongAnswers) -> dict[str, str]:
+    return {question: text for question, text in answers.items() if not question.startswith(EDGE)}
 
 
-def _edges(given: WrongAnswers) -> dict[str, str]:
-    return {question: text for question, text in given.items() if question.startswith(EDGE)}
+def _edges(answers: WrongAnswers) -> dict[str, str]:
+    return {question: text for question, text in answers.items() if question.startswith(EDGE)}
 
 
 def _has_number(text: str) -> bool:

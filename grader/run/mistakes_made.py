@@ -80,7 +80,7 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     of_file = _with_names(result.tests, shown, found, tests.fingerprints)
     of_file = _with_factors(of_file, shown)
     if not session.hidden and not result.ended_alike:  # at home, only the first failure is shown
-        of_file = _telling_first(of_file, shown)
+        of_file = _most_informative_first(of_file, shown)
     result.tests = [*_drawn_once(of_file, shown, named)]
 
 
@@ -235,7 +235,9 @@ def _part(factor: float) -> str:
     return f"1/{1 / factor:.3g}" if is_part else near_one(factor)
 
 
-def _telling_first(tests: Sequence[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
+def _most_informative_first(
+    tests: Sequence[TestResult], shown: Mapping[str, Shown]
+) -> list[TestResult]:
     """Return the tests with the most informative failure first, followed by its other cases.
 
     A failure with a named mistake comes before a failure without. Then an exception with the shapes
