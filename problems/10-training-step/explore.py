@@ -35,15 +35,15 @@ lengths = [4**power for power in range(1, 6)]
 
 def shares(module):
     """Return the remaining share of the gradient, scaled and not: (2, lengths)."""
-    generator, found = torch.Generator().manual_seed(10), []
+    generator, remaining = torch.Generator().manual_seed(10), []
     for d_k in lengths:
         q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
         grad = torch.randn(500, 40, 16, generator=generator)
         for size in (d_k**-0.5, 1.0):
             weights = (q @ k.mT * size).clamp(-80, 80).softmax(-1)
             left = module.softmax_backward(weights, grad.clone())
-            found.append(left.abs().sum() / grad.abs().sum())
-    return torch.stack(found).view(len(lengths), 2).T
+            remaining.append(left.abs().sum() / grad.abs().sum())
+    return torch.stack(remaining).view(len(lengths), 2).T
 
 
 right = shares(torch_gpt)
@@ -128,14 +128,13 @@ class Momentum:
 
 def some_steps(module):
     """Return the losses of two steps of training, and of an evaluation."""
-    model, found = copy.deepcopy(start), []
+    model, losses = copy.deepcopy(start), []
     optimizer = module.AdamW(model.parameters(), lr=0.01)
     for _ in range(2):
-        found.append(module.train_step(model, *held_out_batches[0], optimizer))
-    found.append(
-        module.evaluate(model, [held_out_batches[0], [t[:5] for t in held_out_batches[1]]])
-    )
-    return torch.tensor(found)
+        losses.append(module.train_step(model, *held_out_batches[0], optimizer))
+    batches = [held_out_batches[0], [tokens[:5] for tokens in held_out_batches[1]]]
+    losses.append(module.evaluate(model, batches))
+    return torch.tensor(losses)
 
 
 right = some_steps(torch_gpt)
@@ -183,5 +182,5 @@ axes.legend(ncols=3)
 pictures.save(figure, "optimizers")
 torch.set_num_threads(threads)
 
-# Where dots are above their line, the model knows its training text better than other text. Here
+# Where dots are above their line, the loss on other text is higher than on the training text. Here
 # the text is long and training is short, so they are close: this model has not overfitted yet.

@@ -80,7 +80,7 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float)
     Args:
         step: the number of the step, from 0.
         warmup: how many steps it takes to reach the peak; 0 for none.
-        total: from this step on it is the floor; above warmup.
+        total: the step at which the rate reaches the floor; above warmup.
         peak: the largest learning rate.
         floor: the last one.
 
@@ -120,13 +120,13 @@ class AdamW:
         raise NotImplementedError
 
     def step(self) -> None:
-        """Change each parameter in place by its gradient; one without a gradient is left alone."""
+        """Change each parameter in place by its gradient; others stay unchanged."""
         # TODO: decay, the two running means, their correction, the step.
         raise NotImplementedError
 
     def zero_grad(self) -> None:
         """Clear all gradients: set them to None, or to zeros."""
-        # TODO: backward() adds to what is there already.
+        # TODO: backward() adds to old gradients, so clear them.
         raise NotImplementedError
 
 
@@ -152,8 +152,8 @@ def train_step(
 def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
     """Return the mean loss of a model over all tokens of some batches.
 
-    It is taken in evaluation mode and without gradients, and the model is left in the mode in which
-    it was.
+    The model runs in evaluation mode and without gradients. Afterwards it is in the same mode as
+    before.
 
     Args:
         model: gives logits (B, T, V) for tokens (B, T).

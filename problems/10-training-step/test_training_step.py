@@ -17,18 +17,18 @@ from shared.oracles import training as oracles
 DOUBLE = torch.float64
 
 TEN_DIGITS = {"rtol": 1e-10, "atol": 1e-10}
-"""How near gradients must be in float64; rounding alone makes 1e-15."""
+"""Tolerances for gradients in float64; rounding errors are about 1e-15."""
 
 TWELVE_DIGITS = {"rtol": 1e-12, "atol": 1e-12}
-"""How near parameters must be in float64 after some steps of AdamW, in a test about digits."""
+"""Tolerances in float64 for parameters after some steps of AdamW, in a test of digits."""
 
 NEAR = {"rtol": 1e-5, "atol": 1e-6}
-"""How near parameters must be after some steps of AdamW in all other tests."""
+"""Tolerances for parameters after some steps of AdamW, in all other tests."""
 
 
-def check_attention(problem, given, expected, call, **near):
-    """Compare the gradients of q, k and v; `given` are those, grad, and perhaps a mask."""
-    check_three(problem.attention_backward(*copies(given)), expected, call, **near)
+def check_attention(problem, arguments, expected, call, **near):
+    """Compare the gradients of q, k and v; the arguments are q, k, v, grad, and perhaps a mask."""
+    check_three(problem.attention_backward(*copies(arguments)), expected, call, **near)
 
 
 def copies(tensors):
@@ -36,21 +36,21 @@ def copies(tensors):
     return [tensor.clone() for tensor in tensors]
 
 
-def check_three(found, expected, call, **near):
+def check_three(result, expected, call, **near):
     """Compare the gradients of q, k and v."""
-    found = example.unpacked(found, 3, "the gradients dq, dk and dv", call)
-    for name, gradient, right in zip("qkv", found, checks.parts(expected, 3), strict=True):
+    gradients = example.unpacked(result, 3, "the gradients dq, dk and dv", call)
+    for name, gradient, right in zip("qkv", gradients, checks.parts(expected, 3), strict=True):
         checks.check(gradient, right, f"d{name} of {call}", **near)
 
 
 def inputs(rng, n, m, d_k, d_v, *batch, dtype=DOUBLE):
-    """Random q, k and v, and the gradient of a loss with respect to the output."""
+    """Return random q, k and v, and a gradient of the output."""
     shapes = (n, d_k), (m, d_k), (m, d_v), (n, d_v)
     return [rng.normal(*batch, *shape, dtype=dtype) for shape in shapes]
 
 
 def some_mask(rng, *shape):
-    """A random mask by which each query may attend to some keys, and not to the last."""
+    """Return a random mask: each query may attend to some keys, but not to the last one."""
     mask = rng.normal(*shape) > 0
     if shape[-1] > 1:
         mask[..., -1] = False
@@ -58,9 +58,9 @@ def some_mask(rng, *shape):
     return mask
 
 
-def check_named(found, expected, call, **near):
+def check_named(actual, expected, call, **near):
     """Compare tensors by name."""
-    for name, tensor in found.items():
+    for name, tensor in actual.items():
         checks.check(tensor, expected[name], f"`{name}` after {call}", **near)
 
 
@@ -77,13 +77,13 @@ def test_softmax_backward_in_numbers(problem):
 
 
 SHAPES = [(4,), (3, 5), (4, 4), (2, 3, 5), (2, 1, 2, 6)]
-"""The last number is how many scores a row has; what stands before it may be anything."""
+"""Shapes of scores; the last size is that of a row."""
 
 
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_softmax_backward_of_any_shape(problem, rng, shape):
-    """softmax_backward follows the definition, row by row"""
+    """softmax_backward is right for each row, for any shape"""
     weights, grad = rng.normal(*shape).softmax(-1), rng.normal(*shape)
     call = f"softmax_backward(weights, grad) with weights of shape {shape}"
     expected = oracles.softmax_backward(weights, grad)
@@ -92,31 +92,33 @@ def test_softmax_backward_of_any_shape(problem, rng, shape):
 
 @pytest.mark.points(0.5)
 def test_rows_sum_to_zero(problem, rng):
-    """Each row sums to 0, as the same number added to all scores changes nothing"""
+    """Each row of the gradient sums to 0, and a number added to a row of grad has no effect"""
     weights = rng.normal(2, 4, 6, dtype=DOUBLE).softmax(-1)
     grad = rng.normal(2, 4, 6, dtype=DOUBLE)
-    call = "softmax_backward(weights, grad)"
-    found = problem.softmax_backward(weights.clone(), grad.clone())
-    checks.check(found, oracles.softmax_backward(weights, grad), call)
-    checks.check(found.sum(-1), oracles.sums_of_rows(grad), f"{call}.sum(-1)", atol=1e-6)
+    call = "softmax_backward(weights, grad) with weights of shape (2, 4, 6)"
+    slope = problem.softmax_backward(weights.clone(), grad.clone())
+    checks.check(slope, oracles.softmax_backward(weights, grad), call)
+    sums = f"the sums of the rows of {call}"
+    checks.check(slope.sum(-1), oracles.sums_of_rows(grad), sums, atol=1e-6)
     moved = problem.softmax_backward(weights, grad + rng.normal(2, 4, 1, dtype=DOUBLE))
-    told = f"{call} with a number added to each row of grad, compared with none"
-    checks.check_same(moved, found, told)
+    what = f"{call} and a number added to each row of grad, compared with no number added"
+    checks.check_same(moved, slope, what)
 
 
 @pytest.mark.points(0.5)
 def test_what_is_left_of_the_gradient(problem, rng):
-    """Scaled, the softmax lets through as much at every d_k; not scaled, ever less: it vanishes"""
+    """With scaled scores the same share of the gradient is left for every d_k, else ever less"""
     for is_scaled, d_k in itertools.product((True, False), (64, 256, 1024)):
         q, k = rng.normal(40, 40, d_k), rng.normal(40, 16, d_k)
         weights = (q @ k.mT / (math.sqrt(d_k) if is_scaled else 1)).softmax(-1)
         grad = rng.normal(40, 40, 16)
-        found = problem.softmax_backward(weights, grad.clone())
-        checks.check_form(found, grad, "softmax_backward(weights, grad)")
-        left = float(found.abs().sum() / grad.abs().sum())
+        slope = problem.softmax_backward(weights, grad.clone())
+        checks.check_form(slope, grad, "softmax_backward(weights, grad)")
+        left = float(slope.abs().sum() / grad.abs().sum())
         call = (
-            f"softmax_backward for scores of random queries and keys, d_k = {d_k}, "
-            f"{'scaled' if is_scaled else 'not scaled'}: what is left of the gradient"
+            "the share of the gradient that is left after softmax_backward, for "
+            f"{'scaled' if is_scaled else 'unscaled'} scores of random queries and keys, "
+            f"d_k = {d_k}"
         )
         checks.check_that(left, oracles.is_left, call, d_k, is_scaled)
 
@@ -127,14 +129,14 @@ def test_what_is_left_of_the_gradient(problem, rng):
 @pytest.mark.points(0.75)
 def test_attention_backward_in_numbers(problem):
     """attention_backward gives the numbers of the README's 2 x 2 example"""
-    given = [
+    arguments = [
         torch.tensor([[2.0, 0, 0, 0], [0, 2, 0, 0]]),
         torch.tensor([[math.log(3), 0, 0, 0], [0, 0, 0, 0]]),
         torch.tensor([[1.0, 0], [0, 1]]),
         torch.tensor([[1.0, 0], [0, 2]]),
     ]
-    expected = oracles.ATTENTION_IN_NUMBERS
-    check_attention(problem, given, expected, "attention_backward(q, k, v, grad)")
+    call = "attention_backward(q, k, v, grad) of the README's example"
+    check_attention(problem, arguments, oracles.ATTENTION_IN_NUMBERS, call)
 
 
 SIZES = {
@@ -145,29 +147,29 @@ SIZES = {
     "a batch": (3, 5, 2, 6, 4),
     "a batch with heads": (4, 3, 5, 2, 2, 3),
 }
-"""n, m, d_k and d_v, and what stands before them."""
+"""n, m, d_k and d_v, then the leading dimensions."""
 
 
 @pytest.mark.points(1.75)
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_attention_backward_of_any_shape(problem, rng, sizes):
-    """attention_backward has autograd's numbers, whatever the shape"""
-    given = inputs(rng, *sizes)
-    q, k, v = (tuple(each.shape) for each in given[:3])
-    call = f"attention_backward(q, k, v, grad) with q {q}, k {k}, v {v}"
-    check_attention(problem, given, oracles.attention_backward(*given), call)
+    """attention_backward returns the same gradients as autograd, for any shape"""
+    arguments = inputs(rng, *sizes)
+    q, k, v = (tuple(each.shape) for each in arguments[:3])
+    call = f"attention_backward(q, k, v, grad) with q of shape {q}, k of shape {k}, v of shape {v}"
+    check_attention(problem, arguments, oracles.attention_backward(*arguments), call)
 
 
 @pytest.mark.points(0.75)
 def test_attention_backward_of_the_worked_example(problem, rng):
-    """attention_backward has autograd's numbers for the 4 x 8 example, to ten digits"""
+    """attention_backward is right to ten digits for the worked example, also with a causal mask"""
     grad = rng.normal(4, 8, dtype=DOUBLE)
-    given = [example.Q.double(), example.K.double(), example.V.double(), grad]
+    arguments = [example.Q.double(), example.K.double(), example.V.double(), grad]
     causal = torch.ones(4, 4, dtype=torch.bool).tril()
-    for mask, told in [((), ""), ((causal,), ", causal_mask")]:
-        call = f"attention_backward(Q, K, V, grad{told}) of the worked example"
-        expected = oracles.attention_backward(*given, *mask)
-        check_attention(problem, [*given, *mask], expected, call, **TEN_DIGITS)
+    for mask, name in [((), ""), ((causal,), ", causal_mask")]:
+        call = f"attention_backward(Q, K, V, grad{name}) of the worked example"
+        expected = oracles.attention_backward(*arguments, *mask)
+        check_attention(problem, [*arguments, *mask], expected, call, **TEN_DIGITS)
 
 
 MASKS = [(3, 5), (1, 5), (5,), (2, 1, 3, 5), (1, 4, 1, 5)]
@@ -176,38 +178,38 @@ MASKS = [(3, 5), (1, 5), (5,), (2, 1, 3, 5), (1, 4, 1, 5)]
 @pytest.mark.points(1)
 @pytest.mark.parametrize("shape", MASKS, ids=str)
 def test_attention_backward_with_a_mask(problem, rng, shape):
-    """attention_backward takes any mask that broadcasts to the scores"""
-    given = inputs(rng, 3, 5, 4, 2, 2, 4)
-    alone = torch.arange(5).expand(shape) == 1
-    call = f"attention_backward(q, k, v, grad, mask) with a mask {shape} for scores (2, 4, 3, 5)"
-    for mask, what in [(some_mask(rng, *shape), ""), (alone, ", in which only key 1 is left")]:
-        expected = oracles.attention_backward(*given, mask)
-        check_attention(problem, [*given, mask], expected, call + what)
+    """attention_backward is right for any mask that broadcasts to the scores"""
+    arguments = inputs(rng, 3, 5, 4, 2, 2, 4)
+    single = torch.arange(5).expand(shape) == 1
+    call = f"attention_backward(q, k, v, grad, mask) with a mask of shape {shape} and scores of "
+    call += "shape (2, 4, 3, 5)"
+    for mask, what in [(some_mask(rng, *shape), ""), (single, ", where only key 1 is allowed")]:
+        expected = oracles.attention_backward(*arguments, mask)
+        check_attention(problem, [*arguments, mask], expected, call + what)
     call = "attention_backward(q, k, v, grad, mask=None)"
-    found = problem.attention_backward(*copies(given), mask=None)
-    check_three(found, oracles.attention_backward(*given), call)
+    result = problem.attention_backward(*copies(arguments), mask=None)
+    check_three(result, oracles.attention_backward(*arguments), call)
 
 
 @pytest.mark.points(0.5)
 def test_cost_of_attention_backward(problem, rng):
-    """attention_backward takes at most six products of matrices, and never a whole Jacobian"""
+    """attention_backward takes at most six matrix products, and builds no Jacobian"""
     n, m, d = 40, 96, 8
-    given = inputs(rng, n, m, d, d)
+    arguments = inputs(rng, n, m, d, d)
     call = f"attention_backward(q, k, v, grad) with n = {n}, m = {m}, d_k = d_v = {d}"
     with torch.no_grad(), counting() as cost:
-        found = problem.attention_backward(*copies(given))
-    check_three(found, oracles.attention_backward(*given), call)
+        result = problem.attention_backward(*copies(arguments))
+    check_three(result, oracles.attention_backward(*arguments), call)
     most = 6 * 2 * n * m * d
     checks.require(
         cost.operations <= most,
-        f"{call}\nIt took {cost.operations:,} floating point operations; {most:,} are enough, six "
-        "products of n x d and d x m. Is the whole Jacobian of the softmax built?",
+        f"{call}\nIt took {cost.operations:,} floating point operations; {most:,} are enough, for "
+        "six products of n x d and d x m. Does your code build the Jacobian of the softmax?",
     )
     checks.require(
         cost.largest <= 3 * n * m,
-        f"{call}\nIts largest tensor has {cost.largest:,} entries, where the weights have "
-        f"{n * m:,}. The Jacobian of a softmax has m x m entries for each row; it is "
-        "never needed as a whole.",
+        f"{call}\nIts largest tensor has {cost.largest:,} entries, and the weights have {n * m:,}. "
+        "The Jacobian of a softmax has m x m entries for each row, and you don't need it.",
     )
 
 
@@ -226,7 +228,7 @@ def test_cross_entropy_backward_in_numbers(problem):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("shape", SHAPES[1:], ids=str)
 def test_cross_entropy_backward_of_any_shape(problem, rng, shape):
-    """cross_entropy_backward is the slope of the mean loss in each logit"""
+    """cross_entropy_backward is right for logits of any shape"""
     logits = rng.normal(*shape)
     targets = torch.randint(shape[-1], shape[:-1], generator=rng.generator)
     call = f"cross_entropy_backward(logits, targets) with logits of shape {shape}"
@@ -234,14 +236,14 @@ def test_cross_entropy_backward_of_any_shape(problem, rng, shape):
 
 
 def check_cross_entropy(problem, logits, targets, call):
-    """Compare with the slopes of the loss."""
-    found = problem.cross_entropy_backward(logits.clone(), targets.clone())
-    checks.check(found, oracles.cross_entropy_slopes(logits, targets), call)
+    """Compare the result with the slopes of the loss."""
+    gradient = problem.cross_entropy_backward(logits.clone(), targets.clone())
+    checks.check(gradient, oracles.cross_entropy_slopes(logits, targets), call)
 
 
 @pytest.mark.points(0.75)
 def test_targets_that_do_not_count(problem, rng):
-    """A target of -100 gives its row no gradient, and the mean is over the others"""
+    """The row of a target of -100 has the gradient 0, and the mean is over the other targets"""
     for shape, out in [((4, 5), [1, 3]), ((2, 3, 4), [0, 1, 4]), ((6, 3), [0, 1, 2, 3, 5])]:
         logits = rng.normal(*shape)
         targets = torch.randint(shape[-1], shape[:-1], generator=rng.generator)
@@ -261,49 +263,49 @@ SIDES = {"a": torch.tensor([3.0, 4.0]), "b": torch.tensor([[12.0, 0.0], [0.0, 0.
 
 
 def ones_for(gradients):
-    """Parameters of ones that these may be the gradients of."""
+    """Return parameters of ones, with the shapes of these gradients."""
     return small.parameters_of({name: torch.ones_like(g) for name, g in gradients.items()})
 
 
 def clipped(problem, parameters, gradients, max_norm, call, judge=oracles.is_near):
-    """Clip the gradients of parameters, check the norm that is returned, and return them."""
+    """Clip gradients of the parameters, check the returned norm, and return the new gradients."""
     small.set_gradients(parameters, gradients)
-    found = problem.clip_gradients(parameters.parameters(), max_norm)
-    checks.check_that(found, judge, call, oracles.norm(gradients))
+    norm = problem.clip_gradients(parameters.parameters(), max_norm)
+    checks.check_that(norm, judge, call, oracles.norm(gradients))
     return small.gradients_in(parameters)
 
 
 @pytest.mark.points(0.5)
 def test_clip_in_numbers(problem):
-    """Gradients with norms 5 and 12 have 13 together; clipped to 6.5 all are halved"""
+    """Gradients with the norms 5 and 12, so 13 together, are halved by clipping to 6.5"""
     call = "clip_gradients(parameters, 6.5) with gradients whose norms are 5 and 12"
     parameters = ones_for(SIDES)
     before = small.weights_in(parameters)
-    found = clipped(problem, parameters, SIDES, 6.5, call, oracles.is_near_float)
-    check_named(found, oracles.clipped(SIDES, 6.5), call)
+    gradients = clipped(problem, parameters, SIDES, 6.5, call, oracles.is_near_float)
+    check_named(gradients, oracles.clipped(SIDES, 6.5), call)
     check_named(small.weights_in(parameters), oracles.unchanged(before), call)
 
 
 @pytest.mark.points(0.5)
 def test_clip_never_scales_up(problem):
-    """Gradients whose norm is below the limit stay as they are, and so do gradients of 0"""
+    """Gradients with a norm below the limit stay unchanged, and so do gradients of 0"""
     for size, max_norm in ((1, 13.5), (1, 100.0), (1e-5, 1.0), (0, 1.0)):
         gradients = {name: size * g for name, g in SIDES.items()}
         call = f"clip_gradients(parameters, {max_norm}) with gradients of norm {13 * size:g}"
-        found = clipped(problem, ones_for(SIDES), gradients, max_norm, call)
-        check_named(found, oracles.unchanged(gradients), call)
+        after = clipped(problem, ones_for(SIDES), gradients, max_norm, call)
+        check_named(after, oracles.unchanged(gradients), call)
 
 
 @pytest.mark.points(0.5)
 def test_clip_passes_over_what_has_no_gradient(problem, rng):
-    """Parameters without a gradient are passed over"""
+    """clip_gradients skips parameters without a gradient"""
     parameters = small.parameters_of({name: rng.normal(3) for name in "abc"})
     gradients = {"a": rng.normal(3), "c": 2 * rng.normal(3)}
     call = "clip_gradients(parameters, 0.5) with three parameters, one of them without a gradient"
-    found = clipped(problem, parameters, gradients, 0.5, call)
-    left = found.pop("b")
-    check_named(found, oracles.clipped(gradients, 0.5), call)
-    checks.require(left is None, f"{call}\n`b` had no gradient, and has one now.")
+    after = clipped(problem, parameters, gradients, 0.5, call)
+    missing = after.pop("b")
+    check_named(after, oracles.clipped(gradients, 0.5), call)
+    checks.require(missing is None, f"{call}\n`b` had no gradient, and has one now.")
 
 
 # learning_rate
@@ -311,16 +313,16 @@ def test_clip_passes_over_what_has_no_gradient(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_learning_rate_in_numbers(problem):
-    """learning_rate goes up in 10 steps to 1.0, then down to 0.1 at step 110, and stays there"""
+    """learning_rate rises in 10 steps to 1.0, then falls to 0.1 at step 110, and stays at 0.1"""
     for step in (0, 4, 9, 10, 35, 60, 109, 110, 500):
         call = f"learning_rate({step}, warmup=10, total=110, peak=1.0, floor=0.1)"
-        found = problem.learning_rate(step, 10, 110, 1.0, 0.1)
-        checks.check_that(found, oracles.is_near, call, oracles.RATES[step])
+        rate = problem.learning_rate(step, 10, 110, 1.0, 0.1)
+        checks.check_that(rate, oracles.is_near, call, oracles.RATES[step])
 
 
 @pytest.mark.points(0.5)
 def test_learning_rate_without_warmup(problem):
-    """With a warmup of 0 it begins at the peak; arguments go by name, too"""
+    """With a warmup of 0, learning_rate starts at the peak; arguments can be passed by name"""
     for step in (0, 1, 17, 39, 40, 41):
         call = f"learning_rate({step}, warmup=0, total=40, peak=0.003, floor=0.0)"
         plan = {"step": step, "warmup": 0, "total": 40, "peak": 0.003, "floor": 0.0}
@@ -333,7 +335,7 @@ def test_learning_rate_without_warmup(problem):
 
 @pytest.mark.points(0.5)
 def test_adamw_in_numbers(problem):
-    """The first step of AdamW is as long as lr, whatever the gradient's size, and weights decay"""
+    """The first step of AdamW has the size lr for gradients of any size, and weights decay"""
     parameters = small.parameters_of({"a": torch.tensor([1.0, 1.0, 2.0])})
     optimizer = problem.AdamW(parameters.parameters(), lr=0.1, weight_decay=0.5)
     small.set_gradients(parameters, {"a": torch.tensor([4.0, -0.001, 0.0])})
@@ -349,21 +351,22 @@ def check_adamw(problem, weights, gradients, call, lr=1e-3, *, near=NEAR, **opti
     Args:
         problem: the student's code.
         weights: the parameters before, by name.
-        gradients: for each step, those by name.
+        gradients: the gradients of each step, by name.
         call: the call, as text.
-        lr: the learning rate, or that of each step; then zero_grad is called before each.
+        lr: the learning rate, or a list with that of each step; then zero_grad is called before
+            each step.
         near: allowed differences, as for `check`.
-        options: those of AdamW.
+        options: the options of AdamW.
     """
     is_set = isinstance(lr, list)
     rates = lr if is_set else [lr] * len(gradients)
     parameters = small.parameters_of(weights)
     optimizer = problem.AdamW(parameters.parameters(), lr=rates[0], **options)
-    for number, given in enumerate(gradients, 1):
+    for number, of_step in enumerate(gradients, 1):
         if is_set:
             optimizer.lr = rates[number - 1]
             optimizer.zero_grad()
-        small.set_gradients(parameters, given)
+        small.set_gradients(parameters, of_step)
         optimizer.step()
         sofar = {name: [g.get(name) for g in gradients[:number]] for name in weights}
         expected = {
@@ -376,18 +379,18 @@ def check_adamw(problem, weights, gradients, call, lr=1e-3, *, near=NEAR, **opti
 ADAMW = {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-8, "weight_decay": 0.1}
 
 
-def told(options):
-    """How a student would write options."""
+def as_text(options):
+    """Return options as in a call."""
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def drawn(rng, steps, sizes=None, **shapes):
-    """Draw weights of these shapes, and gradients for some steps, in float64.
+    """Return random weights of these shapes, and gradients for some steps, in float64.
 
     Args:
-        rng: draws the numbers.
+        rng: random numbers.
         steps: for each step, the names of the parameters that have a gradient.
-        sizes: of the gradients in each step; by default 1.
+        sizes: the size of the gradients in each step; by default 1.
         shapes: the shape of each parameter, by name.
     """
     weights = {name: rng.normal(*shape, dtype=DOUBLE) for name, shape in shapes.items()}
@@ -401,9 +404,9 @@ def drawn(rng, steps, sizes=None, **shapes):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_five_steps_of_adamw(problem, rng, size):
-    """Five steps of AdamW are those of the definition, for gradients of size 1 and of 1e-8"""
+    """Five steps of AdamW are right, for gradients of size 1 and of 1e-8"""
     weights, gradients = drawn(rng, ["ab"] * 5, [size] * 5, a=(2, 3), b=(4,))
-    call = f"AdamW(parameters, {told(ADAMW)}) with gradients of size {size:g}"
+    call = f"AdamW(parameters, {as_text(ADAMW)}) with gradients of size {size:g}"
     check_adamw(problem, weights, gradients, call, **ADAMW)
 
 
@@ -411,18 +414,18 @@ def test_five_steps_of_adamw(problem, rng, size):
 def test_digits_of_adamw(problem, rng):
     """In float64, AdamW keeps twelve digits"""
     weights, gradients = drawn(rng, ["ab"] * 5, a=(2, 3), b=(4,))
-    call = f"AdamW(parameters, {told(ADAMW)}) in float64"
+    call = f"AdamW(parameters, {as_text(ADAMW)}) in float64"
     check_adamw(problem, weights, gradients, call, near=TWELVE_DIGITS, **ADAMW)
 
 
 @pytest.mark.points(0.25)
 def test_defaults_of_adamw(problem, rng):
-    """AdamW has the usual options: lr 1e-3, betas 0.9 and 0.999, eps 1e-8, weight decay 0.01"""
+    """The defaults of AdamW are lr 1e-3, betas 0.9 and 0.999, eps 1e-8, weight decay 0.01"""
     weights, gradients = drawn(rng, ["a"] * 12, a=(3,))
     parameters = small.parameters_of(weights)
     optimizer = problem.AdamW(parameters.parameters())
-    for given in gradients:
-        small.set_gradients(parameters, given)
+    for of_step in gradients:
+        small.set_gradients(parameters, of_step)
         optimizer.step()
     expected = oracles.adamw(weights["a"], [g["a"] for g in gradients])
     call = "`a` after 12 steps of AdamW(parameters)"
@@ -431,7 +434,7 @@ def test_defaults_of_adamw(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_learning_rate_may_be_set(problem, rng):
-    """What is kept of earlier gradients stays when the attribute lr is set, and after zero_grad"""
+    """The means of gradients stay when the attribute lr is set, and after zero_grad"""
     weights, gradients = drawn(rng, ["ab"] * 3, a=(3,), b=(2,))
     call = "AdamW(parameters), with zero_grad and lr set to 0.1, 0.02 and 0 between the steps"
     check_adamw(problem, weights, gradients, call, lr=[0.1, 0.02, 0.0], weight_decay=0.2)
@@ -439,15 +442,15 @@ def test_learning_rate_may_be_set(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_what_has_no_gradient_is_left_alone(problem, rng):
-    """A parameter without a gradient stays as it is in a step, and so does what is kept of it"""
+    """In a step, a parameter without a gradient stays unchanged, and so do its means"""
     weights, gradients = drawn(rng, ["ab", "b", "ab"], a=(3,), b=(2,))
-    call = f"AdamW(parameters, {told(ADAMW)}), where `a` has no gradient in the second step"
+    call = f"AdamW(parameters, {as_text(ADAMW)}), where `a` has no gradient in the second step"
     check_adamw(problem, weights, gradients, call, **ADAMW)
 
 
 @pytest.mark.points(0.25)
 def test_zero_grad(problem, rng):
-    """After zero_grad every gradient is None, or 0; parameters stay as they are"""
+    """After zero_grad every gradient is None or 0, and parameters are unchanged"""
     weights = {"a": rng.normal(3), "b": rng.normal(2, 2)}
     parameters = small.parameters_of(weights)
     optimizer = problem.AdamW(parameters.parameters())
@@ -471,18 +474,17 @@ REFUSED = [
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.parametrize("options", REFUSED, ids=told)
+@pytest.mark.parametrize("options", REFUSED, ids=as_text)
 def test_impossible_options_are_refused(problem, options):
-    """AdamW raises ValueError for a negative lr, eps or weight decay, and betas outside [0, 1)"""
+    """AdamW raises ValueError for a negative lr, eps or weight decay, or betas outside [0, 1)"""
     parameters = small.parameters_of({"a": torch.ones(2)})
     for fine in ({}, {"lr": 0.0, "eps": 0.0, "weight_decay": 0.0, "betas": (0.0, 0.0)}):
         try:
             problem.AdamW(parameters.parameters(), **fine)
         except ValueError:
-            checks.require(
-                False, f"AdamW(parameters, {told(fine)})\nIt was refused; these are possible."
-            )
-    call = f"AdamW(parameters, {told(options)})"
+            call = f"AdamW(parameters, {as_text(fine)})"
+            checks.require(False, f"{call}\nIt raised ValueError; these options are possible.")
+    call = f"AdamW(parameters, {as_text(options)})"
     example.check_refused(call, lambda: problem.AdamW(parameters.parameters(), **options))
 
 
@@ -492,27 +494,26 @@ def test_impossible_options_are_refused(problem, options):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("max_norm", [100.0, 0.25, 1.0], ids=["not clipped", "clipped", "default"])
 def test_train_step_in_numbers(problem, rng, max_norm):
-    """train_step takes one step along the clipped gradient, and returns the loss before it"""
+    """train_step takes one step with the clipped gradient, and returns the loss before the step"""
     weights = small.random_weights(rng, dtype=DOUBLE)
-    steep = checks.prepared(lambda own: oracles.steep_batch(own, weights), rng)
+    steep = checks.prepared(lambda numbers: oracles.steep_batch(numbers, weights), rng)
     batch = steep if max_norm == 1.0 else small.random_batch(rng, 3, 5)
     options = {} if max_norm == 1.0 else {"max_norm": max_norm}
-    call = f"train_step(model, idx, targets, optimizer, {told(options)})"
+    call = f"train_step(model, idx, targets, optimizer, {as_text(options)})"
     loss = oracles.loss(weights, *batch)
     expected = oracles.after_sgd(weights, *batch, 0.5, max_norm)
     model = small.model_of(weights)
-    found = problem.train_step(model, *batch, small.SGD(model.parameters(), 0.5), **options)
-    checks.check_that(found, oracles.is_near_float, call, loss, 1e-9)
+    optimizer = small.SGD(model.parameters(), 0.5)
+    result = problem.train_step(model, *batch, optimizer, **options)
+    checks.check_that(result, oracles.is_near_float, call, loss, 1e-9)
     check_named(small.weights_in(model), expected, f"{call}, with plain gradient descent")
 
 
 @pytest.mark.points(1)
 def test_gradients_begin_anew(problem, rng):
-    """train_step begins with new gradients, whatever was there, in each of several steps"""
-    weights, call = (
-        small.random_weights(rng),
-        "train_step(model, idx, targets, optimizer, max_norm)",
-    )
+    """train_step clears earlier gradients, in each of several steps"""
+    weights = small.random_weights(rng)
+    call = "train_step(model, idx, targets, optimizer, max_norm)"
     model = small.model_of(weights)
     optimizer = small.SGD(model.parameters(), 0.3)
     small.set_gradients(model, {name: 3 + w for name, w in weights.items()})
@@ -545,49 +546,48 @@ BATCHES = [(1, 2), (3, 5), (2, 6)]
 
 
 def evaluated(problem, model, batches, call):
-    """What evaluate returns, which leaves the list that it is given as it was."""
-    given = [(idx.clone(), targets.clone()) for idx, targets in batches]
-    found = problem.evaluate(model, given)
-    checks.require(len(given) == len(batches), f"{call}\nYour code changed the list of batches.")
-    return found
+    """Return the result of evaluate, after checking that the list of batches is unchanged."""
+    copied = [(idx.clone(), targets.clone()) for idx, targets in batches]
+    result = problem.evaluate(model, copied)
+    checks.require(len(copied) == len(batches), f"{call}\nYour code changed the list of batches.")
+    return result
 
 
 @pytest.mark.points(0.5)
 def test_evaluate_counts_every_token_alike(problem, rng):
-    """evaluate gives the mean over all tokens, in batches of unequal size"""
+    """evaluate returns the mean over all tokens, for batches of different sizes"""
     weights = small.random_weights(rng)
     weights["lm_head.bias"][0] += 20  # so that some losses are large
     batches = [small.random_batch(rng, *size) for size in BATCHES]
     idx = batches[0][0]
-    worst = checks.prepared(lambda own: oracles.worst_targets(weights, idx), rng)
-    batches[0] = (idx, worst)  # so that it counts which
+    worst = checks.prepared(lambda _: oracles.worst_targets(weights, idx), rng)
+    batches[0] = (idx, worst)  # so that the mean over batches is another number
     call = f"evaluate(model, batches) with batches of {' and '.join(map(str, BATCHES))} tokens"
     model = small.model_of(weights)
-    for some, told in [(batches, call), (batches[:1], f"{call[:24]} of one")]:
+    one = f"evaluate(model, batches) with one batch of {BATCHES[0]} tokens"
+    for some, text in [(batches, call), (batches[:1], one)]:
         expected = oracles.mean_loss(weights, some)
-        checks.check_that(evaluated(problem, model, some, told), oracles.is_near, told, expected)
+        checks.check_that(evaluated(problem, model, some, text), oracles.is_near, text, expected)
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
 def test_evaluate_leaves_the_mode(problem, rng, training):
-    """evaluate drops nothing, and leaves mode, weights and gradients of the model as they were"""
-    weights, batches = (
-        small.random_weights(rng),
-        [small.random_batch(rng, 2, 5), small.random_batch(rng, 1, 4)],
-    )
+    """evaluate drops nothing, and does not change the model's mode, weights and gradients"""
+    weights = small.random_weights(rng)
+    batches = [small.random_batch(rng, 2, 5), small.random_batch(rng, 1, 4)]
     expected = oracles.mean_loss(weights, batches)
     model = small.model_of(weights, dropout=0.6).train(training)
     small.set_gradients(model, {name: w + 1 for name, w in weights.items()})
     before = small.gradients_in(model)
-    call = "evaluate(model, batches) with dropout of 0.6"
+    call = "evaluate(model, batches) for a model with dropout of 0.6"
     with example.nothing_left_behind(call):
-        found = evaluated(problem, model, batches, call)
-    checks.check_that(found, oracles.is_near, f"{call}, of which nothing is dropped here", expected)
-    modes = ["evaluation", "training"]
+        loss = evaluated(problem, model, batches, call)
+    checks.check_that(loss, oracles.is_near, f"{call}, which should drop nothing here", expected)
+    mode = ["evaluation", "training"][training]
     checks.require(
         set(small.modes_in(model)) == {training},
-        f"{call}\nThe model was in {modes[training]} mode, and not all of it is any more.",
+        f"{call}\nThe model was in {mode} mode before; afterwards, some of its modules are not.",
     )
     check_named(small.weights_in(model), oracles.unchanged(weights), call)
     check_named(small.gradients_in(model), oracles.unchanged(before), call)
@@ -595,7 +595,7 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
 
 @pytest.mark.points(0.25)
 def test_evaluate_records_no_gradients(problem, rng):
-    """evaluate runs the model without recording gradients, and returns its loss"""
+    """evaluate runs the model without recording gradients, and returns the loss as a float"""
     weights, batches = small.random_weights(rng), [small.random_batch(rng, 2, 5)]
     call, expected = "evaluate(model, batches)", oracles.mean_loss(weights, batches)
     with torch.inference_mode():  # PyTorch refuses to store such weights for a backward pass
@@ -614,14 +614,14 @@ def test_evaluate_records_no_gradients(problem, rng):
     )
 
 
-# What holds for the first three functions
+# The first three functions
 
 
 BACKWARD = ("softmax_backward", "attention_backward", "cross_entropy_backward")
 
 
 def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
-    """Return a call of one of the first three functions; `right` has the right ones."""
+    """Return a call of one of the first three functions; `right` is the module with the oracles."""
     *qkv, grad = inputs(rng, rows, entries, 5, 2, 2, dtype=dtype)
     logits, slope = rng.normal(2, 2, rows, entries, dtype=dtype)
     targets = torch.randint(entries, (2, rows), generator=rng.generator)
@@ -642,22 +642,21 @@ def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
 @robust.parts("float32", "float64", "sizes of one", *robust.KEPT)
 @pytest.mark.parametrize("name", BACKWARD)
 def test_gradients_in_use(problem, rng, name, part):
-    """The first three functions keep the rules of every problem"""
+    """The first three functions follow the rules that hold in every problem"""
     call = partial(call_of, problem, oracles, rng, name)
     robust.check_part(part, rng, call, sizes="rows entries", other={"rows": 5})
 
 
 @pytest.mark.points(0.25)
 def test_large_scores_and_logits(problem, rng):
-    """Scores and logits of thousands give no inf and no NaN"""
+    """Results are right for scores and logits in the thousands"""
     q, k, v, grad = inputs(rng, 3, 4, 5, 2)
-    given = [2000 * q, k, v, grad]
-    call = "attention_backward(q, k, v, grad) with scores of thousands"
-    check_attention(problem, given, oracles.attention_backward(*given), call)
+    arguments = [2000 * q, k, v, grad]
+    call = "attention_backward(q, k, v, grad) with scores in the thousands"
+    check_attention(problem, arguments, oracles.attention_backward(*arguments), call)
     logits, targets = rng.normal(3, 4) + 3000, torch.tensor([0, 3, 1])
-    call = "cross_entropy_backward(logits, targets) with logits near 3000"
-    found = problem.cross_entropy_backward(logits.clone(), targets)
-    checks.check(found, oracles.cross_entropy_slopes(logits, targets), call)
+    call = "cross_entropy_backward(logits, targets) with logits of shape (3, 4) near 3000"
+    check_cross_entropy(problem, logits, targets, call)
 
 
 @pytest.mark.points(1)
@@ -679,15 +678,14 @@ MORE_SHAPES = [(9,), (2, 8), (5, 1, 6), (3, 2, 2, 4), (4, 1), (70, 3)]
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("shape", MORE_SHAPES, ids=str)
 def test_hidden_softmax_backward(problem, solution, rng, shape):
-    """softmax_backward is right for other shapes, and where all weight is on one score"""
+    """softmax_backward is right for other shapes, and where one score has all the weight"""
     for size, dtype in [(1, torch.float32), (3, DOUBLE), (1000, DOUBLE)]:
         weights = (size * rng.normal(*shape, dtype=DOUBLE)).softmax(-1).to(dtype)
         grad = 10 * rng.normal(*shape, dtype=dtype)
         call = f"softmax_backward(weights, grad) with scores of size {size}, shape {shape}"
         expected = solution.softmax_backward(weights, grad)
-        checks.check(
-            problem.softmax_backward(example.turned(weights), grad.clone()), expected, call
-        )
+        actual = problem.softmax_backward(example.turned(weights), grad.clone())
+        checks.check(actual, expected, call)
 
 
 MORE_SIZES = [
@@ -706,33 +704,33 @@ MORE_SIZES = [
 def test_hidden_attention_backward(problem, solution, rng, sizes):
     """attention_backward is right for other shapes: one key, one query, more leading dimensions"""
     for dtype in (torch.float32, DOUBLE):
-        given = inputs(rng, *sizes, dtype=dtype)
-        call = f"attention_backward(q, k, v, grad) with q {tuple(given[0].shape)}"
-        call += f", k {tuple(given[1].shape)} and v {tuple(given[2].shape)}"
-        check_attention(problem, given, solution.attention_backward(*given), call)
+        arguments = inputs(rng, *sizes, dtype=dtype)
+        q, k, v = (tuple(each.shape) for each in arguments[:3])
+        call = f"attention_backward(q, k, v, grad) with q of shape {q}, k of shape {k}, "
+        call += f"v of shape {v}"
+        check_attention(problem, arguments, solution.attention_backward(*arguments), call)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_large_scores(problem, solution, rng):
-    """Scores of thousands and more give no inf and no NaN, and hidden ones count for nothing"""
+    """attention_backward is right for scores up to 1e5, and hidden scores have no effect"""
     q, k, v, grad = inputs(rng, 5, 6, 4, 3, 2)
     causal = torch.ones(5, 6, dtype=torch.bool).tril()
     for size in (1000.0, -1000.0, 1e5):
         large = [q * size * 2, k, v, grad]
         shifted = [torch.cat([q, q.new_full((2, 5, 1), size)], -1)]
         shifted += [torch.cat([k, k.new_full((2, 6, 1), 5.0)], -1), v, grad]
-        for given, masks in itertools.product((large, shifted), ([], [causal])):
-            call = (
-                f"attention_backward(q, k, v, grad{', mask' if masks else ''}), scores near {size}"
-            )
-            expected = solution.attention_backward(*given, *masks)
-            check_attention(problem, [*given, *masks], expected, call, rtol=1e-4, atol=1e-3)
+        for arguments, masks in itertools.product((large, shifted), ([], [causal])):
+            call = f"attention_backward(q, k, v, grad{', mask' if masks else ''}) with scores near "
+            call += f"{size:g}"
+            expected = solution.attention_backward(*arguments, *masks)
+            check_attention(problem, [*arguments, *masks], expected, call, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("shape", [(1, 4), (9, 2), (2, 3, 2, 5), (2, 70), (3, 1)], ids=str)
 def test_hidden_cross_entropy_backward(problem, solution, rng, shape):
-    """cross_entropy_backward is right for other shapes, logits near 1000, and with -100"""
+    """cross_entropy_backward is right for other shapes, logits near 1000, and targets of -100"""
     for shift in (0, 1000, -1000):
         logits = rng.normal(*shape, dtype=DOUBLE) + shift
         targets = torch.randint(shape[-1], shape[:-1], generator=rng.generator)
@@ -741,13 +739,11 @@ def test_hidden_cross_entropy_backward(problem, solution, rng, shape):
             rng.normal(targets.numel() - 1) > 0, -100, some.view(-1)[1:]
         )
         for each in (targets, some):
-            call = f"cross_entropy_backward(logits, targets) with logits near {shift}, {shape}"
+            call = f"cross_entropy_backward(logits, targets) with logits of shape {shape} near "
+            call += f"{shift}"
+            arguments = (example.turned(logits), example.turned(each))
             expected = solution.cross_entropy_backward(logits, each)
-            checks.check(
-                problem.cross_entropy_backward(example.turned(logits), example.turned(each)),
-                expected,
-                call,
-            )
+            checks.check(problem.cross_entropy_backward(*arguments), expected, call)
 
 
 @pytest.mark.points(1)
@@ -756,28 +752,28 @@ def test_hidden_cross_entropy_backward(problem, solution, rng, shape):
     [(5, 20, 0.5), (2, 100, 0.01), (3, 1, 0.9), (4, 0.3, 0.3), (4, 5, 0.99)],
 )
 def test_hidden_clip(problem, rng, number, size, part):
-    """clip_gradients is right for many parameters, large and small gradients, and any limit"""
+    """clip_gradients is right for several parameters, large and small gradients, and any limit"""
     shapes = [(3,), (2, 4), (1,), (2, 1, 3), (5,)][:number]
     gradients = {f"w{n}": size * rng.normal(*shape) for n, shape in enumerate(shapes)}
     for times in (part, 1.01, 3):
         limit = checks.prepared(partial(hidden_oracles.limit, gradients, times), rng)
         call = f"clip_gradients(parameters, {limit}) with gradients of size {size:g}"
-        found = clipped(problem, ones_for(gradients), gradients, limit, call)
-        check_named(found, oracles.clipped(gradients, limit), call, rtol=1e-4, atol=1e-5 * size)
+        after = clipped(problem, ones_for(gradients), gradients, limit, call)
+        check_named(after, oracles.clipped(gradients, limit), call, rtol=1e-4, atol=1e-5 * size)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_learning_rate(problem, rng):
-    """learning_rate is right for other plans: a warmup of one step, a floor above 0, long ones"""
+    """learning_rate is right for other arguments, also for a warmup of one step"""
     plans = [(1, 30, 0.5, 0.2), (7, 8, 3e-4, 3e-5), (0, 1, 0.01, 0.001), (300, 5000, 6e-3, 6e-4)]
     for warmup, total, peak, floor in plans:
         middle = (warmup + total) // 2
         steps = {0, 1, warmup // 2, warmup, middle, middle + 1, total - 1, total, total + 1}
         for step in sorted(steps | {max(warmup - 1, 0), 3 * total}):
             call = f"learning_rate({step}, {warmup}, {total}, {peak}, {floor})"
-            found = problem.learning_rate(step, warmup, total, peak, floor)
+            rate = problem.learning_rate(step, warmup, total, peak, floor)
             expected = oracles.learning_rate(step, warmup, total, peak, floor)
-            checks.check_that(found, oracles.is_near, call, expected, 0, 1e-5 * peak)
+            checks.check_that(rate, oracles.is_near, call, expected, 0, 1e-5 * peak)
 
 
 OTHER_OPTIONS = [
@@ -788,12 +784,12 @@ OTHER_OPTIONS = [
 
 
 @pytest.mark.points(2.25)
-@pytest.mark.parametrize("options", OTHER_OPTIONS, ids=told)
+@pytest.mark.parametrize("options", OTHER_OPTIONS, ids=as_text)
 def test_hidden_adamw(problem, rng, options):
-    """AdamW is right with other options, and for gradients whose size changes"""
+    """AdamW is right with other options, and for gradients of different sizes"""
     weights = {"a": rng.normal(2, 2, dtype=DOUBLE), "b": rng.normal(3, dtype=DOUBLE)}
-    # Where no square is kept, `v += (1 - beta2) * (g**2 - v)` loses digits when gradients shrink:
-    # there none is near 0.
+    # With beta2 = 0, `v += (1 - beta2) * (g**2 - v)` is right but loses digits when gradients
+    # become much smaller. So none of them is near 0 then.
     keeps_squares = options["betas"][1] > 0
     sizes = (1, 1e-3, 30, 1e-6, 1, 1) if keeps_squares else (1, 0.3, 2, 0.5, 1, 1)
     gradients = []
@@ -801,22 +797,22 @@ def test_hidden_adamw(problem, rng, options):
         drawn = {name: rng.normal(*w.shape, dtype=DOUBLE) for name, w in weights.items()}
         far = {name: size * (d if keeps_squares else d + d.sign()) for name, d in drawn.items()}
         gradients.append(far)
-    check_adamw(problem, weights, gradients, f"AdamW(parameters, {told(options)})", **options)
+    check_adamw(problem, weights, gradients, f"AdamW(parameters, {as_text(options)})", **options)
 
 
 @pytest.mark.points(1)
 def test_hidden_parameters_without_gradients(problem, rng):
-    """Parameters with a gradient in some steps only, or one of zeros, are right after each step"""
+    """AdamW is right for parameters that have a gradient in some steps only, or zeros"""
     shapes = dict.fromkeys("abcd", (3,))
-    weights, given = drawn(rng, ["ab", "a", "abc", "", "bc"], **shapes)
-    given += [dict.fromkeys("ad", torch.zeros(3, dtype=DOUBLE))]  # d begins with it
-    call = f"AdamW(parameters, {told(ADAMW)}), where some parameters have no gradient"
-    check_adamw(problem, weights, given, call, **ADAMW)
+    weights, gradients = drawn(rng, ["ab", "a", "abc", "", "bc"], **shapes)
+    gradients += [dict.fromkeys("ad", torch.zeros(3, dtype=DOUBLE))]  # the first gradient of d
+    call = f"AdamW(parameters, {as_text(ADAMW)}), where some parameters have no gradient"
+    check_adamw(problem, weights, gradients, call, **ADAMW)
 
 
 @pytest.mark.points(0.75)
 def test_hidden_steps_with_adamw(problem, rng):
-    """Steps of training with AdamW are those of its definition, with gradients that begin anew"""
+    """Several calls of train_step with AdamW are right, and each clears earlier gradients"""
     weights, sofar = small.random_weights(rng, dtype=DOUBLE), []
     options = {"lr": 0.02, "weight_decay": 0.1, "betas": (0.9, 0.95)}
     model, now = small.model_of(weights), weights
@@ -826,15 +822,15 @@ def test_hidden_steps_with_adamw(problem, rng):
         loss = oracles.loss(now, *batch)
         sofar.append(oracles.gradients(now, *batch))
         now = {n: oracles.adamw(w, [g[n] for g in sofar], **options) for n, w in weights.items()}
-        call = f"train_step number {number} with AdamW(parameters, {told(options)})"
-        found = problem.train_step(model, *batch, optimizer, max_norm=1000.0)
-        checks.check_that(found, oracles.is_near, call, loss)
+        call = f"train_step number {number} with AdamW(parameters, {as_text(options)})"
+        result = problem.train_step(model, *batch, optimizer, max_norm=1000.0)
+        checks.check_that(result, oracles.is_near, call, loss)
         check_named(small.weights_in(model), now, call, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.points(1.5)
 def test_hidden_train_step(problem, rng):
-    """train_step is right for other models and batches, with norms above the limit and below"""
+    """train_step is right for other models and batches, with norms above and below the limit"""
     for number, dtype in enumerate((torch.float32, DOUBLE, torch.float32)):
         weights = small.random_weights(rng, 11, 9, 5, dtype=dtype)
         weights["lm_head.bias"][0] += 20 * number  # the losses of all but one model are large
@@ -847,16 +843,15 @@ def test_hidden_train_step(problem, rng):
             small.set_gradients(model, {name: w - 2 for name, w in weights.items()})
             call = "train_step(model, idx, targets, optimizer, max_norm) with gradients whose norm "
             call += f"is {1 / part:.1f} times max_norm"
-            given = [each.clone() for each in batch]
             optimizer = small.SGD(model.parameters(), 0.2)
-            found = problem.train_step(model, *given, optimizer, max_norm=limit)
-            checks.check_that(found, oracles.is_near, call, loss)
+            result = problem.train_step(model, *copies(batch), optimizer, max_norm=limit)
+            checks.check_that(result, oracles.is_near, call, loss)
             check_named(small.weights_in(model), expected, call)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_dropout_in_training(problem, rng):
-    """A model that drops activations in training does so in train_step, and goes on doing so"""
+    """In train_step a model's dropout is active, and afterwards the model is in training mode"""
     weights, batch = small.random_weights(rng, n_embd=16), small.random_batch(rng, 3, 6)
     call = "train_step(model, idx, targets, optimizer) with dropout of 0.5"
     losses = []
@@ -866,7 +861,7 @@ def test_hidden_dropout_in_training(problem, rng):
         optimizer = small.SGD(model.parameters(), 0.1)
         losses.append(problem.train_step(model, *copies(batch), optimizer))
         checks.require(
-            all(small.modes_in(model)), f"{call}\nThe model isn't in training mode any more."
+            all(small.modes_in(model)), f"{call}\nThe model is no longer in training mode."
         )
     whole = oracles.loss(weights, *batch)
     checks.check_that(losses, hidden_oracles.drop_activations, call, whole)
@@ -880,18 +875,18 @@ def test_hidden_evaluate(problem, rng):
     optimizer = small.SGD(model.parameters(), 0.1)
     batches = [small.random_batch(rng, *size) for size in [(1, 1), (4, 6), (2, 3), (1, 6), (5, 2)]]
     idx = batches[1][0]
-    batches[1] = (idx, checks.prepared(lambda own: oracles.worst_targets(weights, idx), rng))
+    batches[1] = (idx, checks.prepared(lambda _: oracles.worst_targets(weights, idx), rng))
     for mode in (True, False, True):
         model.train(mode)
         before = small.weights_in(model)
         call = f"evaluate(model, batches) in {'training' if mode else 'evaluation'} mode"
-        found = evaluated(problem, model, batches, call)
-        checks.check_that((found, before), hidden_oracles.is_mean_loss, call, batches)
+        loss = evaluated(problem, model, batches, call)
+        checks.check_that((loss, before), hidden_oracles.is_mean_loss, call, batches)
         checks.require(
             set(small.modes_in(model)) == {mode}, f"{call}\nIt left the model in the other mode."
         )
         problem.train_step(model, *(each.clone() for each in batches[2]), optimizer)
         before = small.weights_in(model)
         call = f"{call}, after a step of training"
-        found = evaluated(problem, model, batches[1:], call)
-        checks.check_that((found, before), hidden_oracles.is_mean_loss, call, batches[1:])
+        loss = evaluated(problem, model, batches[1:], call)
+        checks.check_that((loss, before), hidden_oracles.is_mean_loss, call, batches[1:])

@@ -49,7 +49,7 @@ def test_the_worked_example() -> None:
     terms = " + ".join(rf"{weight} \cdot {int(v)}" for weight, v in zip(first, V, strict=False))
     assert f"${terms} = {attention(1)}$" in README
     assert f"with the weights {', '.join(second[:-1])} and {second[-1]}" in README
-    assert f"and gets {attention(2).split(', ')[1]}." in README
+    assert f"and its output is {attention(2).split(', ')[1]}." in README
     moved = torch.ones(2, 4, dtype=torch.bool).tril(2)
     assert row("09", "right") == [attention(1), attention(2, attn_mask=moved)]
 
