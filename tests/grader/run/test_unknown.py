@@ -12,7 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from grader.run.unknown import UNKNOWN, AnswerRead, is_unknown
+from grader.code.course_modules import modules_of_course
+from grader.course import own_course
+from grader.run.unknown import UNKNOWN, AnswerRead, is_unknown, without_oracles
 
 ONES = torch.ones(2, 2)
 ROWS = numpy.ones((2, 2))
@@ -91,3 +93,13 @@ def test_reading_it_is_refused(read: Callable[[Any], Any]) -> None:
 
 def test_a_debugger_can_show_it() -> None:
     assert repr(UNKNOWN) == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    "how", ["from shared.oracles.no_file import RIGHT", "from shared.oracles import RIGHT"]
+)
+def test_a_worker_imports_oracles_without_their_files(how: str) -> None:
+    names: dict[str, Any] = {}
+    with modules_of_course(own_course().root), without_oracles():
+        exec(how, names)
+    assert names["RIGHT"] is UNKNOWN
