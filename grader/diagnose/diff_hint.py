@@ -44,8 +44,8 @@ def diff_hints(
     with numpy.errstate(all="ignore"):  # the arrays may contain NaN and inf
         if _nearly(got, want, share=0.5 if is_double else 0.0):
             cut = is_double and numpy.array_equal(got, got.astype(numpy.float32))
-            lost = "float64 was cut to float32" if cut else "digits were lost"
-            sentence = f"It is nearly right, but not to the last digits: somewhere {lost}."
+            lost = "cuts float64 to float32" if cut else "loses digits"
+            sentence = f"The result is nearly right, but not to the last digits: some step {lost}."
             return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
         looks = [*_looks(got, want, wrong, sizes, exactness)]
         if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
@@ -82,11 +82,11 @@ def _looks(
 
 def _not_finite(got: Array, want: Array) -> str | None:
     if (numpy.isnan(got) & ~numpy.isnan(want)).any():
-        return "There is NaN in it: look for 0/0, inf - inf, or exp of a large number."
+        return "The result contains NaN: look for 0/0, inf - inf, or exp of a large number."
     if (numpy.isinf(got) & ~numpy.isinf(want)).any():
         if numpy.isinf(want).any():
             return "Some entries are infinite, but should not be."
-        return "There is inf in it: look for exp of a large number, log(0), or x / 0."
+        return "The result contains inf: look for exp of a large number, log(0), or x / 0."
     return None
 
 

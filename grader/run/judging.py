@@ -96,7 +96,7 @@ def answer(
         test: the test; all oracles in its module are unknown.
         session: opens the student's file.
         inputs: the prepared inputs.
-        seeds: the seeds of the test's random numbers; by default those of the session.
+        seeds: the seeds of the test's random numbers; by default the session's seeds.
         called: the list to which removed functions append their name at the first call.
         printed: returns the text that the student's code printed.
     """

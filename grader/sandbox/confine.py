@@ -85,7 +85,7 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
         for number, limit in limits.items():
             resource.setrlimit(number, limit)
     except ValueError:
-        raise OSError("a limit of this shell is too low (`ulimit -Ha` lists them)") from None
+        raise OSError("a limit of this shell is too low (`ulimit -Ha` lists the limits)") from None
 
 
 def address_space() -> int:

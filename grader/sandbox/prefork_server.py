@@ -1,7 +1,8 @@
 """The prefork server: a process that has loaded torch, and forks a worker for each request.
 
-It is started with a clean environment, so neither it nor a worker has data of the solutions or the
-trusted process. It has one thread, keeps no secret and never runs student code.
+The server starts with a clean environment, so neither the server nor a worker has data of the
+solutions or the trusted process. The server has one thread, keeps no secret and never runs student
+code.
 
     trusted process                 this process                    workers
     --- "fork" + a socket ------>   fork, confine, serve  ------->  respond on that socket

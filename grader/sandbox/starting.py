@@ -1,4 +1,4 @@
-"""Start clean interpreters, and fork trusted processes and their prefork servers from one of them.
+"""Start a clean interpreter, and fork trusted processes and their prefork servers from it.
 
     with TemplateProcess() as template:
         process, connection = template.start("grader.grade.job:serve", course)
