@@ -21,7 +21,7 @@ def probe(problem):
 
 
 def inputs(*leading, n=3, m=4, d=5):
-    """Queries and keys."""
+    """Return queries and keys."""
     return {"q": numbers(*leading, n, d), "k": numbers(*leading, m, d, start=0.4)}
 
 

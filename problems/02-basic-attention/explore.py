@@ -42,7 +42,9 @@ reads_place = torch.diag(torch.tensor([0.0] * M + [1.0] * T))
 
 
 def attention_weights(module):
-    """Return the weights of this module's SimpleAttention, a row for each query: (T, T)."""
+    """Return the attention weights of a file's SimpleAttention, with a row for each query: (T,
+    T).
+    """
     layer = module.SimpleAttention(n_embd=M + T, bias=False)
     layer.load_state_dict(
         {"query.weight": reads_meaning, "key.weight": reads_meaning, "value.weight": reads_place},

@@ -27,10 +27,10 @@ def probe(problem):
 
 
 def about_module(problem):
-    """Questions about the output, also for inputs on which some mistakes have no effect.
+    """Questions about the output, including inputs for which some mistakes have no effect.
 
-    With three equal layers, swapped roles have no effect. A single token has the whole weight, for
-    all scores. So these inputs distinguish two mistakes.
+    With three equal layers, swapped roles have no effect. A single token has the weight 1, whatever
+    its score is. So these inputs show one of two mistakes alone.
     """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):
@@ -47,7 +47,7 @@ def about_module(problem):
         return edges.varies(lambda: module(numbers(5, 6, 4)))
 
     def settled(module):
-        """Ask nothing if the output is random, as the answers would mean nothing."""
+        """Ask no questions if the output is random, as the answers would mean nothing."""
         if varies():
             raise ValueError("left to chance")
         return module
@@ -56,7 +56,7 @@ def about_module(problem):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
 
     def without_bias():
-        """Return the output for tokens of which one occurs twice and one is 0."""
+        """Return the output for tokens, one of which occurs twice and one of which is all zeros."""
         x = numbers(2, 4, 4, start=0.2)
         x[0, 1], x[1, 2] = x[0, 0], 0
         return settled(made(4, False))(x)

@@ -23,7 +23,9 @@ sizes = np.array([1, *range(32, 513, 32)])
 
 
 def variances(module):
-    """Return the variance of dot products by dimension, plain and scaled: (2, dimensions)."""
+    """Return the variances of dot products, unscaled and scaled, for each dimension: (2,
+    dimensions).
+    """
     generator = torch.Generator().manual_seed(0)
     return torch.tensor(
         [
@@ -117,13 +119,13 @@ def weights(n, m, d, scale):
 
 
 def weights_by(module, d):
-    """Return the weights for vectors of dimension d, by this module's function."""
+    """Return the weights from a file's function for vectors of dimension d."""
     # one-hot values: the output is the weights
     return module.scaled_dot_product_attention(*random_vectors(8, 8, d), torch.eye(8))
 
 
 def slope_of_softmax(weights):
-    """Return the size of the matrix of derivatives d weight_i / d score_j, row by row."""
+    """Return the norm of the matrix of derivatives d weight_i / d score_j for each row."""
     jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
     return jacobian.norm(dim=(-2, -1))
 

@@ -40,7 +40,7 @@ def unless_left_to_chance(call, questions):
 
 
 def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
-    """Queries, keys and values."""
+    """Return queries, keys and values."""
     return {
         "q": numbers(*leading, n, d_k),
         "k": numbers(*leading, m, d_k, start=0.4),
@@ -51,8 +51,8 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 def about_attention(problem):
     """Questions about scaled_dot_product_attention, in three parts.
 
-    With equal q, k and v, swapped roles have no effect. A single key has the whole weight, for all
-    scores. So these inputs distinguish two mistakes.
+    With equal q, k and v, swapped roles have no effect. A single key has the weight 1, whatever its
+    score is. So these inputs show one of two mistakes alone.
     """
 
     def called(*given):
@@ -158,7 +158,7 @@ def about_module(problem):
         return edges.first(made(shape[-1], bias)(numbers(*shape, start=0.2)))
 
     def without_bias():
-        """Return the output for tokens of which one is 0."""
+        """Return the output for tokens, one of which is all zeros."""
         x = numbers(2, 3, 5, start=0.2)
         x[0, 1] = 0
         return edges.first(made(5, False)(x))
@@ -227,7 +227,7 @@ def _draws(seed):
 
 
 def _measures(q, k):
-    """Return possible results for the pairs; the variance of their dot products comes first."""
+    """Return possible results for the pairs; the first one is the variance of the dot products."""
     products = q * k
     dots = products.sum(-1)
     variance = dots.var(correction=0)
@@ -300,7 +300,7 @@ def about_variance(problem):
 
     @functools.cache
     def read_off():
-        """Return the number of the result that the code computes, and its factor."""
+        """Return the index of the possible result that the code computes, and a factor."""
         moving()
         values = variances(_D_K, _PAIRS, False, seeds=(1, 2, 3))
         values = torch.tensor(values, dtype=torch.float64)
@@ -329,8 +329,8 @@ def about_variance(problem):
         return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
 
     def of_other_sizes():
-        """Return whether one more entry, of few or of many, one more pair or several have no
-        effect.
+        """Return for several changed sizes (one more entry, one more pair, more pairs) whether they
+        have no effect.
         """
         sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
         values = answers(problem.dot_product_variance, [(*s, True, seeded(1)) for s in sizes])

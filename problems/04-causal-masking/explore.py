@@ -22,12 +22,14 @@ scores = torch.randn(T, T, generator=torch.Generator().manual_seed(0))
 
 
 def mask(module):
-    """Return this module's causal mask: (T, T)."""
+    """Return a file's causal mask: (T, T)."""
     return module.causal_mask(T)
 
 
 def weights_by(table):
-    """Return a function that computes a module's weights with a mask: (T, T)."""
+    """Return a function that computes the weights of a file's masked_softmax with this mask: (T,
+    T).
+    """
     return lambda module: module.masked_softmax(scores, table)
 
 

@@ -28,7 +28,7 @@ def pattern(*shape):
 
 
 def double(rows):
-    """A tensor in float64."""
+    """Return a tensor in float64."""
     return torch.tensor(rows, dtype=torch.float64)
 
 
@@ -99,8 +99,8 @@ def about_softmax(problem):
         return edges.slope(problem.masked_softmax(scores.clone(), mask), scores)
 
     def hidden_ones_count():
-        """Return whether a hidden score has any weight, among ordinary scores and far below the
-        others.
+        """Return whether a masked score gets any weight, for ordinary scores and for scores far
+        below it.
         """
         mask, far = pattern(3, 5), torch.tensor([[True, True, False]])
         weights = [weigh(numbers(3, 5), mask)[~mask], weigh(double([[0.0, 2e3, -1.0]]), far)[~far]]
@@ -113,7 +113,7 @@ def about_softmax(problem):
         return float(weights.sum()) - 1, share - 1 / (1 + math.exp(-0.25))
 
     def falls_short():
-        """Whether only the sum is off."""
+        """Return whether only the sum is wrong."""
         less, off = beside_what_is_right()
         return abs(off) < 1e-13 and 1e-14 < -less < 1e-3
 
@@ -159,7 +159,7 @@ def about_softmax(problem):
 
 
 def about_module(problem):
-    """The questions about what `CausalAttention` computes, in two parts.
+    """The questions about the output of `CausalAttention`, in two parts.
 
     With three equal layers, swapped roles have no effect. So these inputs also show a second
     mistake.
@@ -180,14 +180,14 @@ def about_module(problem):
         return module(numbers(*shape, start=0.2)).double()
 
     def between(*shape, n_positions, bias=True):
-        """Return the output without the first and the last position, for which some wrong masks
-        leave no key.
+        """Return the output except at the first and the last position, where some wrong masks allow
+        no key.
         """
         return output(*shape, n_positions=n_positions, bias=bias)[:, 1:-1]
 
     def plain(n_embd, n_positions, query=1):
-        """Return a module in which each token is its own key and value, and `query` times itself as
-        query.
+        """Return a module in which a token is its key and its value, and `query` times the token is
+        its query.
         """
         weights = {f"{name}.weight": torch.eye(n_embd, dtype=torch.float64) for name in LAYERS}
         weights["query.weight"] *= query

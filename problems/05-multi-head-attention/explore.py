@@ -46,7 +46,7 @@ values = my_place.repeat(n_head, 1)  # one-hot values: a head's output is its we
 
 
 def weights_of_heads(module):
-    """Return the weights of each head of this module's layer: (n_head, T, T)."""
+    """Return the attention weights of each head of a file's layer: (n_head, T, T)."""
     layer = module.MultiHeadAttention(n_embd=n_embd, n_head=n_head, bias=False)
     layer.load_state_dict(
         {"c_attn.weight": torch.cat([queries, keys, values]), "c_proj.weight": torch.eye(n_embd)},

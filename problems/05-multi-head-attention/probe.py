@@ -85,8 +85,8 @@ LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 def about_attention(problem):
     """Questions about a layer's output without dropout, in three parts.
 
-    With three equal thirds of c_attn, swapped roles have no effect. A single token has the whole
-    weight, for all scores. So these inputs distinguish two mistakes.
+    With three equal thirds of c_attn, swapped roles have no effect. A single token has the weight
+    1, whatever its score is. So these inputs show one of two mistakes alone.
     """
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
@@ -101,7 +101,9 @@ def about_attention(problem):
         return made(problem, weights, n_head, causal=causal).eval()(numbers(*shape, start=0.5))
 
     def in_training():
-        """Return a causal layer's output in training, or in evaluation if training is random."""
+        """Return a causal layer's output in training mode, or in evaluation mode if it is random in
+        training.
+        """
         module = made(problem, attention_weights(9), 3, causal=True).train()
         x = numbers(3, 3, 9, start=0.5)
         first, second = module(x.clone()), module(x.clone())
@@ -151,8 +153,8 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Return whether later tokens leave the first outputs unchanged beyond 1024 positions,
-        too.
+        """Return whether later tokens do not change the first outputs in a sequence of more than
+        1024 positions.
         """
         x, weights = numbers(1, 1030, 4).float(), attention_weights(4)
         module = made(problem, weights, 1, causal=True, dtype=torch.float32).eval()
@@ -161,7 +163,7 @@ def about_attention(problem):
         return torch.allclose(module(x.clone())[:, :4], module(x[:, :4].clone()), atol=1e-6)
 
     def only(other):
-        """Return whether an ordinary call raises an exception, and this other one does not."""
+        """Return whether an ordinary call raises an exception and this different call does not."""
         try:
             output(2, 4, 6, n_head=2)
         except NotImplementedError:
@@ -241,7 +243,7 @@ def about_layers(problem):
 
 
 def rates(module):
-    """The rates of the two dropouts."""
+    """Return the rates of the two dropouts."""
     return edges.dropout_rates(module, "attn_dropout", "resid_dropout")
 
 
@@ -266,7 +268,7 @@ def about_defaults(problem):
         return torch.tensor([*rates(module), *biases(module).tolist()])
 
     def sees():
-        """Return whether a token sees later ones; True if that is unknown."""
+        """Return whether a token attends to later tokens; True if that is unknown."""
         answer = attempt(lambda: sees_all(problem, problem.MultiHeadAttention(6, 2)))
         return not answer.is_value or answer.numbers[0] == 1
 
@@ -324,8 +326,8 @@ RATE = 0.25
 
 
 def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
-    """Return a layer, and a sequence for it. Token t is the t-th unit vector, so it selects the
-    t-th columns.
+    """Return a layer and a sequence. Token t is the t-th unit vector, so it selects the t-th
+    columns.
 
     Args:
         problem: the student's code.
@@ -348,9 +350,9 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
 def telltale(problem, dropout, uneven=0.0):
     """Return a layer and a sequence; the output shows which weights and entries were dropped.
 
-    All scores are equal, so all weights are 1/3, for every divisor of the scores. Value j is 1 at
-    COPIES separate places, so there the output of query i shows the weight of (i, j). c_proj adds
-    1 to everything. If it is `uneven`, the tokens have different keys and so different weights.
+    All scores are equal, so all weights are 1/3, whatever the scores are divided by. Value j is 1
+    at COPIES separate places, so the output of query i shows the weight of (i, j) there. c_proj
+    adds 1 to all entries. With `uneven`, the tokens have different keys and so different weights.
     """
     q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     k, v = q.clone(), q.clone()
@@ -361,9 +363,11 @@ def telltale(problem, dropout, uneven=0.0):
 
 
 def is_readable(problem):
-    """Return whether a telltale's output is readable. It isn't if heads or thirds are cut wrongly.
+    """Return whether the output of `telltale` is readable. It isn't if heads or thirds are cut
+    wrongly.
 
-    In head h query i finds the key of token i + h only, by a score so large that no scale matters.
+    In head h, query i has a score with token i + h that is so large that only this token gets a
+    weight, for any scale.
     """
     q, k = torch.zeros(2, HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     v = numbers(HEADS, WIDTH, HEADS * WIDTH)
@@ -377,7 +381,7 @@ def is_readable(problem):
 
 
 def drawn(module, sequence, batch, seed=None):
-    """Return outputs for copies of a sequence: (sequence, query, head, key, copy)."""
+    """Return the outputs for copies of a sequence: (sequence, query, head, key, copy)."""
     if seed is not None:
         torch.default_generator.manual_seed(seed)
     output = module(sequence.repeat(batch, 1, 1)).detach()
@@ -385,7 +389,7 @@ def drawn(module, sequence, batch, seed=None):
 
 
 def values(output):
-    """Return the values that occur; if there are very many, only this fact."""
+    """Return the different values, or a mark if there are very many."""
     finite = output[output.isfinite()]
     found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     lost = output[~output.isfinite()][:1] * math.inf
@@ -398,7 +402,7 @@ def dropped(entries):
 
 
 def how_often(entries):
-    """Return the approximate rate. It is coarse, as some mistakes drop many at once, and seldom."""
+    """Return the approximate rate. It is coarse, as some mistakes drop many entries at once."""
     shares = [each.double().mean() for each in dropped(entries)]
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
     return torch.bucketize(torch.stack(shares), bounds)
@@ -413,9 +417,7 @@ def share_alike(which, axis, among=None):
 
 
 def together(entries):
-    """Return the axes along which neighbours are dropped together: of weights, entries, and
-    values.
-    """
+    """Return the axes along which neighbouring weights, entries or values are dropped together."""
     weights, zeros = dropped(entries)
     shared = [
         share_alike(which, axis) > 0.95 and which.double().mean() > 0.1
@@ -427,7 +429,7 @@ def together(entries):
 
 
 def partly_together(entries):
-    """Return the axes along which the loss of a weight depends on that of its neighbour."""
+    """Return the axes along which a weight is dropped depending on its neighbour."""
     weights = dropped(entries)[0].double()
     weights = weights - weights.mean()
     by_axis = [weights.movedim(axis, 0) for axis in range(weights.dim())]
@@ -459,8 +461,8 @@ def about_dropout(problem):
         return torch.cat([drawn(module, sequence, batch=30, seed=seed) for seed in range(12)])
 
     def repeated():
-        """Return which calls drop the same: after the same seed, after another seed, and the next
-        call.
+        """Return which calls drop the same entries: with the same seed, with a different seed, and
+        the next call.
         """
         module, sequence = telltale(problem, RATE)
         first, again, other, following = (drawn(module, sequence, 24, s) for s in (3, 3, 4, None))
@@ -468,11 +470,11 @@ def about_dropout(problem):
         return torch.tensor([[*map(same, dropped(a), dropped(b))] for a, b in pairs])
 
     def own_weights():
-        """Return whether more values occur than each token's weight, kept or dropped, can give."""
+        """Return whether there are more different values than kept and dropped weights can give."""
         return len(values(drawn(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
 
     def back_in_training():
-        """The values that occur in training after a call in evaluation."""
+        """Return the different values in training mode after a call in evaluation mode."""
         module, sequence = telltale(problem, RATE)
         module.eval()(sequence[None].clone())  # which may be changed
         return values(drawn(module.train(), sequence, batch=30, seed=3))
@@ -494,7 +496,8 @@ def about_dropout(problem):
         """Return whether a single token sometimes loses a whole head, as its only weight is
         dropped.
 
-        Its value is 2; if evaluation shows another value, the question has no answer.
+        The token's value is 2. If evaluation mode shows a different value, the question has no
+        answer.
         """
         weights, x = plain_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
         weights["c_attn.weight"] *= 2

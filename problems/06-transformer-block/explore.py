@@ -28,17 +28,19 @@ rows = {
 
 
 def bend(module):
-    """Return this module's GELU of x."""
+    """Return a file's GELU of x."""
     return module.gelu(x)
 
 
 def normalise(module):
-    """Return the rows after this module's new norm: (3, C)."""
+    """Return the rows after a file's LayerNorm: (3, C)."""
     return module.LayerNorm(len(row))(torch.stack(list(rows.values())))
 
 
 def both_results(name, compute):
-    """Return the expected result and yours, or the expected one twice if you have none yet."""
+    """Return the expected result and your result, or the expected result twice if you have none
+    yet.
+    """
     right = compute(expected).detach()
     yours = pictures.yours("06-transformer-block", name, compute, right)
     return right, right if yours is None else yours
@@ -106,7 +108,7 @@ def weights_of(number):
 
 
 def blocks_of(module, norm_first):
-    """Return a stack of this module's blocks, each as a function of x."""
+    """Return a stack of a file's blocks, each as a function of x."""
     stack = []
     for number in range(depth):
         if module is expected:

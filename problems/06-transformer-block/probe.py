@@ -15,7 +15,7 @@ from shared.small_gpt import block_weights, mlp_weights, norm_weights
 
 
 class Waves:
-    """Replace an rng: return the same numbers each time."""
+    """A replacement for `rng` that returns the same numbers in each run."""
 
     def __init__(self):
         self.start = 0.0
@@ -43,7 +43,7 @@ def probe(problem):
 
 
 def by_hand(x):
-    """GPT-2's GELU of each number."""
+    """Return GPT-2's GELU of each number."""
     found = [gelu_by_hand(number) for number in x.flatten().tolist()]
     return torch.tensor(found, dtype=torch.float64).view_as(x)
 
@@ -116,7 +116,7 @@ def about_norm(problem):
         return made(problem, "LayerNorm", weights, 8, dtype=dtype)
 
     def far_off():
-        """Return whether the error for rows near 10,000 is too large."""
+        """Return whether the error for rows with values near 10,000 is too large."""
         x = (numbers(6, 8, start=0.5) + 1e4).float()
         right = normed_by_hand(x, {"weight": torch.ones(8)})
         far = (plain(torch.float32)(x).double() - right).abs().max()
@@ -254,7 +254,7 @@ def shares(of_call):
 
 
 def values(found):
-    """Return the values that occur; if there are very many, only this fact."""
+    """Return the different values, or a mark if there are very many."""
     finite = found[found.isfinite()]
     seen = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     return seen if len(seen) <= 8 else torch.full((9,), 1.0, dtype=torch.float64)
@@ -276,7 +276,9 @@ def together(found):
 
 
 def about_dropping(entries):
-    """Questions about dropout in the entries that `entries` returns, in training or not."""
+    """Questions about dropout in the entries that `entries` returns in training or evaluation
+    mode.
+    """
     found = functools.cache(lambda: shares(entries))
 
     def often():
@@ -293,7 +295,7 @@ def about_dropping(entries):
 
 
 def call(module, x, train):
-    """Return the module's output for x, in training or not."""
+    """Return the module's output for x in training or evaluation mode."""
     return module.train(train)(x.clone()).detach()
 
 
@@ -306,7 +308,9 @@ def about_dropout_of_mlp(problem):
         return call(made(problem, "MLP", weights, 6, dropout=RATE), x, train)
 
     def of_single():
-        """Return the factors if each output is one hidden number plus 1, independent of x."""
+        """Return the factors of dropout if each output is one hidden number plus 1, whatever x
+        is.
+        """
         weights = {name: torch.zeros_like(w) for name, w in mlp_weights(Waves(), 6).items()}
         ones = {"c_fc.bias": torch.ones(24), "c_proj.bias": torch.ones(6)}
         weights |= ones | {"c_proj.weight": torch.eye(6, 24)}
@@ -327,7 +331,7 @@ def about_dropout_of_block(problem):
     weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # so that only its bias comes out
 
     def readable(half):
-        """Whether this half adds the right numbers to x without dropout."""
+        """Return whether this half adds the right numbers to x without dropout."""
         module = made(problem, "Block", silenced(weights, half), 6, 2)
         right = batched(block_by_hand, x, silenced(weights, half), 2)
         return torch.allclose(module(x.clone()), right)
@@ -356,7 +360,7 @@ def about_dropout_of_block(problem):
         return values(shares(lambda train: call(module, one, train) - one))
 
     def weights_in_evaluation():
-        """Whether a Block with dropout differs from one without, in evaluation."""
+        """Return whether dropout changes the output of a Block in evaluation mode."""
         plain, dropping = (
             made(problem, "Block", block_weights(Waves(), 6), 6, 2, dropout=rate)
             for rate in (0.0, 0.5)
@@ -399,7 +403,7 @@ def about_block(problem):
 
 
 def expected_parts(bias):
-    """The names of a Block's parameters."""
+    """Return the names of a Block's parameters."""
     return list(block_weights(Waves(), 6, bias=bias))
 
 
@@ -407,7 +411,7 @@ def about_parts(problem):
     """Questions about the parts of a Block."""
 
     def there():
-        """Return which parameters a Block has without a bias, and the number of all."""
+        """Return which parameters a Block has with bias=False, and their number."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])
@@ -461,8 +465,8 @@ def about_defaults(problem):
         return 0.0 if weight is None else float(weight.numel())
 
     def unless_it_stops(question, right):
-        """Return the answer, or the right one if the code raises an exception, which shows nothing
-        about defaults.
+        """Return the answer, or the right answer if the code raises an exception. Exceptions show
+        nothing about defaults.
         """
         found = functools.cache(question)
         answer = attempt(found)

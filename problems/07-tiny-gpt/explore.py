@@ -132,14 +132,14 @@ def answers(model):
 
 
 def students(module):
-    """Return the same for your GPT, with the weights of the course's model."""
+    """Return logits and loss of your GPT, with the weights of the course's model."""
     model = module.GPT(module.GPTConfig(**vars(config))).double()
     model.load_state_dict(right.gpt2_weights(), strict=False)
     return answers(model)
 
 
 def pairs_drawn(module):
-    """Return 1 if y comes after x in the batch that get_batch draws, and 0 otherwise."""
+    """Return 1 for each y that follows its x in a batch of get_batch, and 0 for the others."""
     x, y = module.get_batch(torch.arange(500), 16, 8)
     return ((x.diff() == 1).all() & (y == x + 1).all()).double()
 
@@ -202,7 +202,7 @@ def make_model(mask):
 
 @torch.no_grad()
 def write(model, prompt, length=160):
-    """Return a prompt and the characters after it, each drawn with its probability."""
+    """Return a prompt and the characters that the model draws after it."""
     model.eval()
     tokens = encode(prompt)[None].to(device)
     for _ in range(length):

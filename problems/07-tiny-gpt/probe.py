@@ -23,7 +23,7 @@ def tokens(vocab_size, *shape, start=3):
 
 
 def sizes(*given, **other):
-    """The arguments of a GPTConfig."""
+    """Return the arguments of a GPTConfig."""
     names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
     return dict(zip(names, given, strict=True)) | other
 
@@ -32,7 +32,7 @@ ORDINARY = sizes(7, 6, 8, 2, 2)
 
 
 def shapes(given):
-    """The shapes that the parameters of a model of these sizes should have."""
+    """Return the right shapes of the parameters of a model of these sizes."""
     return {name: tuple(each.shape) for name, each in gpt_weights(given).items()}
 
 
@@ -44,16 +44,15 @@ def named_once(model, given):
 
 
 def models(problem):
-    """Return a function that returns a model of given sizes, which it makes once."""
+    """Return a function that returns a model of given sizes, and creates each model only once."""
     made = functools.cache(lambda given: filled(problem, dict(given)))
     return lambda given: made(tuple(given.items())).eval()
 
 
 def filled(problem, given, weights=None, dtype=torch.float64):
-    """Return the student's model in evaluation with those of the weights that it has parameters
-    for.
+    """Return the student's model in evaluation mode, with the weights for which it has parameters.
 
-    Another part reports missing and additional parameters, so here they must have no effect.
+    A different part reports missing and additional parameters, so they must have no effect here.
     """
     model = problem.GPT(problem.GPTConfig(**given))
     weights = gpt_weights(given) if weights is None else weights
@@ -68,8 +67,8 @@ def filled(problem, given, weights=None, dtype=torch.float64):
 
 
 def with_logits(problem, given, logits):
-    """Return a model with the same logits at every position: the given ones by token, and 0 for the
-    others.
+    """Return a model with the same logits at every position: the given logits by token, and 0 for
+    all other tokens.
     """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = weights["transformer.wte.weight"]
@@ -81,7 +80,9 @@ def with_logits(problem, given, logits):
 
 
 def with_own_token(problem, given, of_position=0):
-    """Return a model that repeats each token, or names its position if `of_position` is large."""
+    """Return a model whose most probable next token is the last token, or the number of its
+    position if `of_position` is large.
+    """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = torch.eye(given["vocab_size"], given["n_embd"], dtype=torch.float64)
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = rows
@@ -93,7 +94,7 @@ def with_own_token(problem, given, of_position=0):
 
 
 def logits_of(model, *arguments):
-    """Return the logits of a model, in any position of its result."""
+    """Return the logits in a model's result, at any place of the result."""
     answer = model(*arguments)
     if not isinstance(answer, tuple | list):
         return answer
@@ -158,7 +159,7 @@ SPREADS = torch.tensor(
 
 
 def about_start(problem):
-    """Questions about the initial weights. They are coarse, as these are random."""
+    """Questions about the initial weights. The answers are coarse, as the weights are random."""
     given = sizes(90, 48, 48, 3, 4)
 
     @functools.cache
@@ -209,7 +210,7 @@ def about_logits(problem):
         return logits_of(model_of(given), idx, *([idx.flip(0)] if targets else []))
 
     def kind(targets):
-        """Return a code for the kind of the result: 0 for a right pair."""
+        """Return a code for the type of the result: 0 for a correct pair."""
         model, idx = model_of(ORDINARY), tokens(7, 2, 5)
         answer = model(idx, *([idx.flip(0)] if targets else []))
         if not isinstance(answer, tuple | list) or len(answer) != 2:
@@ -224,7 +225,7 @@ def about_logits(problem):
         return edges.loses_digits(found, right)
 
     def keeps_weights():
-        """Whether a model ignores later changes of its weights."""
+        """Return whether a model ignores later changes of its weights."""
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
         before = logits_of(model, idx)
         for name in ("transformer.wte.weight", "transformer.wpe.weight"):
@@ -261,7 +262,7 @@ def about_loss(problem):
         return filled(problem, ORDINARY, weights)
 
     def loss_in(answer):
-        """Return the loss, in any position of the result."""
+        """Return the loss in a result, at any place of the result."""
         if not isinstance(answer, tuple | list):
             return answer
         return min(answer, key=lambda each: each.dim() if isinstance(each, torch.Tensor) else 0)
@@ -292,7 +293,7 @@ def about_loss(problem):
         return all(each is not None and bool(each.any()) for each in slopes)
 
     def digits_lost():
-        """Return whether the loss is less exact than the logits returned with it."""
+        """Return whether the loss is less exact than the logits in the same result."""
         model, idx = filled(problem, ORDINARY), tokens(7, 3, 5)
         logits, found = model(idx, idx.flip(0))
         wanted = torch.nn.functional.cross_entropy(logits.flatten(0, 1), idx.flip(0).flatten())
@@ -347,7 +348,7 @@ def about_dropout(problem):
         return found.flatten(0, 1).double()[:, :48]
 
     def attention_reads_all():
-        """Return whether the attention reads all entries of a token. Then its sums are all
+        """Return whether the attention reads all entries of a token; then all of its sums are
         equal.
         """
         weights = zeros()
@@ -364,17 +365,19 @@ def about_dropout(problem):
         return bool(((found.sort(-1).values.diff() > 1e-6).sum(-1) <= 1).all())
 
     def levels(**options):
-        """Return how many different entries the rows usually have, and at most."""
+        """Return the usual and the maximum number of different entries in a row."""
         counts = (rows(**options).sort(-1).values.diff() > 1e-7).sum(-1) + 1
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
     def small_step():
-        """Return the distance of a row's two lowest entries, as a share of the row's range."""
+        """Return the difference of a row's two lowest values, as a share of the row's range."""
         kinds = [row[row.diff(prepend=row[:1] - 1) > 1e-7] for row in rows().sort(-1).values]
         return torch.stack([(row[1] - row[0]) / (row[-1] - row[0]) for row in kinds]).median()
 
     def shares():
-        """Return about which share of a row has its lowest value, and its highest."""
+        """Return about which share of a row has the lowest value, and which share has the
+        highest.
+        """
         found = rows()
         lowest = (found < found.amin(-1, keepdim=True) + 1e-6).double().mean()
         highest = (found > found.amax(-1, keepdim=True) - 1e-6).double().mean()
@@ -393,7 +396,7 @@ def about_dropout(problem):
 
 
 def draws(problem):
-    """Whether generate draws random numbers in evaluation."""
+    """Return whether generate draws random numbers in evaluation mode."""
     model = filled(problem, ORDINARY)
     return edges.moves_random_state(lambda: model.generate(tokens(7, 2, 3), 2))
 
@@ -428,12 +431,12 @@ def about_generate(problem, by_chance):
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
     def repeated():
-        """Return the generated tokens if each token follows itself."""
+        """Return the generated tokens if the most probable next token is the last token."""
         return with_own_token(problem, wide).generate(torch.tensor([[5], [0], [3]]), 3)
 
     def others(gap):
-        """Return whether any other than the most probable token comes if the next best one is this
-        near.
+        """Return whether a token is generated that is not the most probable one, if the second
+        logit is this near.
         """
         model = with_logits(problem, wide, {5: 3, 2: 3 - gap})
         torch.default_generator.manual_seed(4)
@@ -503,7 +506,9 @@ def about_modes(problem, by_chance):
         return not torch.equal(logits_of(model, idx), logits_of(model, idx))
 
     def alike():
-        """Return whether two runs in training give the same text, so that nothing is dropped."""
+        """Return whether two runs in training mode give the same text, so that nothing is
+        dropped.
+        """
         model, idx = filled(problem, given).train(), tokens(13, 12, 6)
         torch.default_generator.manual_seed(6)
         first, second = (model.train().generate(idx, 3) for _ in range(2))
@@ -515,7 +520,7 @@ def about_modes(problem, by_chance):
         return is_dropping(model)
 
     def drops_as_before():
-        """Return whether a seed still drops the same entries in training after 2 and after 0 new
+        """Return whether a seed drops the same entries in training mode after 2 and after 0 new
         tokens.
         """
         model, idx, found = filled(problem, given).train(), tokens(13, 3, 6), []
@@ -565,7 +570,7 @@ def about_batches(problem):
         return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
 
     def steps():
-        """Return the steps from token to token within rows, and from x to y."""
+        """Return the differences between neighbouring tokens of a row, and between x and y."""
         x, y = batch(40, 4, 60)
         found = [each[:, 1:] - each[:, :-1] for each in (x, y)]
         found += [y[:, -1] - x[:, -1], y[:, 0] - x[:, 0]]
@@ -586,8 +591,8 @@ def about_batches(problem):
         return torch.bucketize(counts, bounds)
 
     def neighbours():
-        """Return the relation of rows: the steps from row to row, and whether all are equal or
-        different.
+        """Return the relation of rows: the differences between neighbouring rows, and whether all
+        are equal or different.
         """
         found = starts(24, 4, 20)
         step = found.diff()
@@ -595,7 +600,7 @@ def about_batches(problem):
         return torch.tensor([*alike, bool((step >= 0).all()), len(found.unique()) == len(found)])
 
     def seeds():
-        """Return which draws are equal: with a generator, with torch's seed, the next ones, the
+        """Return which draws are equal: with a generator, with torch's seed, the next draws, the
         first rows.
         """
         generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
@@ -638,7 +643,9 @@ def about_bigram(problem):
         return problem.bigram_loss(data, vocab_size or len(letters))
 
     def of_the_ends():
-        """Return whether only one end of a long text, in which all pairs are certain, is read."""
+        """Return whether only one end of a long text is read, in which each token has only one
+        successor.
+        """
         found = loss("ab" * 1500 + "abracadabra" * 20 + "cd" * 1500)
         return bool(abs(found) < 1e-9)
 

@@ -80,7 +80,9 @@ def counted(module):
 
 
 def shares(module):
-    """Return the same; a share that differs only by chance is the expected one."""
+    """Return the shares of `counted`; a share that differs only by chance is replaced by the
+    expected one.
+    """
     counts = counted(module)
     return torch.where((counts - drawn).abs() < 0.02, drawn, counts)
 

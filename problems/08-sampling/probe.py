@@ -28,7 +28,9 @@ def probe(problem):
 
 
 def told(logits):
-    """Return logits with 50 instead of -inf, so that its places count. No logit is larger."""
+    """Return logits with 50 instead of -inf, so that a sum shows the places of -inf. No logit is as
+    large.
+    """
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         return logits
     return torch.where(logits == -INF, 50.0, logits.clamp(min=-5000.0))
@@ -38,14 +40,14 @@ DTYPES = (torch.int64, torch.float32, torch.float64, torch.int32, torch.bool)
 
 
 def kind(value):
-    """Return the dtype of the result as a number; below 0 if it is no tensor."""
+    """Return a number for the dtype of the result, or a negative number if it is no tensor."""
     if not isinstance(value, torch.Tensor):
         return -1 - edges.kind(value)
     return DTYPES.index(value.dtype) if value.dtype in DTYPES else -1
 
 
 def edges_of(function):
-    """Return the questions for a function from logits to logits."""
+    """Return the edge questions for a function that takes and returns logits."""
 
     def call(x):
         return told(function(x))
@@ -123,7 +125,7 @@ def about_top_p(problem):
         return bool((problem.keep_top_p((12 * numbers(6, 1000)).float(), 1.0) == -INF).any())
 
     def alike():
-        """Return how many of thousands of nearly equal tokens are kept."""
+        """Return the number of kept tokens, of thousands of nearly equal ones."""
         found = problem.keep_top_p((numbers(1, 1500) / 100).double(), 0.9)
         return float((found > -INF).sum())
 
@@ -168,26 +170,26 @@ NEAR = 0.045
 
 
 def equal_rows(row, shape):
-    """Logits in which every row is this one."""
+    """Return logits in which all rows are equal to this one."""
     return torch.tensor(row, dtype=torch.float64).repeat(*shape, 1)
 
 
 def drawn_often(problem, row=ROW, shape=(ROWS,), seed=5, **options):
-    """One draw for each of many equal rows."""
+    """Return a drawn token for each of many equal rows."""
     logits = equal_rows(row, shape)
     torch.default_generator.manual_seed(seed)
     return problem.sample(logits, **options)
 
 
 def counted(tokens, vocab_size=5):
-    """How often each token was drawn."""
+    """Return how often each token was drawn."""
     if not isinstance(tokens, torch.Tensor) or tokens.is_floating_point():
         raise TypeError("these are no tokens")
     return tokens.flatten().clamp(0, vocab_size - 1).bincount(minlength=vocab_size)
 
 
 def nearest(shares):
-    """Return the number of the distribution that is nearest to the shares of ROW; -1 for none."""
+    """Return the index of the distribution that is nearest to these shares of ROW, or -1."""
     logits = torch.tensor(ROW, dtype=torch.float64)
     known = [(logits / t).softmax(-1) for t in (1, 0.5, 0.25, 0.7, 2, 4, -1, INF)]
     known += [known[0].softmax(-1), logits.clamp(min=1e-9) / logits.sum()]
@@ -196,7 +198,8 @@ def nearest(shares):
 
 
 def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
-    """Return probabilities by the student's own functions, one after another; None if they fail.
+    """Return probabilities that the student's own functions give one after the other, or None if
+    they fail.
 
     The result of sample is compared with these, so that their mistakes don't count for sample.
     """
@@ -229,7 +232,7 @@ def about_sample(problem):
     """Questions about the drawn token if it does not depend on chance."""
 
     def greedy(*shape, ties=False):
-        """Return the tokens at temperature 0; less than 0 if they are random."""
+        """Return the tokens at temperature 0, or a negative number if they are random."""
         logits, drawn = numbers(*shape), []
         logits = (logits * 1.2).round() if ties else logits
         for seed in range(6):
@@ -239,13 +242,13 @@ def about_sample(problem):
         return torch.tensor(-1.0) if by_chance else drawn[0]
 
     def clear(*shape):
-        """Return logits of which one in each row is far above the others."""
+        """Return logits with one logit in each row that is far above the others."""
         logits = numbers(*shape)
         largest = logits == logits.amax(-1, keepdim=True)
         return torch.where(largest, logits + 1000, logits)
 
     def certain(*shape, **options):
-        """Return the tokens if they differ from the certain ones; less than 0 if they are
+        """Return the tokens if one token of each row is certain, or a negative number if they are
         random.
         """
         steps, drawn = own_steps(problem, clear(*shape), **options), []
@@ -259,7 +262,7 @@ def about_sample(problem):
         return AS_ITS_STEPS if torch.equal(drawn[0], steps.argmax(-1).double()) else drawn[0]
 
     def kept(row=ROW, **options):
-        """Return the tokens that are drawn at all."""
+        """Return the tokens that are drawn at least once."""
         if (steps := own_steps(problem, equal_rows(row, (1000,)), **options)) is None:
             return AS_ITS_STEPS
         found, may = counted(drawn_often(problem, row, (1000,), **options)) > 0, steps.amax(0)
@@ -329,7 +332,7 @@ def about_arguments(problem):
         return asked_of_sample(problem, {question: asked}, **{name: fine})
 
     def only_best():
-        """Return whether only the best of many nearly equal tokens are drawn."""
+        """Return whether only the most probable of many nearly equal tokens are drawn."""
         logits = numbers(300, 120) / 20
         if (steps := own_steps(problem, logits)) is None or steps.amax() > 0.02:
             return AS_ITS_STEPS
@@ -348,7 +351,9 @@ def about_arguments(problem):
 
 
 def about_chance(problem):
-    """Questions about the source of the random numbers, and about rows that share them."""
+    """Questions about the source of the random numbers, and about rows with the same random
+    numbers.
+    """
     logits = numbers(4, 40, 12) / 4
 
     def draw(seed=None, global_seed=1, generator=None):
@@ -360,7 +365,7 @@ def about_chance(problem):
 
     @cache
     def by_chance():
-        """Return whether anything is drawn. Otherwise there are no questions."""
+        """Return whether any random numbers are drawn. If not, there are no questions."""
         found = [draw(seed, seed) for seed in range(3)] + [draw(None, seed) for seed in range(3)]
         if all(torch.equal(tokens, found[0]) for tokens in found):
             raise ArithmeticError("it is always the same")

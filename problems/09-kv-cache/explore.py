@@ -44,7 +44,7 @@ weights = weights or torch_gpt.fresh_weights(SimpleNamespace(**small))
 
 
 def encode(text):
-    """Return the tokens of a text, (1, T), without characters that the model has no token for."""
+    """Return the tokens of a text, (1, T); characters without a token are omitted."""
     text = text.replace(" " * 4, "\t")
     tokens = [characters.index(c) for c in text if c in characters]
     return torch.tensor([tokens or [0]]) if characters else torch.tensor([[3, 1, 4, 1, 5]])
@@ -112,7 +112,7 @@ def both_ways(sizes, weights, length):
 
 @torch.no_grad()
 def operations(run):
-    """Return how many operations a call takes."""
+    """Return the number of operations of a call."""
     with counting() as cost:
         run()
     return cost.operations
@@ -120,7 +120,7 @@ def operations(run):
 
 @torch.no_grad()
 def milliseconds(run, times=5):
-    """Return the processor's time for a call: the shortest of several."""
+    """Return the CPU time of a call: the shortest of several calls."""
     run()
     taken = []
     for _ in range(times):

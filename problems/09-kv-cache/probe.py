@@ -43,7 +43,7 @@ def probe(problem):
 
 
 def is_right(find, expected):
-    """Return whether some sums begin as expected; True for code that isn't written yet."""
+    """Return whether the first sums are right; True for code that isn't written yet."""
     try:
         found = find()
     except NotImplementedError:
@@ -88,7 +88,9 @@ def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
 
 
 def some_past(*shape):
-    """Return random-looking keys and values (batch, n_head, length, head_dim), if any."""
+    """Return irregular keys and values (batch, n_head, length, head_dim), or None for a length of
+    0.
+    """
     return tuple(numbers(*shape, start=start) for start in (0.6, 0.9)) if shape[2] else None
 
 
@@ -139,8 +141,8 @@ def about_attention(problem):
         return edges.loses_digits(output(2, 3, 6, 2), right)
 
     def scored(key, growth):
-        """Return two new outputs. All scores are `key`, and those of the second output `growth`
-        more.
+        """Return two new outputs. All scores of the first are `key`; those of the second are
+        `growth` larger.
         """
         weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
@@ -160,7 +162,7 @@ def about_attention(problem):
         return not torch.allclose(*pair)
 
     def cost():
-        """Return whether one token after 40 takes many operations, and many intermediate
+        """Return whether one token after 40 others takes too many operations or intermediate
         numbers.
         """
         module, past, x = attention(problem, 6, 2), some_past(1, 2, 40, 3), numbers(1, 1, 6)
@@ -169,7 +171,7 @@ def about_attention(problem):
         return torch.tensor([cost.operations > 5000, cost.elements > 100_000])
 
     def draws(training=True):
-        """Whether anything is drawn, in training or not."""
+        """Return whether random numbers are drawn in training or evaluation mode."""
         module = attention(problem, 6, 2).train(training)
         return edges.moves_random_state(lambda: module(numbers(2, 3, 6)))
 
@@ -225,7 +227,7 @@ def about_present(problem):
         return torch.stack([keys, values])
 
     def reached():
-        """Whether a gradient reaches x, and the past, from keys, and from values."""
+        """Return whether a gradient from keys and from values reaches x and the past."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
         past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
         held = module(x.clone(), tuple(each.clone() for each in past))[1]
@@ -267,7 +269,7 @@ def about_past(problem):
         return changed(held, lambda: module(numbers(2, 3, 6, start=0.4), None))
 
     def pair():
-        """Return whether the pair has other items, if it is a list."""
+        """Return whether a call changes the items of the pair, if the pair is a list."""
         module = attention(problem, 6, 2)
         _, past = module(numbers(2, 3, 6), None)
         return has_changed(past, lambda: module(numbers(2, 2, 6, start=0.3), past))
@@ -278,7 +280,7 @@ def about_past(problem):
 
 
 def has_changed(past, call):
-    """Return whether a list has other items after a call; False if it is no list."""
+    """Return whether a call changes the items of a list; False if it is no list."""
     before = [*past] if isinstance(past, list) else None
     call()
     return before is not None and (
@@ -308,7 +310,7 @@ SIZES = {"vocab_size": 13, "n_positions": 24, "n_embd": 8, "n_layer": 2, "n_head
 
 
 def model(problem, *, silent=False, **sizes):
-    """Return the student's model with ordinary weights. The blocks of a silent one add nothing."""
+    """Return the student's model with ordinary weights. If it is silent, its blocks add nothing."""
     config = SIZES | sizes
     weights = gpt_weights(config)
     weights["transformer.ln_f.bias"] = 0 * weights["transformer.ln_f.bias"]
@@ -317,7 +319,7 @@ def model(problem, *, silent=False, **sizes):
 
 
 def text(batch, length, start=0):
-    """Some tokens."""
+    """Return some tokens."""
     steps = torch.arange(batch * length) + start
     return ((7 * steps * steps + 5 * steps) % 13).view(batch, length)
 
@@ -348,7 +350,7 @@ def about_model(problem):
         return torch.cat([edges.first(answer) for answer in answers], dim=1)
 
     def present():
-        """Keys and values of all layers."""
+        """Return the keys and values of all layers."""
         *_, (_, past) = in_chunks(model(problem), text(2, 5), (2, 3))
         return torch.stack([torch.stack(tuple(each)) for each in past])
 
@@ -360,12 +362,12 @@ def about_model(problem):
         return edges.first(module(text(2, 2), past))
 
     def draws():
-        """Whether anything is drawn in training."""
+        """Return whether random numbers are drawn in training mode."""
         module = model(problem, dropout=0.5).train()
         return edges.moves_random_state(lambda: module(text(2, 3)))
 
     def learns_from_past():
-        """Whether a gradient reaches the keys that a model was given."""
+        """Return whether a gradient reaches the keys in a model's past."""
         module = model(problem)
         _, past = module(text(2, 3))
         leaves = [[each.detach().clone().requires_grad_() for each in pair] for pair in past]
@@ -391,7 +393,7 @@ def about_list_of_pasts(problem):
     """Questions about the list of pasts that a model gets."""
 
     def changes():
-        """Return whether it has other items after a call."""
+        """Return whether a call changes the items of the list."""
         answers = in_chunks(model(problem), text(2, 7), (2, 2, 3))
         _, (_, past) = next(answers), next(answers)
         return has_changed(past, lambda: next(answers))
@@ -404,7 +406,9 @@ def about_length(problem):
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(*sizes):
-        """Return how a call with the last of some chunks ends, with 6 positions."""
+        """Return the outcome of a call with the last of some chunks, for a model with 6
+        positions.
+        """
         answers = in_chunks(short(), text(1, sum(sizes)), sizes)
         for _ in sizes[1:]:
             next(answers)
@@ -425,7 +429,7 @@ def about_generate(problem):
     """Questions about greedy text and its cost."""
 
     def generated(batch, length, n_new, **options):
-        """Return prompts and new tokens; less than 0 if these are random."""
+        """Return prompts and new tokens, or a negative number if the tokens are random."""
         module, texts = model(problem, **options), []
         for seed in (4, 5):
             torch.default_generator.manual_seed(seed)
@@ -433,7 +437,7 @@ def about_generate(problem):
         return texts[0] if torch.equal(*texts) else torch.tensor(-1.0)
 
     def cost():
-        """Return the cost of one more token after 48, about in steps of one token."""
+        """Return the number of bounds that the cost of one more token after 48 exceeds."""
         module, idx = model(problem, n_positions=80), text(1, 48)
         with counting() as one:
             module.generate(idx, 1)
@@ -444,7 +448,7 @@ def about_generate(problem):
         return sum(times > bound for bound in (0.1, 3.5, 8.0, 20.0))
 
     def reads_twice():
-        """Whether a text costs more than one pass of the same model over it."""
+        """Return whether generating a text costs more than one pass of the same model over it."""
         module, costs = model(problem), []
         for run in (lambda: module.generate(text(2, 12), 3), lambda: module(text(2, 15))):
             with counting() as cost:
@@ -453,10 +457,10 @@ def about_generate(problem):
         return costs[0] > 1.25 * costs[1]
 
     def each_once():
-        """Return new tokens if the next token has the number of its position.
+        """Return the new tokens of a model whose next token is the number of its position.
 
-        There are two prompts of one token here and below, as wrong code may change an argument of
-        one number.
+        There are two prompts of one token here and below. With one prompt, some wrong code would
+        change its argument.
         """
         module = model(problem, silent=True)
         kinds = parameters(module)["transformer.wte.weight"].detach()
@@ -472,7 +476,7 @@ def about_generate(problem):
         return not torch.equal(prompts, text(2, 3))
 
     def outdated():
-        """Return whether a text belongs to the earlier weights."""
+        """Return whether a text is generated with outdated weights."""
         used, fresh = model(problem), model(problem)
         used.generate(text(2, 3), 6)
         for module in (used, fresh):
@@ -505,14 +509,14 @@ def about_too_many(problem):
         return edges.refusal(lambda: module.generate(text(2, length), n_new))
 
     def late(n_new):
-        """Return whether much is computed before a text is refused."""
+        """Return whether the code computes much before it refuses a text."""
         module = model(problem)
         with counting() as cost:
             edges.refusal(lambda: module.generate(text(1, 8), n_new))
         return cost.operations > 12 * 2 * (2 * (12 * 64 + 2 * 8) + 8 * 13)
 
     def made():
-        """Return the number of tokens for a text that should be refused; 0 if it is."""
+        """Return the number of tokens for a text that should be refused, or 0 if it is refused."""
         try:
             return short().generate(text(1, 3), 9).shape[1]
         except NotImplementedError:

@@ -34,7 +34,7 @@ lengths = [4**power for power in range(1, 6)]
 
 
 def shares(module):
-    """Return the remaining share of the gradient, scaled and not: (2, lengths)."""
+    """Return the remaining share of the gradient, with and without scaling: (2, lengths)."""
     generator, remaining = torch.Generator().manual_seed(10), []
     for d_k in lengths:
         q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
@@ -73,7 +73,7 @@ MODULES = "argparse ast calendar configparser csv difflib doctest enum pdb pickl
 
 
 def source(name):
-    """Return the source of a module of Python's library; empty if it does not exist."""
+    """Return the source of a module of Python's library, or "" if it does not exist."""
     spec = importlib.util.find_spec(name)
     return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location else ""
 
@@ -107,7 +107,7 @@ held_out_batches = [torch_gpt.get_batch(held_out, 32, 64) for _ in range(4)]
 
 # %% Three optimizers.
 class Momentum:
-    """Gradient descent along a running sum of gradients; with keep=0 it is plain SGD."""
+    """Gradient descent along a running sum of gradients. With keep=0 this is plain SGD."""
 
     def __init__(self, parameters, lr, keep=0.9):
         self.parameters, self.lr, self.keep = list(parameters), lr, keep
@@ -115,7 +115,7 @@ class Momentum:
 
     @torch.no_grad()
     def step(self):
-        """Change each parameter by its sum."""
+        """Change each parameter by its running sum."""
         for parameter, kept in zip(self.parameters, self.sums, strict=True):
             kept.mul_(self.keep).add_(parameter.grad)
             parameter -= self.lr * kept
@@ -127,7 +127,7 @@ class Momentum:
 
 
 def some_steps(module):
-    """Return the losses of two steps of training, and of an evaluation."""
+    """Return the losses of two training steps, and the loss of an evaluation."""
     model, losses = copy.deepcopy(start), []
     optimizer = module.AdamW(model.parameters(), lr=0.01)
     for _ in range(2):
@@ -151,7 +151,7 @@ OPTIMIZERS = {
 
 
 def train(make):
-    """Return the loss of every step, and that of held-out text at some of them."""
+    """Return the loss of every step, and the loss of held-out text at some of the steps."""
     model, losses, measured = copy.deepcopy(start), [], {}
     optimizer = make(model.parameters())
     torch.manual_seed(11)

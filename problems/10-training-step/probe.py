@@ -37,8 +37,8 @@ def joined(tensors):
 
 
 def edges_of(function, given, **options):
-    """Return the edge questions of a function, without those about gradients, as its result is
-    one.
+    """Return the edge questions of a function, except those about gradients, as its result is a
+    gradient.
     """
     asked = edges.of_function(function, given, **options)
     return {name: ask for name, ask in asked.items() if not name.startswith("gradient")}
@@ -70,13 +70,13 @@ KINDS = ("dq", "dk", "dv")
 
 
 def attention_inputs(n, m, d_k, d_v, *batch):
-    """Ordinary q, k, v and a gradient of the output."""
+    """Return ordinary q, k, v and a gradient of the output."""
     shapes = ((n, d_k), (m, d_k), (m, d_v), (n, d_v))
     return [numbers(*batch, *shape, start=0.3 * i, size=1.2) for i, shape in enumerate(shapes)]
 
 
 def some_mask(n, m):
-    """A mask with holes, and at least one True in each row."""
+    """Return an irregular mask with at least one True in each row."""
     mask = numbers(n, m, start=2.0) > 0
     mask[:, 0] = True
     mask[:, -1] = False
@@ -93,7 +93,7 @@ def backward(problem, sizes, masked=False):
 
 
 def each_gradient(problem, sizes):
-    """Return a question about each gradient for these sizes, by kind and the name of the sizes."""
+    """Return a question about each gradient for these sizes."""
 
     def one(kind, sizes, masked=False):
         return lambda: backward(problem, sizes, masked)[KINDS.index(kind)]
@@ -105,7 +105,7 @@ def each_gradient(problem, sizes):
 def about_one_number(problem):
     """Questions about queries and keys of one number, whose scores need no scale.
 
-    So of a wrong scale and another mistake, only the other one shows here.
+    A wrong scale has no effect here, so a second mistake shows alone.
     """
     sizes = {name: (n, m, 1, *others) for name, (n, m, _, *others) in SIZES.items()}
     return Part(main=each_gradient(problem, sizes))
@@ -189,7 +189,7 @@ def loose(*shapes):
 
 
 def slopes(module, number=0, names="abc", size=1.0):
-    """Ordinary gradients for a module's parameters of these names."""
+    """Return ordinary gradients for a module's parameters with these names."""
     return {
         name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
         for n, (name, w) in enumerate(weights_in(module).items())
@@ -251,8 +251,8 @@ OPTIONS = {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-8, "weight_decay": 0.2}
 
 
 def stepped(module, optimizer, given):
-    """Return a module's weights after steps with these gradients, scaled to show small
-    differences.
+    """Return a module's weights after steps with these gradients, multiplied so that small
+    differences show.
     """
     for gradients in given:
         set_gradients(module, gradients)
@@ -269,9 +269,9 @@ def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
     Args:
         problem: the student's code.
         count: the number of steps.
-        shapes: those of the parameters.
-        rates: the learning rate of each step, if it is set.
-        names: the parameters with a gradient in each step; by default all.
+        shapes: the shapes of the parameters.
+        rates: the learning rate of each step; by default it is not changed.
+        names: for each step the parameters with a gradient; by default all.
         changed: the options that differ from `OPTIONS`.
     """
     module = loose(*shapes)
@@ -287,7 +287,7 @@ def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
 def about_means(problem):
     """Questions without eps and decay, and with two equal betas.
 
-    So of a mistake in these and another one, only the other one shows here.
+    A mistake in these has no effect here, so a second mistake shows alone.
     """
     options = {"eps": 0.0, "weight_decay": 0.0, "betas": (0.5, 0.5)}
     after = partial(after_steps, problem, **options)
@@ -404,7 +404,7 @@ def about_zero_grad(problem):
 
 
 def model_weights(start=0.0):
-    """Weights of a SmallModel."""
+    """Return weights of a SmallModel."""
     shapes = {
         "wte.weight": (5, 4),
         "wpe.weight": (6, 4),
@@ -417,8 +417,8 @@ def model_weights(start=0.0):
 
 
 def sure_weights():
-    """Return weights of a SmallModel that is sure of token 0, so that other tokens have a large
-    loss.
+    """Return weights of a SmallModel that nearly always predicts token 0, so that other tokens have
+    a large loss.
     """
     weights = model_weights()
     weights["lm_head.bias"][0] += 40
@@ -426,13 +426,13 @@ def sure_weights():
 
 
 def batch(rows, length, pace=3):
-    """Tokens and targets, each (rows, length)."""
+    """Return tokens and targets, each (rows, length)."""
     steps = torch.arange(rows * length).reshape(rows, length)
     return (steps * pace + steps // 4) % 5, (steps * steps + 2) % 5
 
 
 def is_rounded(loss):
-    """Whether a loss has no more than four digits behind the point."""
+    """Return whether a loss has at most four decimals."""
     return round(float(loss), 4) == float(loss)
 
 
@@ -468,7 +468,7 @@ def about_step(problem):
         return torch.tensor(small_model.modes_in(model))
 
     def left():
-        """Return whether gradients are left that no step used, or that were clipped after the
+        """Return whether gradients are left that no step used, or that were clipped only after the
         step.
         """
         model, before = small_model.model_of(model_weights()), joined(model_weights().values())
@@ -511,7 +511,7 @@ def about_evaluation(problem):
         return torch.as_tensor(whole()).double()
 
     def large():
-        """Return the loss if one batch has only token 0 as targets."""
+        """Return the loss if all targets of one batch are token 0."""
         idx, targets = batch(2, 3)
         given = [*batches, (idx, 0 * targets)]
         found = problem.evaluate(small_model.model_of(sure_weights()), given)

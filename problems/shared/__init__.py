@@ -1,1 +1,1 @@
-"""Code that the problems share: numbers, a small model, pictures and talks."""
+"""Code that several problems use: oracles, a small model, pictures and talks."""

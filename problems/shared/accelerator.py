@@ -1,4 +1,4 @@
-"""Choose where a model trains: on a GPU, if there is one and the code works there."""
+"""Choose the device for training: a GPU, if there is one and the student's code works there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def choose(
 
     Args:
         step_code: a module with AdamW and train_step.
-        make_model: makes a new model on the CPU.
+        make_model: returns a new model on the CPU.
         config: the sizes of the model.
     """
     device = find()

@@ -1,7 +1,8 @@
 """Convert a safetensors file in GPT-2's layout to the weights of problem 07's GPT.
 
-GPT-2 was written with layers called Conv1D, with matrices (inputs, outputs); those of nn.Linear are
-(outputs, inputs). So the four matrices of each block are transposed here.
+GPT-2 was written with layers called Conv1D, whose matrices have the shape (inputs, outputs). The
+matrices of nn.Linear have the shape (outputs, inputs). So the four matrices of each block are
+transposed here.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class Checkpoint:
     """A GPT's weights, with the names and shapes of problem 07.
 
     Attributes:
-        config: its sizes, by the names of GPTConfig's fields.
-        state: its weights in float32, by GPT-2's names with `transformer.` before them.
-        characters: the characters of its tokens; empty if the file does not have them.
+        config: the sizes of the model, by the names of GPTConfig's fields.
+        state: the weights in float32, by GPT-2's names with the prefix `transformer.`.
+        characters: the characters of the tokens, or "" if the file does not have them.
     """
 
     config: dict[str, Any]
@@ -48,7 +49,7 @@ def load(file: Path) -> Checkpoint:
     """Return the GPT in a safetensors file.
 
     Raises:
-        UsageError: it can't be read, or has no GPT-2; the text names the problem.
+        UsageError: the file can't be read or contains no GPT-2; the text gives the reason.
     """
     tensors, metadata = read_tensors(file)
     config = config_of(tensors, _heads(file, metadata))
@@ -63,7 +64,7 @@ def into(model: nn.Module, checkpoint: Checkpoint) -> None:
     """Copy the weights of a checkpoint into a GPT of problem 07.
 
     Raises:
-        UsageError: the model has other names or shapes; the text says which.
+        UsageError: the model has different names or shapes; the text lists them.
     """
     own = model.state_dict()
     shapes = {name: tuple(weight.shape) for name, weight in checkpoint.state.items()}
@@ -85,7 +86,7 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return all tensors of a safetensors file by name, and its metadata.
 
     Raises:
-        UsageError: it can't be read, or is no safetensors file.
+        UsageError: the file can't be read or is no safetensors file.
     """
     try:
         with safe_open(file, "pt") as opened:
@@ -101,7 +102,7 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _heads(file: Path, metadata: dict[str, str]) -> int | None:
-    """Return the number of heads of a model, by its file or by a config.json next to it."""
+    """Return the number of heads in the metadata or in a config.json next to the file, or None."""
     try:
         config = json.loads(file.with_name("config.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -111,11 +112,11 @@ def _heads(file: Path, metadata: dict[str, str]) -> int | None:
 
 
 def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[str, Any]:
-    """Return the sizes of a GPT-2 by the shapes of its tensors.
+    """Return the sizes of a GPT-2, which the shapes of its tensors show.
 
     Args:
         tensors: by GPT-2's names, with `transformer.` or without.
-        n_head: the number of heads, which no shape shows; by default heads are 64 wide, as in every
+        n_head: the number of heads, which no shape shows. By default head_dim is 64, as in every
             GPT-2.
 
     Raises:
@@ -142,7 +143,7 @@ def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[
 
 
 def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return the weights of problem 07's GPT from those of a GPT-2.
+    """Convert the tensors of a GPT-2 to the weights of problem 07's GPT.
 
     Args:
         tensors: by GPT-2's names, with `transformer.` or without. `lm_head.weight` may be missing,
@@ -150,11 +151,12 @@ def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[
         config: the sizes of the model, by the names of GPTConfig's fields.
 
     Returns:
-        All weights in float32, with `transformer.` before their names, matrices as nn.Linear has
-        them, and `lm_head.weight`.
+        All weights in float32, including `lm_head.weight`, with the prefix `transformer.` and with
+        matrices in the layout of nn.Linear.
 
     Raises:
-        UsageError: a name is missing or left over, or has another shape; the text says which.
+        UsageError: a name is missing or unknown, or a tensor has a wrong shape; the text lists
+            them.
     """
     plain, shapes = _plain(tensors), _shapes(config)
     plain = {name: tensor for name, tensor in plain.items() if not _BUFFER.fullmatch(name)}

@@ -1,7 +1,7 @@
-"""Compute the expected results for pictures, next to which the student's results are drawn.
+"""Compute the expected results that pictures show next to the student's results.
 
-It shows the results, not the steps: each function calls one of PyTorch's built-in functions.
-torch.softmax is the answer to problem 01, and F.scaled_dot_product_attention to 03.
+This file shows no steps of a solution: each function calls one of PyTorch's built-in functions.
+torch.softmax computes the result of problem 01, and F.scaled_dot_product_attention that of 03.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def dot_product_variance(
 ) -> float:
     """Measure problem 03's variance without drawing vectors.
 
-    The dot product of q and k is distributed as the length of q times one N(0, 1) number, and the
-    squared length of q as chi-squared.
+    The dot product of q and k is distributed like the length of q times a number from N(0, 1), and
+    the squared length of q has a chi-squared distribution.
     """
     seed = int(torch.randint(2**31, (), generator=generator))
     random = np.random.default_rng(seed)
@@ -41,7 +41,7 @@ def dot_product_variance(
 
 
 def causal_mask(seq_len: int, device: torch.device | None = None) -> Tensor:
-    """Return problem 04's mask, made from PyTorch's mask of 0 and -inf."""
+    """Return problem 04's mask, converted from PyTorch's mask of 0 and -inf."""
     return nn.Transformer.generate_square_subsequent_mask(seq_len, device=device) == 0
 
 
@@ -61,7 +61,7 @@ class MultiHeadAttention(nn.Module):
         self.c_proj = nn.Linear(n_embd, n_embd, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the output for x, shape (B, T, C); the built-in function wants (T, B, C)."""
+        """Return the output for x, shape (B, T, C); the built-in function takes (T, B, C)."""
         x = x.transpose(0, 1)
         packed = self.c_attn.weight, self.c_attn.bias
         output, _ = F.multi_head_attention_forward(

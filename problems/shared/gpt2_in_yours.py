@@ -26,16 +26,18 @@ WRITTEN = 20
 
 
 def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) -> int | str:
-    """Load a checkpoint, print the outcome, and keep it for a talk if it has characters.
+    """Load a checkpoint into the student's GPT, print its predictions, and save the model for a
+    talk if the checkpoint has characters.
 
     Args:
-        file: the file; "course" for the checkpoint of the course.
+        file: the checkpoint, or "course" for the checkpoint of the course.
         typed: the token numbers to continue.
-        name: the name to keep it under; by default that of the file, and none for the course's.
-        mine: whether to use all of the student's parts, or only the model of 07.
+        name: the name of the saved model; by default the name of the file, and no name for the
+            course's checkpoint.
+        mine: whether to use all of the student's parts, not only the model of 07.
 
     Returns:
-        0, or a sentence that names the problem.
+        0, or a sentence about an error.
     """
     try:
         path = checkpoint.COURSE_MODEL if file == "course" else Path(file)

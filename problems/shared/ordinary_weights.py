@@ -32,13 +32,15 @@ def norm(n_embd, start, bias=True):
 
 
 def gpt_weights(given):
-    """Return weights of a GPT of these sizes, which are arguments of a GPTConfig by name."""
+    """Return weights of a GPT; `given` are the arguments of its GPTConfig, by name."""
     return dict(_gpt_weights(tuple(given.items())))
 
 
 @functools.cache
 def _gpt_weights(given):
-    """Return the same for hashable sizes. They are made once, as no model changes them."""
+    """Return the same weights for hashable sizes. They are created once, as no model changes
+    them.
+    """
     sizes = dict(given)
     width, bias = sizes["n_embd"], sizes.get("bias", True)
     kinds = numbers(sizes["vocab_size"], width, start=2.47)
@@ -56,14 +58,14 @@ def _gpt_weights(given):
 
 
 def quiet(weights):
-    """Return these weights with blocks that add nothing."""
+    """Return the weights with zeros for c_proj, so that blocks add nothing."""
     return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
 
 
 def filled(module, weights, dtype=torch.float64):
     """Return the module in this dtype with these weights, and 0 for an additional bias.
 
-    Other parts report that; the outputs should not depend on it.
+    Different questions report an additional bias; the outputs should not depend on it.
     """
     module = module.to(dtype)
     biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}

@@ -1,8 +1,8 @@
 """Build a model from the student's parts: the code of each problem, if it is correct.
 
-`explore.py --mine` of problem 07 trains it, and `--talk --mine` of 08 writes with it. The blocks of
-the model from 07 are replaced by those of 06, their attention by that of 05, and its softmax by
-that of 01. The course's code replaces parts that are not correct yet.
+`explore.py --mine` of problem 07 trains the model, and `--talk --mine` of 08 lets it write. The
+model from 07 gets the blocks from 06, the blocks get the attention from 05, and the attention gets
+the softmax from 01. The course's code replaces parts that are not correct yet.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Part:
     """A part of the model, from the student or from the course.
 
     Attributes:
-        name: its name.
-        problem_id: the problem in which it is written.
-        module: the student's file, if it is used; None for the course's code.
-        remark: a sentence that explains why the student's code isn't used; may be empty.
+        name: the name of the part.
+        problem_id: the problem in which the student writes the part.
+        module: the student's file, or None if the course's code is used.
+        remark: a sentence that explains why the student's code isn't used, or "".
     """
 
     name: str
@@ -98,7 +98,7 @@ class Parts:
         """Return a new GPT of these parts.
 
         Args:
-            config: its sizes.
+            config: the sizes of the model.
             called: receives the name of each part that the model calls.
         """
         called = set() if called is None else called
@@ -149,7 +149,7 @@ class _OfBlocks(TinyGPT):
 
 
 class Logits(nn.Module):
-    """A GPT for the functions of problem 10: it returns its logits only."""
+    """A GPT for the functions of problem 10. It returns only the logits."""
 
     def __init__(self, gpt: nn.Module) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class Logits(nn.Module):
 
 
 def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
-    """Replace a module by another one with the same weights."""
+    """Replace a module by a new one with the same weights."""
     old = parent.get_submodule(name).state_dict()
     new.load_state_dict({gpt2_name(name): weight for name, weight in old.items()}, strict=False)
     parent.register_module(name, new)
@@ -172,7 +172,7 @@ def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
 
 
 class _Lent(TorchFunctionMode):
-    """Call another softmax wherever code calls PyTorch's."""
+    """Replaces PyTorch's softmax in the code of a module."""
 
     def __init__(self, softmax: Callable[[Tensor, int], Tensor]) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class _Lent(TorchFunctionMode):
 
 
 def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]) -> None:
-    """Replace the softmax in a module by another one, and record that it was called."""
+    """Replace the softmax in a module, and record whether it is called."""
     forward = attention.forward
 
     def noted(x: Tensor, dim: int) -> Tensor:
@@ -240,9 +240,7 @@ def _judged(names: Sequence[str]) -> Parts:
 
 
 def _fit(parts: Parts) -> None:
-    """Leave out parts that have no place in the model, are never called, or don't work with
-    others.
-    """
+    """Omit parts that the model does not call, or that don't work with other parts."""
     if parts["attention"] and not parts["block"] and not parts["model"]:
         parts.leave_out("attention", "it waits for a block of yours, from 06 or 07")
     if parts["softmax"] and not parts["attention"]:
@@ -282,7 +280,7 @@ TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
 
 
 def _right_model() -> TinyGPT:
-    """Return PyTorch's model with weights with which a mistake in any part has an effect."""
+    """Return PyTorch's model. With its weights, a mistake in any part has an effect."""
     model, generator = TinyGPT(CONFIG).double(), torch.Generator().manual_seed(30)
     for weight in model.parameters():
         weight.data = torch.randn(weight.shape, generator=generator).double() * 0.4
@@ -381,7 +379,7 @@ _RIGHT_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], 
 
 
 def _drawn(code: Any) -> Tensor:
-    """Return for each cut which of five tokens `sample` draws, as 0 and 1."""
+    """Return for each filter which of five tokens `sample` draws, as 0 and 1."""
     logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
     drawn = [code.sample(logits.clone(), **cut) for cut in _CUTS]
     return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()

@@ -57,7 +57,7 @@ STYLE: dict[str, Any] = {
 
 
 def folder(problem_id: str) -> Path:
-    """Return a problem's folder; unlike `__file__`, this works in a notebook too."""
+    """Return a problem's folder. This works in a notebook too, unlike `__file__`."""
     return own_course().root / "problems" / problem_id
 
 
@@ -65,12 +65,12 @@ def folder(problem_id: str) -> Path:
 
 
 def words(sentence: str) -> list[str]:
-    """Return the words typed after `explore.py`, else those of a sentence."""
+    """Return the words typed after `explore.py`, or the words of a sentence if none are typed."""
     return " ".join(_typed() or [sentence]).split()
 
 
 def numbers(default: Sequence[float], *options: str) -> Tensor:
-    """Return the numbers typed after `explore.py`, else the default.
+    """Return the numbers typed after `explore.py`, or the default.
 
     Args:
         default: the values when none are typed.
@@ -90,7 +90,7 @@ _OPTION = re.compile(r"--|-(?!inf\b)[a-z]", re.IGNORECASE)
 def _typed(*options: str) -> list[str]:
     """Return the typed arguments, and refuse an unknown option.
 
-    In a notebook there are none, as the arguments are Jupyter's.
+    In a notebook, return none, as the arguments are Jupyter's.
     """
     if Path(sys.argv[0]).name != "explore.py":
         return []
@@ -119,7 +119,7 @@ def yours(
         name: the function or class that is shown.
         compute: computes the table with the student's module.
         expected: what right code gives.
-        tolerance: how far from it counts as the same, as a share.
+        tolerance: the relative difference that counts as equal.
     """
     table, trouble = judged(lambda: compute(students_module(problem_id)), expected, tolerance)
     if table is None:
@@ -137,11 +137,11 @@ def judged(
     Args:
         compute: computes the table.
         expected: what right code gives.
-        tolerance: how far from it counts as the same, as a share.
+        tolerance: the relative difference that counts as equal.
 
     Returns:
         The table, or None if it does not have the expected shape; and the error as the rest of a
-        sentence after "yours", empty if it is right.
+        sentence that begins with "yours", or "" if the table is right.
     """
     try:
         with redirect_stdout(io.StringIO()):
@@ -190,7 +190,7 @@ def differs(found: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
 def dot_products(
     draw: Callable[[int], NDArray[np.float64]], d: int, n_pairs: int = 5_000
 ) -> NDArray[np.float64]:
-    """Return the dot products of pairs of random vectors of length d, one per pair.
+    """Return the dot product of each of many pairs of random vectors with d entries.
 
     Args:
         draw: returns random numbers of a shape.
@@ -212,8 +212,8 @@ class Panel:
 
     Attributes:
         title: the title above it.
-        expected: the expected numbers.
-        yours: the numbers of the student's code; None if it gives none.
+        expected: the table of expected numbers.
+        yours: the table from the student's code, or None.
     """
 
     title: str
@@ -229,12 +229,12 @@ class Panel:
 def draw_panels(
     figure: Figure, panels: Sequence[Panel], labels: Sequence[str], *, with_numbers: bool = True
 ) -> None:
-    """Draw tables side by side. If one is wrong, draw the expected ones below or next to it.
+    """Draw tables side by side. If a table is wrong, draw the expected tables below or next to it.
 
     The student's cells that differ from the expected ones have a frame.
 
     Args:
-        figure: the figure, which grows if there is more to draw.
+        figure: the figure, which is enlarged if it also shows expected tables.
         panels: the tables, a row per query and a column per key.
         labels: the labels of rows and of columns.
         with_numbers: whether to write the numbers into the cells.
@@ -273,7 +273,8 @@ def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: b
 
 
 def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
-    """Draw a frame around some cells of a heatmap: red on white, seen on dark and light cells.
+    """Draw a frame around some cells of a heatmap, in red on white, so that it is visible on dark
+    and light cells.
 
     Args:
         axes: the axes with the heatmap.
@@ -289,7 +290,9 @@ def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
 
 
 def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
-    """Draw a bar for each number of the student, and a black line where another one is expected."""
+    """Draw a bar for each of the student's numbers, and a black line at the expected number if it
+    differs.
+    """
     numbers = expected if yours is None else yours
     drawn = axes.bar(range(len(numbers)), numbers.tolist(), color=BLUE)
     axes.bar_label(drawn, fmt="%.2f", fontsize=8, padding=2)
@@ -326,15 +329,15 @@ def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
 
 
 def save(figure: Figure, name: str, *, each: bool = False) -> None:
-    """Show a figure; with `--save`, or without a display, write it and print where.
+    """Show a figure. With `--save`, or without a display, write it and print the path.
 
-    It becomes pictures/my_NAME.png next to the script; with `--readme`, for authors, the picture of
-    the README, pictures/NAME.png.
+    The file is pictures/my_NAME.png next to the script. With `--readme`, for authors, it is the
+    picture of the README, pictures/NAME.png.
 
     Args:
         figure: the picture.
         name: its name.
-        each: whether earlier pictures of this name are kept: the next one is my_NAME_2.png.
+        each: whether to keep earlier pictures of this name; the next one is my_NAME_2.png.
     """
     if {"--save", "--readme"}.isdisjoint(sys.argv) and plt.get_backend().lower() != "agg":
         plt.show()
@@ -358,10 +361,10 @@ def save(figure: Figure, name: str, *, each: bool = False) -> None:
 
 
 def draw_all(root: Path) -> None:
-    """Write the pictures of all READMEs, by every problem's explore.py.
+    """Write the pictures of all READMEs by running every problem's explore.py.
 
     Raises:
-        subprocess.CalledProcessError: one of them fails.
+        subprocess.CalledProcessError: a script fails.
     """
     environment = {**os.environ, "MPLBACKEND": "agg"}
     for script in sorted((root / "problems").glob("*/explore.py")):

@@ -43,13 +43,13 @@ class Call:
             module with dropout is in evaluation mode.
         arguments: the arguments by name, in order. They are passed by position.
         right: the oracle; returns the right result for such arguments and these weights.
-        weights: the weights of a module, by name.
-        slopes: the oracle of gradients; takes the factors of the result's entries. Returns
-            gradients by the name of an argument or a weight; only these are compared.
+        weights: the weights of the module, by name.
+        slopes: the oracle of gradients. It takes the factors of the result's entries, and returns
+            gradients by the name of an argument or a weight. Only these gradients are compared.
         near: tolerances, as for `checks.check`.
         module: the module with `weights`, if it is not `code` itself.
-        compare: compares a result with the right one. Replace `checks.check` for results of
-            several parts; the part "gradients" does not support these.
+        compare: compares a result with the right one; by default `checks.check`. Results of several
+            parts need a different function, and the part "gradients" does not support them.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Call:
 
     @property
     def holder(self):
-        """Return the module that holds the weights."""
+        """Return the module with the weights."""
         return self.code if self.module is None else self.module
 
     @property
@@ -107,8 +107,8 @@ def check_part(part, rng, call, *, sizes="", other=None):
     Args:
         part: the part, as in `parts`.
         rng: random numbers for the factors of gradients.
-        call: makes a `Call` with new numbers. It takes by name `dtype`, `lead` (the leading
-            dimensions) and sizes, as far as the tested parts need them.
+        call: returns a `Call` with new numbers. Its keyword arguments are `dtype`, `lead` (the
+            leading dimensions) and sizes, if the tested parts need them.
         sizes: the names of the sizes that may be 1, alone or together.
         other: sizes of a later call. The result of a call must not depend on earlier calls.
     """

@@ -1,13 +1,13 @@
 """Weights of a small GPT, for the tests of part two.
 
-`weights` are tensors by the names that they have in a module's `state_dict`, which are GPT-2's.
+`weights` are tensors by their names in a module's `state_dict`, which are GPT-2's names.
 """
 
 import math
 
 
 def part(weights, name):
-    """Return the weights of the part with this name, under their names in that part."""
+    """Return the weights of one part, by their names in that part."""
     start = f"{name}."
     return {
         full.removeprefix(start): weight
@@ -34,7 +34,7 @@ def under(name, weights):
 
 
 def linear_weights(rng, n_in, n_out, *, bias=True, size=1.0):
-    """Return weights of a layer that makes numbers about `size` times as large."""
+    """Return weights of a layer whose output is about `size` times as large as its input."""
     weights = {"weight": rng.normal(n_out, n_in) * size / math.sqrt(n_in)}
     return weights | ({"bias": rng.normal(n_out) * size / 2} if bias else {})
 
@@ -76,7 +76,7 @@ def block_weights(rng, n_embd, *, bias=True):
 def gpt_weights(rng, vocab_size, n_positions, n_embd, n_layer, *, bias=True):
     """Return weights of a GPT under all names of its `state_dict`.
 
-    Those of lm_head are those of wte.
+    lm_head has the weights of wte.
     """
     kinds = rng.normal(vocab_size, n_embd)
     weights = {"wte.weight": kinds, "wpe.weight": rng.normal(n_positions, n_embd)}

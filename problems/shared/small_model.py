@@ -5,7 +5,7 @@ from torch import nn
 
 
 class SmallModel(nn.Module):
-    """Predict the next token by a token and its position.
+    """A model that predicts the next token from one token and its position.
 
     Args:
         vocab_size: the number of tokens.
@@ -49,7 +49,7 @@ class SGD:
 
 
 def random_weights(rng, vocab_size=7, n_positions=6, n_embd=4, dtype=torch.float32):
-    """Return weights of a SmallModel with a loss far from the smallest."""
+    """Return weights of a SmallModel, with which the loss is far from its minimum."""
     shapes = {
         "wte.weight": (vocab_size, n_embd),
         "wpe.weight": (n_positions, n_embd),
@@ -79,7 +79,7 @@ def model_of(weights, dropout=0.0):
 
 
 def parameters_of(weights):
-    """Return a module that has only these parameters, by name."""
+    """Return a module with only these parameters; `weights` has them by name."""
     return nn.ParameterDict({name: weight.clone() for name, weight in weights.items()})
 
 
@@ -89,7 +89,7 @@ def weights_in(module):
 
 
 def gradients_in(module):
-    """Return a copy of each gradient, by name; None for a parameter without one."""
+    """Return a copy of each gradient, by name, and None for a parameter without a gradient."""
     named = module.named_parameters()
     return {name: None if p.grad is None else p.grad.clone() for name, p in named}
 

@@ -1,4 +1,4 @@
-"""Let the model of problem 07 continue text that a student types, by `sample` of problem 08."""
+"""Let the model of problem 07 continue typed text, with `sample` of problem 08."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Sample = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of drawing, with the names of `sample`'s arguments."""
+    """The options for drawing tokens, with the names of `sample`'s arguments."""
 
     temperature: float = 0.8
     top_k: int | None = None
@@ -77,11 +77,11 @@ class Model:
 
     Attributes:
         whose: "Your model" or "The course's model", for a message.
-        forward: from tokens (B, T) to logits (B, T, V) and a loss.
+        forward: takes tokens (B, T) and returns logits (B, T, V) and a loss.
         characters: all characters, in the order of their token numbers.
         n_positions: the largest number of tokens that it can read at once.
-        read: another function from a list of tokens to the next logits, for example one with a
-            cache.
+        read: a function that takes a list of tokens and returns the next logits, for example with a
+            cache; None to call `forward`.
     """
 
     whose: str
@@ -94,7 +94,7 @@ class Model:
         self.alphabet = Alphabet(self.characters)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, without characters that the model does not know."""
+        """Return the tokens of a text; characters without a token are omitted."""
         return self.alphabet.encode(text)
 
     def decode(self, token: int) -> str:
@@ -134,7 +134,7 @@ def talk(
         mine: whether to build the model from the student's parts.
 
     Raises:
-        SystemExit: there is no trained model; the message names the command that trains one.
+        SystemExit: there is no trained model; the message has the command that trains one.
     """
     torch.set_num_threads(1)  # as in training: more only wait for each other
     console = console or Console(highlight=False, markup=False)
@@ -214,10 +214,11 @@ def _show_next(model: Model, text: str, console: Console) -> None:
 
 
 def _kept(name: str | None, console: Console) -> Trained:
-    """Return a trained model, and print its name if there are several.
+    """Return a saved model, and print its name if there are several.
 
     Raises:
-        SystemExit: there is none; the message names the command that trains one, or all models.
+        SystemExit: there is no such model; the message has the command that trains one, or the
+            names of all models.
     """
     names = trained.names()
     if name is None:
@@ -258,7 +259,7 @@ def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
 
 
 def load_model(kept: Trained) -> Model:
-    """Return a trained model, in the student's code if that is correct."""
+    """Return a saved model, with the student's code if that is correct."""
     model, n_positions = kept.course_model(), kept.config["n_positions"]
     tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
     with torch.no_grad():
@@ -282,7 +283,7 @@ def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[T
 
 
 def _sample() -> tuple[Sample, str]:
-    """Return the student's `sample` if it is correct, otherwise the course's, and its name."""
+    """Return the student's `sample` if it is correct, otherwise the course's; and its name."""
     if code := own_parts.gather(["sampling"])["sampling"]:
         return code.sample, "your sample"
     return sampling.sample, "the course's sample (until yours is right)"

@@ -1,4 +1,4 @@
-"""A multi-head attention with an output that shows dropped weights and entries."""
+"""Create an attention whose output shows which weights and entries dropout has dropped."""
 
 import math
 
@@ -9,7 +9,9 @@ COPIES = 8
 
 
 def plain_weights(n_embd):
-    """Return weights with queries and keys of 0, in which each token is its own output."""
+    """Return weights with which queries and keys are 0, and each token's value and output are the
+    token itself.
+    """
     eye, zeros = torch.eye(n_embd), torch.zeros(n_embd)
     return {
         "c_attn.weight": torch.cat([0 * eye, 0 * eye, eye]),
@@ -20,7 +22,8 @@ def plain_weights(n_embd):
 
 
 def telltale(make, scores):
-    """Return a module and a sequence; the output shows which weights and entries were dropped.
+    """Return a module and a sequence. The module's output shows which weights and entries were
+    dropped.
 
     Args:
         make: returns a MultiHeadAttention with the given weights and number of heads.

@@ -12,8 +12,8 @@ from shared.worked_example import LAYERS
 
 
 def layer_weights(n_embd, size, bias=True):
-    """Return weights of the layers query, key and value, by name; `size` is that of the
-    matrices.
+    """Return weights of the layers query, key and value, by name; `size` is the size of the numbers
+    in the matrices.
     """
     weights = {}
     for start, name in enumerate(LAYERS):
@@ -34,7 +34,7 @@ def like_layer_weights(n_embd, size):
 def filled(module, weights, dtype=torch.float64):
     """Set a module's weights by name, and give other parameters fixed numbers.
 
-    A missing bias stays missing, and an additional one isn't 0, so that the output shows both.
+    A missing bias stays missing, and an additional bias isn't 0. So the output shows both mistakes.
     """
     module = module.to(dtype)
     found = parameters(module)
@@ -55,7 +55,7 @@ def about_parameters(make, default):
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
     def there(bias):
-        """Return the names of a parameter, including those of the layers themselves."""
+        """Return which of the expected parameters and layers exist."""
         found = parameters(make(4, bias))
         return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
 
@@ -85,7 +85,7 @@ def about_parameters(make, default):
 def check_long_sequence(right, module, x, call):
     """Compare a module with the right output, on a sequence of many positions.
 
-    The test may be skipped if Python loops over pairs of positions, as that would take minutes.
+    The check is omitted if the code loops over pairs of positions, as it would take minutes.
     """
     short = torch.zeros_like(x[:, :96])
     with may_be_skipped(call) as skip:

@@ -1,4 +1,4 @@
-"""Keep the model that was trained in problem 07, in `model.pt`, for 08 and 09."""
+"""Save the model that was trained in problem 07 in `model.pt`, for problems 08 and 09."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Trained:
     """A trained model.
 
     Attributes:
-        config: its sizes, by the names of GPTConfig's fields.
-        state: its weights, by GPT-2's names.
+        config: the sizes of the model, by the names of GPTConfig's fields.
+        state: the weights, by GPT-2's names.
         characters: all characters, in the order of their token numbers.
-        loss: its loss; infinite if unknown.
+        loss: the loss; infinite if it is unknown.
         is_yours: whether it was trained in the student's code.
-        held_out: whether the loss is that of held-out text.
+        held_out: whether the loss was measured on held-out text.
     """
 
     config: dict[str, Any]
@@ -63,10 +63,10 @@ class Trained:
         return model.eval()
 
     def better_than(self, other: Trained) -> bool:
-        """Return whether this model should replace another one.
+        """Return whether this model should replace the other one.
 
-        A student's model is preferred to the course's, then a loss of held-out text to one of the
-        training text, then a lower loss.
+        A model of the student's code is better than one of the course's code. Then a loss on
+        held-out text is better than a loss on the training text. Then the lower loss is better.
         """
         return self._worth() > other._worth()
 
@@ -75,12 +75,14 @@ class Trained:
 
 
 def file(name: str = "") -> Path:
-    """Return the file of the model with a name; without a name, that of the course's text."""
+    """Return the file of the model with this name. The model without a name belongs to the course's
+    text.
+    """
     return pictures.folder(PROBLEM) / (f"model-{name}.pt" if name else "model.pt")
 
 
 def names() -> list[str]:
-    """Return the names of the kept models, the newest first; "" is the model without a name."""
+    """Return the names of the saved models, newest first; "" is the model without a name."""
     found = sorted(
         pictures.folder(PROBLEM).glob("model*.pt"), key=lambda path: -path.stat().st_mtime
     )
@@ -92,7 +94,7 @@ def names() -> list[str]:
 
 
 def name_for(name: str | None, texts: Sequence[str]) -> str:
-    """Return the name of a model: the given one, or that of its first text.
+    """Return the name of a model: the given name, or the name of its first text.
 
     Raises:
         UsageError: the given name has characters that a file name should not have.
@@ -108,7 +110,7 @@ def read(name: str = "") -> Trained | None:
     """Return the model with a name, or None if there is none.
 
     Raises:
-        UsageError: it can't be read; the message names the command that trains it again.
+        UsageError: the file can't be read; the message has the command that trains the model again.
     """
     if not file(name).is_file():
         return None
@@ -124,15 +126,15 @@ def read(name: str = "") -> Trained | None:
 
 
 def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
-    """Return the kept model of a name, for training to continue with it.
+    """Return the saved model with this name, to continue its training.
 
     Args:
-        name: its name; without one, that of the course's text.
-        config: its expected sizes, by the names of GPTConfig's fields.
+        name: the name of the model; "" for the model of the course's text.
+        config: the expected sizes, by the names of GPTConfig's fields.
         characters: the characters of the text.
 
     Raises:
-        UsageError: there is none, or it has other sizes or other characters.
+        UsageError: there is no such model, or it has different sizes or characters.
     """
     kept = read(name)
     if kept is None:
@@ -146,9 +148,10 @@ def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
 
 
 def keep(new: Trained, name: str = "") -> str:
-    """Keep a model unless there is a better one of that name, and return a message about it.
+    """Save a model unless there is a better one with this name, and return a message about that.
 
-    A model of another text has other characters. Losses can't be compared then, so it is replaced.
+    A saved model with different characters belongs to a different text. It is replaced, as the
+    losses can't be compared.
     """
     try:
         old = read(name)

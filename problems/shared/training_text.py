@@ -1,4 +1,6 @@
-"""Read the text for problem 07: characters, tokens, and the held-out tenth."""
+"""Read the training text for problem 07, convert characters to tokens, and hold out the last
+tenth.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ class Alphabet:
         object.__setattr__(self, "number_of", numbers)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, without unknown characters."""
+        """Return the tokens of a text; unknown characters are omitted."""
         if _TAB in self.number_of:
             text = text.replace(_FOUR_SPACES, _TAB)
         return [self.number_of[character] for character in text if character in self.number_of]
@@ -88,7 +90,7 @@ class TrainingText:
         return self._beginning("    def run(self):\n", 15)
 
     def _beginning(self, of_code: str, length: int) -> str:
-        """Return a piece of code, or of the held-out text from its first whole word on."""
+        """Return a piece of code, or a piece of the held-out text that begins with a whole word."""
         known = {*self.alphabet.characters} >= {*of_code.replace(_FOUR_SPACES, _TAB)}
         if self.is_the_course_s and known:
             return of_code
@@ -99,7 +101,9 @@ class TrainingText:
         return "".join(characters[start : start + length])
 
     def held_out_batches(self, n_positions: int, rows: int = 64) -> list[tuple[Tensor, Tensor]]:
-        """Return pieces of the held-out text, spread evenly, with the tokens that come next."""
+        """Return evenly spread pieces of the held-out text, and the same pieces shifted by one
+        token.
+        """
         pieces = self.held_out.unfold(0, n_positions + 1, 1)
         pieces = pieces[torch.linspace(0, len(pieces) - 1, rows).long()]
         return [(part[:, :-1], part[:, 1:]) for part in pieces.split(16)]
@@ -109,8 +113,8 @@ def read(files: Sequence[str | Path], n_positions: int, first: int | None = None
     """Return a text to train on.
 
     Args:
-        files: files, or names of texts that come with the course; the source of Python's library if
-            there are none.
+        files: files, or names of texts that come with the course; if empty, the source of Python's
+            library.
         n_positions: the number of tokens that the model reads at once.
         first: the number of characters to read; by default all.
 
@@ -156,7 +160,7 @@ def _library() -> str:
 
 
 def _source(name: str) -> str:
-    """Return the source of a module of Python's library; empty if it does not exist."""
+    """Return the source of a module of Python's library, or "" if it does not exist."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.has_location or spec.origin is None:
         return ""

@@ -61,12 +61,12 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
 
     Args:
         found: the gradients, by name.
-        value: returns the number that they are gradients of, for other numbers in float64 under a
-            name.
+        value: returns the number whose gradients these are, if the float64 numbers under one name
+            change.
         numbers: the tensors at which the gradients were computed, by name.
         call: the call, as text.
         rng: draws the directions.
-        compare: `check` if `value` is a definition, `check_same` if it calls the student's code.
+        compare: `check` if `value` is an oracle, `check_same` if it calls the student's code.
         rtol: the largest difference of gradient and slope, relative to the slope.
         atol: the largest difference of a slope and 0.
     """
@@ -82,10 +82,10 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
 
 
 def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
-    """Require that a module in training has the gradients of the numbers that it keeps.
+    """Check the gradients of a module in training mode, in which dropout drops some numbers.
 
-    After the same seed it drops the same numbers, so the module itself gives the slopes. It holds
-    these weights, which must be in float64 like x: there a small step has an effect.
+    With the same seed the module drops the same numbers, so slopes can be measured by calling it.
+    The weights of the module and x must be in float64, so that a small step has an effect.
     """
     upstream = rng.normal(*x.shape, dtype=torch.float64)
 
@@ -106,16 +106,18 @@ def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
 
 
 def derivative(value):
-    """Return the derivative of value(step) at 0, from two small steps each way (five-point
-    stencil). One step each way isn't enough for LayerNorm of a nearly constant row. With two, the
-    error shrinks with the fourth power of the step.
+    """Return the derivative of value(step) at 0, from two small steps in each direction (five-point
+    stencil). One step in each direction isn't exact enough for LayerNorm of a nearly constant row.
+    With two, the error shrinks with the fourth power of the step.
     """
     one, two = (value(step) - value(-step) for step in (1e-5, 2e-5))
     return (8 * one - two) / 12e-5
 
 
 def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
-    """Return weights for the three layers that give moderate scores, with and without scaling."""
+    """Return weights for the three layers with which scores are moderate, with and without
+    scaling.
+    """
     size, weights = 1 if scaled else n_embd**-0.25, {}
     for name in LAYERS:
         weight = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
@@ -126,7 +128,9 @@ def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
 
 
 def holding(module, weights, dtype=None):
-    """Return the module in this dtype, by default that of the weights, with these weights."""
+    """Return the module with these weights, in this dtype or by default in the dtype of the
+    weights.
+    """
     module = module.to(dtype or next(iter(weights.values())).dtype)
     set_weights(module, weights)
     return module
@@ -164,13 +168,16 @@ def unpacked(found, number, what, call):
 
 
 def check_same_gradients(actual, expected, inputs, upstream, call, **near):
-    """Compare the gradients of an output with those of the right one, for the same inputs."""
+    """Compare the gradients of an output with the gradients of the right output, for the same
+    inputs.
+    """
     right = modules.gradients(expected, inputs, upstream)
     check_gradients(gradients(actual, inputs, upstream, call), right, call, **near)
 
 
 def check_like(reference, code, rng, cases, **near):
-    """Compare results and gradients with those of right code, and results without gradients.
+    """Compare results and gradients with those of correct code, and results with gradients switched
+    off.
 
     Args:
         reference: the right function or module.
@@ -203,29 +210,31 @@ def as_given(code, arguments):
 
 
 def copied(arguments):
-    """Return copies of the arguments, with the same order in memory."""
+    """Return copies of the arguments, with the same memory layout."""
     return {name: t.clone() if torch.is_tensor(t) else t for name, t in arguments.items()}
 
 
 def trained(module, names):
     """Return the module's parameters of these names, except the bias of `key`.
 
-    It adds the same number to all scores of a query, which does not change the softmax. So its
-    gradient is 0, and code may omit it.
+    The bias of `key` adds the same number to all scores of a query, which does not change the
+    softmax. So its gradient is 0, and code may omit this bias.
     """
     found = parameters(module)
     return {name: found[name] for name in names if name != "key.bias"}
 
 
 def learning(code, arguments):
-    """Return the tensors that need gradients, by name: arguments, and a module's parameters."""
+    """Return the tensors that require gradients, by name: arguments, and parameters of a module."""
     is_module = isinstance(code, torch.nn.Module)
     learns = arguments | (trained(code, parameters(code)) if is_module else {})
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
 def of_any_size(x, weights):
-    """Yield tokens and weights: one of them is large, and differences of scores are moderate."""
+    """Yield tokens and weights with moderate differences of scores, although some of these numbers
+    are large.
+    """
     million = {
         "tokens near a million": dict.fromkeys(LAYERS, 1e-06) | {"x": 1e6},
         "keys near a million": {"query": 1e-6, "key": 1e6},
@@ -242,7 +251,8 @@ def of_any_size(x, weights):
 def left_alone(call, **arguments):
     """Require that the code inside does not change these tensors or the gradient mode.
 
-    The tensors must be the test's own: they are compared with those of the trusted process.
+    The test must have created the tensors, as they are compared with the same tensors in the
+    trusted process.
     """
     before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
@@ -265,7 +275,7 @@ def nothing_left_behind(call):
 
 
 def check_gradient_mode(call, enabled):
-    """Require that the gradient mode is that before a call."""
+    """Require that a call did not change the gradient mode."""
     check_that(torch.is_grad_enabled(), judges.is_gradient_mode, call, enabled)
 
 
@@ -289,7 +299,7 @@ def check_refused(call, run, reason=""):
 
 
 def check_weights_are_kept(module, weights, call):
-    """Require that the module still holds these weights."""
+    """Require that the module still has these weights."""
     found = parameters(module)
     for name, weight in weights.items():
         check_that(found[name], judges.is_kept, call, name, weight)
@@ -313,7 +323,7 @@ def check_layers(module, n_embd, bias=True):
 
 
 def check_random_start(make, names, call):
-    """Require that the module from `make` has other initial weights after another seed."""
+    """Require that the initial weights of a module from `make` depend on the seed."""
     starts = []
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
@@ -330,7 +340,7 @@ def check_random_start(make, names, call):
 
 
 def turned(tensor):
-    """Return an equal tensor in another memory order."""
+    """Return an equal tensor with a different memory layout."""
     order = list(reversed(range(tensor.dim())))
     return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(order)
 
@@ -339,13 +349,13 @@ def turned(tensor):
 def loops_over_pairs(run):
     """Return whether `run(length)` takes Python some steps for every pair of positions.
 
-    Such code is right, too, but a long sequence would take it minutes. From 48 to 192 positions, a
-    loop over pairs adds about 20 times as many steps as from 24 to 48, and a loop over positions
+    Such code is correct, but would take minutes for a long sequence. From 48 to 192 positions, a
+    loop over pairs adds about 20 times as many steps as from 24 to 48; a loop over positions adds
     six times as many. Less than 10 ms for 192 positions is fast enough in any case.
 
-    On a busy machine, a call may wait for longer than it runs. So a possible loop is run up to
-    eight times. If the short calls waited, a loop may look like none. So a slow call is repeated
-    with twice as many positions, which takes a loop four times as long.
+    On a busy machine, a call may wait longer than it runs. So a possible loop is run up to eight
+    times. If the short calls waited, a loop may not be recognized. So a slow call is repeated with
+    twice as many positions, for which a loop takes four times as long.
     """
 
     def took(length):

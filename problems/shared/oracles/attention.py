@@ -1,4 +1,4 @@
-"""Right answers about attention: those of the worked example, and attention by hand."""
+"""Right answers about attention: the results of the worked example, and attention by hand."""
 
 import math
 import operator
@@ -103,8 +103,8 @@ def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
 
 
 def self_attention_slopes(x, weights, upstream, **how):
-    """Return the gradients of such an output by their definition, with respect to the names in
-    `trained`.
+    """Return the gradients of such an output by their definition, with respect to the parameters
+    that `trained` selects.
     """
 
     def output(at):
@@ -121,7 +121,7 @@ def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
         x: the sequences.
         weights: the weights of the layers, by name.
         n_head: the number of heads.
-        causal: whether a position sees only those up to its own.
+        causal: whether a position attends only to itself and earlier positions.
         positions: the positions whose output is returned; by default all.
     """
     output = []
@@ -136,7 +136,9 @@ def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
 
 
 def merged_heads_by_hand(projected, i, n_head, causal):
-    """Return the joined outputs of all heads at position i; a row has its query, key and value."""
+    """Return the joined outputs of all heads at position i. A row of `projected` has the query, key
+    and value of a position.
+    """
     n_embd = len(projected[0]) // 3
     head_dim, seen = n_embd // n_head, projected[: i + 1] if causal else projected
     merged = []
@@ -151,7 +153,7 @@ def merged_heads_by_hand(projected, i, n_head, causal):
 def slopes_by_hand(compute, inputs, upstream):
     """Return each gradient of (compute(inputs) * upstream).sum() by a central difference.
 
-    It has some nine correct digits in float64. For nearly constant rows of LayerNorm, use
+    The result has about nine correct digits in float64. For nearly constant rows of LayerNorm, use
     `derivative`.
 
     Args:

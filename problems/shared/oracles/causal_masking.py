@@ -19,7 +19,7 @@ def causal_mask(seq_len):
 
 
 def masked_softmax(scores, mask):
-    """Return for each row the softmax of the allowed scores; the weight of the others is 0."""
+    """Return for each row the softmax of the allowed scores; masked entries have the weight 0."""
     rows = scores.detach().double().reshape(-1, scores.shape[-1]).tolist()
     allowed = mask.broadcast_to(scores.shape).reshape(-1, scores.shape[-1]).tolist()
     weights = [masked_row_by_hand(*row) for row in zip(rows, allowed, strict=True)]

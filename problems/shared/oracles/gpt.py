@@ -1,7 +1,7 @@
 """Compute a small GPT by hand: in plain Python, number by number.
 
-`rows` is one sequence, a list of numbers for each token. `weights` are tensors by the names that
-they have in a module's `state_dict`, which are GPT-2's.
+`rows` is one sequence, a list of numbers for each token. `weights` are tensors by their names in a
+module's `state_dict`, which are GPT-2's names.
 """
 
 import math
@@ -77,7 +77,7 @@ def gpt_by_hand(tokens, weights, n_head):
 
 
 def batched(by_hand, x, *arguments, dtype=None):
-    """Apply a definition that takes one sequence to a batch of them; return a tensor.
+    """Apply a definition for one sequence to a batch of sequences; return a tensor.
 
     Args:
         by_hand: the definition, such as `block_by_hand`.
@@ -100,15 +100,16 @@ def cross_entropy_by_hand(logits, targets):
 
 
 def log_sum_by_hand(row):
-    """Return ln of the sum of e to the power of each number, also for large numbers."""
+    """Return ln of the sum of e to the power of each number, without overflow for large numbers."""
     largest = max(row)
     return largest + math.log(math.fsum(math.exp(number - largest) for number in row))
 
 
 def greedy_by_hand(tokens, weights, n_head, n_positions):
-    """Return the most probable token after these, and the lead of its logit over the next best.
+    """Return the most probable next token, and the difference between its logit and the second
+    largest.
 
-    The model reads the last n_positions tokens, the first of which is at position 0.
+    The model reads the last n_positions tokens; the first of them has position 0.
     """
     logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
     best, second = sorted(logits, reverse=True)[:2]

@@ -6,14 +6,15 @@ from shared.oracles import modules
 
 
 def slopes(module, x, past, upstream):
-    """Return the gradients, by name, of a right attention's results for tokens and past.
+    """Return the gradients of the results of a correct attention for new tokens and a past, by
+    name.
 
     Args:
         module: the attention.
         x: the new tokens.
-        past: the keys and values before them, or None.
-        upstream: the weights of the entries of the output, the keys and the values. Results without
-            weights do not count.
+        past: the keys and values of earlier tokens, or None.
+        upstream: the factors of the entries of the output, the keys and the values. Results without
+            factors do not count.
     """
     given = {"x": x} | dict(zip(("the past's keys", "the past's values"), past or (), strict=False))
     leaves = {name: each.clone().requires_grad_() for name, each in given.items()}
@@ -26,9 +27,9 @@ def slopes(module, x, past, upstream):
 
 
 def read(module, idx, upstream):
-    """Return the logits and the present of a right model for a text, and gradients by name.
+    """Return the logits and the present of a correct model for a text, and gradients by name.
 
-    These are the gradients of the last logits, as many as `upstream` has.
+    They are the gradients of the last logits, which are multiplied by `upstream`.
     """
     logits, present = module(idx)
     learning = dict(module.named_parameters(remove_duplicate=False))
@@ -36,5 +37,5 @@ def read(module, idx, upstream):
 
 
 def followed(prompt, token, n_new):
-    """Return a text continued by one token, repeated."""
+    """Return a text followed by n_new repetitions of one token."""
     return torch.cat([prompt, torch.full((len(prompt), n_new), token)], dim=1)

@@ -23,5 +23,5 @@ def keeps_about(filtered, call, logits, p):
 
 
 def are_alike(drawn, call):
-    """Require two equal draws."""
+    """Require equal results of two draws."""
     require(torch.equal(*drawn), f"{call}\nIt drew other tokens.")

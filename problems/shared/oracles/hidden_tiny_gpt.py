@@ -13,5 +13,7 @@ has_gradients = partial(
 
 
 def slopes(number, model):
-    """Return the gradients of a number by a right model's parameters, under all their names."""
+    """Return the gradients of a number with respect to the parameters of a correct model, under all
+    their names.
+    """
     return modules.gradients(number, parameters(model), torch.ones_like(number))

@@ -5,12 +5,14 @@ from shared.oracles import training
 
 
 def limit(gradients, part, rng):
-    """Return a limit of about this part of the norm of some gradients, with four digits."""
+    """Return a limit for clipping: about this part of the norm of the gradients, with four
+    digits.
+    """
     return float(f"{part * training.norm(gradients):.4g}")
 
 
 def drop_activations(losses, call, whole):
-    """Require losses of models that drop activations, after two seeds that are each set twice.
+    """Require losses of models that drop activations. Two seeds were set, each of them twice.
 
     Args:
         losses: the losses after the first seed, the second one, and both again.

@@ -11,7 +11,8 @@ from shared.telltale import COPIES
 def refused(found, call, enabled, reason=""):
     """Require that a call raised ValueError and did not change the gradient mode.
 
-    `found` has the exception's name, or an empty text, and whether gradients are on afterwards.
+    `found` contains the name of the exception, or "", and whether gradients are enabled after the
+    call.
     """
     raised, mode = found
     told = f"It raised {raised}" if raised else "It was accepted"
@@ -21,7 +22,7 @@ def refused(found, call, enabled, reason=""):
 
 
 def is_gradient_mode(found, call, enabled):
-    """Require that the gradient mode is that before the call."""
+    """Require that the call did not change the gradient mode."""
     require(
         found is enabled,
         f"{call}\nYour code leaves gradients switched {'off' if enabled else 'on'} for all that is "
@@ -30,14 +31,16 @@ def is_gradient_mode(found, call, enabled):
 
 
 def is_unchanged(found, call, name, numbers, learns):
-    """Require that an argument has its numbers from before the call, and learns if it did."""
+    """Require that an argument has the same numbers and the same requires_grad as before the
+    call.
+    """
     tensor, still_learns = found
     same = torch.equal(tensor, numbers) and still_learns is learns
     require(same, f"{call}\nYour code changed its argument {name}.")
 
 
 def is_kept(found, call, name, weight):
-    """Require that a module holds the weight that it was given."""
+    """Require that a module still has the weight that was set before."""
     same = torch.equal(found, weight)
     require(same, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
 
@@ -46,7 +49,9 @@ def is_kept(found, call, name, weight):
 
 
 def shown_weights(scores, causal=False):
-    """Return the weights before dropout in the order of the output: (T, n_head, T)."""
+    """Return the attention weights before dropout, as (T, n_head, T), the order of the output of
+    `telltale` (see shared/telltale.py).
+    """
     future = torch.ones(scores.shape, dtype=torch.bool).triu(1)
     hidden = future if causal else torch.zeros_like(future)
     powers = torch.where(hidden, 0, torch.exp(scores))
@@ -54,19 +59,20 @@ def shown_weights(scores, causal=False):
 
 
 def telltale_output(scores, causal=False):
-    """Return a telltale's output for its sequence in evaluation, (1, T, C)."""
+    """Return the output of `telltale` for its sequence in evaluation mode, (1, T, C)."""
     weights = shown_weights(scores, causal)
     return weights.flatten(1).repeat_interleave(COPIES, dim=1)[None] + 1
 
 
 def read_dropped(output, scores, dropout, causal=False):
-    """Return which weights and which entries of a telltale's output were dropped.
+    """Return which attention weights and which output entries were dropped, by the output of
+    `telltale`.
 
     Args:
-        output: a telltale's output, (B, T, C).
+        output: the output of `telltale`, (B, T, C).
         scores: the scores of its heads.
         dropout: the rate.
-        causal: whether it is causal.
+        causal: whether the module is causal.
 
     Returns:
         A bool tensor (B, T, n_head, T) for the weights, one (B, T, n_head, T, COPIES) for the
@@ -81,7 +87,9 @@ def read_dropped(output, scores, dropout, causal=False):
 
 
 def drops_weights_and_entries(output, call, scores, dropout, causal):
-    """Require that a telltale drops weights and output entries as nn.Dropout does."""
+    """Require that weights and output entries of `telltale` are dropped as nn.Dropout drops
+    them.
+    """
     check_finite(output, call)
     weights = shown_weights(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
@@ -109,12 +117,12 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
 
 
 def drawn_anew(outputs, call, scores, dropout):
-    """Require that each call of a telltale drops other entries, except `again` with the seed of
-    `first`.
+    """Require that each call drops different entries. Only `again`, with the seed of `first`, drops
+    the same.
 
     Args:
         outputs: the outputs by name: first and again, with torch.manual_seed(1); other, with
-            torch.manual_seed(2); next, after another call; and some more.
+            torch.manual_seed(2); next, after a further call; and some more.
         call: the call, as text.
         scores: the scores of its heads.
         dropout: the rate.
@@ -149,12 +157,12 @@ def drawn_anew(outputs, call, scores, dropout):
 
 
 def drops_entries(output, call, whole, rate, what, near):
-    """Require that entries were dropped independently, and the others scaled up.
+    """Require that entries were dropped independently, and that kept entries were scaled up.
 
     Args:
         output: the entries that may be dropped, in training.
         call: the call, as text.
-        whole: these entries without dropout; none is 0.
+        whole: the same entries without dropout; none is 0.
         rate: the share to be dropped.
         what: the name of the entries, in the plural.
         near: tolerances, as for `check`.
@@ -171,13 +179,14 @@ def drops_entries(output, call, whole, rate, what, near):
 
 
 def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
-    """Require that a Block drops entries of one half's addition to x, and none of x.
+    """Require that a Block drops entries of the vector that one half adds to x, and no entries of
+    x.
 
     Args:
         output: the output for x repeated, in training.
         call: the call, as text.
         x: a single sequence, (1, T, C).
-        whole: the addition to x without dropout.
+        whole: the vector that is added to x without dropout.
         rate: the share to be dropped.
         half: the half that adds something.
         silent: the other half.
@@ -195,7 +204,9 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
 
 def adds_all_or_nothing(output, call, x, whole, near):
-    """Require that each entry that a Block's attention adds to a single token is whole or 0."""
+    """Require that a Block's attention adds each entry of a single token's value unchanged or not
+    at all.
+    """
     added = output - x.expand_as(output)
     check(
         added,
@@ -213,7 +224,9 @@ def check_finite(output, call):
 
 
 def check_growth(entries, dropout, largest_weight):
-    """Require that the kept entries of a telltale's output are scaled up by the right factor."""
+    """Require that the kept entries of the output of `telltale` are scaled up by the right
+    factor.
+    """
     smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
     # Without dropout an entry is 1 and its weight; where only the weight is dropped it is 1.
     require(
@@ -225,7 +238,7 @@ def check_growth(entries, dropout, largest_weight):
 
 
 def check_kept_weights(found, weights, is_kept, dropout):
-    """Require the right factor of the kept weights of a telltale, if all have the same.
+    """Require the right factor of the kept weights of `telltale`, if all have the same factor.
 
     Args:
         found: the kept weights in training, once per entry that shows one.
@@ -245,7 +258,7 @@ def check_kept_weights(found, weights, is_kept, dropout):
 
 
 def check_rate(dropped, dropout, what, where):
-    """Require that `dropped` has about the rate `dropout`, for every weight or entry alike."""
+    """Require that about the share `dropout` was dropped, at every place and on average."""
     rate = dropped.double().mean().item()
     error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
     if abs(rate - (1 - dropout)) < 7 * error:

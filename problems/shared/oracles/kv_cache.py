@@ -1,4 +1,4 @@
-"""Right answers about a KV cache, in plain Python, as in problem 09."""
+"""Right answers about a KV cache in plain Python, for problem 09."""
 
 import math
 from functools import partial
@@ -41,10 +41,10 @@ def is_int(found, call):
 
 
 def attention(x, past, weights, n_head):
-    """Return the output and the present of a CachedAttention with these weights for x after a past.
+    """Return the output and the present of a CachedAttention with these weights, for x and a past.
 
-    It is one pass over all tokens. Of a past token only the key and the value are there, so each
-    number of its query is replaced by 0.
+    The result comes from one pass over all tokens. A past token has only a key and a value, so each
+    number of its query is 0.
     """
     outputs, held = [], []
     for number, rows in enumerate(x.tolist()):
@@ -62,7 +62,9 @@ def attention(x, past, weights, n_head):
 
 
 def rows_of_past(keys, values):
-    """Return past tokens as rows of zeros, keys and values; head h has the h-th slice of each."""
+    """Return past tokens as rows of a zero query, a key and a value. Head h has the h-th slice of
+    each.
+    """
     rows = []
     for place in range(keys.shape[1]):
         key, value = keys[:, place].flatten().tolist(), values[:, place].flatten().tolist()
@@ -77,7 +79,9 @@ def in_heads(rows, n_head):
 
 
 def generated(prompts, n_new, weights, config):
-    """Return greedy text without a cache, and the smallest lead of the best logit over the next."""
+    """Return greedy text without a cache, and the smallest difference between the two largest
+    logits.
+    """
     texts, nearest = [], math.inf
     for tokens in prompts.tolist():
         for _ in range(n_new):

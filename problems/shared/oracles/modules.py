@@ -1,4 +1,4 @@
-"""Make and use right modules as tests do with the student's, but without checks."""
+"""Create and call correct modules. Tests do the same with the student's modules and add checks."""
 
 import torch
 
@@ -12,7 +12,7 @@ def set_weights(module, weights):
 
 
 def made(weights, make, *args, **named):
-    """Return the right module that `make` returns, with these weights and their dtype.
+    """Return the correct module that `make` returns, with these weights and their dtype.
 
     No random numbers are drawn for its initial weights.
     """

@@ -1,4 +1,4 @@
-"""Right answers about several heads, in plain Python, as in problem 05."""
+"""Right answers about several heads in plain Python, for problem 05."""
 
 import torch
 
@@ -8,9 +8,7 @@ output = multi_head_by_hand
 
 
 def slopes(x, weights, n_head, causal, upstream):
-    """Return the gradients of such an output with respect to x and the weights, by their
-    definition.
-    """
+    """Return the gradients with respect to x and the weights, by their definition."""
     inputs = {"x": x, **weights}
     return slopes_by_hand(lambda at: output(at["x"], at, n_head, causal), inputs, upstream)
 

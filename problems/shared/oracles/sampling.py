@@ -55,7 +55,7 @@ def apply_temperature(logits, temperature):
 
 
 def keep_top_k(logits, k):
-    """Return the logits, with -inf for those below the k-th largest of their row."""
+    """Return the logits, with -inf for logits below the k-th largest of their row."""
     return by_rows(lambda row: top_k_by_hand(row, k), logits)
 
 
@@ -93,7 +93,9 @@ def rows_of(logits):
 
 
 def first_largest(logits):
-    """Return the number of the largest logit in each row; the first one of a tie."""
+    """Return the index of the largest logit in each row, or of the first one if several are
+    equal.
+    """
     rows = [row.index(max(row)) for row in rows_of(logits)]
     return torch.tensor(rows).reshape(logits.shape[:-1])
 
@@ -154,7 +156,9 @@ def shown(row):
 
 
 def passes_gradients(found, call, kept, slope, near):
-    """Require that a filter's gradient is `slope` for kept tokens; elsewhere it may be anything."""
+    """Require that a filter's gradient is `slope` for kept tokens. For dropped tokens it may be
+    anything.
+    """
     check(torch.where(kept > -INF, found, 0), torch.where(kept > -INF, slope, 0), call, **near)
 
 
@@ -184,14 +188,18 @@ def are_tokens(drawn, call, shape):
 
 
 def have_frequencies(drawn, call, shape, probabilities):
-    """Require the frequencies of each row's own probabilities; `shape` is that of its draws."""
+    """Require the right frequencies in each row, which has its own probabilities; `shape` is the
+    shape of a row's draws.
+    """
     are_tokens(drawn, call, (len(probabilities), *shape, len(probabilities[0])))
     for row, each in zip(drawn, probabilities, strict=True):
         has_frequencies(row, call, shape, each)
 
 
 def has_frequencies(drawn, call, shape, probabilities):
-    """Require that each token was drawn about as often as its probability says, for equal rows."""
+    """Require that each token was drawn about as often as its probability says. All rows are
+    equal.
+    """
     are_tokens(drawn, call, (*shape, len(probabilities)))
     number, vocab_size = drawn.numel(), len(probabilities)
     counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
@@ -223,7 +231,9 @@ def has_own_draws(drawn, call, shape, probabilities):
 
 
 def are_seeded(drawn, call, shape, same, different):
-    """Require the first draw again after the same seed, and another draw after some other seed."""
+    """Require the same tokens with the same seed, and different tokens with one of some other
+    seeds.
+    """
     again, tokens = drawn
     are_tokens(again, call, shape)
     require(torch.equal(again, tokens[0]), f"{call}\n{same}")
@@ -231,7 +241,7 @@ def are_seeded(drawn, call, shape, same, different):
 
 
 def comes_from_all(drawn, call, logits):
-    """Require draws from all tokens, with the mean log-probability of the softmax.
+    """Require that the drawn tokens have the mean log-probability of the whole softmax.
 
     The mean of so many log-probabilities is off by six standard deviations less than once in a
     hundred million times.

@@ -27,8 +27,8 @@ def slopes(inputs, upstream):
 
 
 def does_not_vanish(slope, call, k):
-    """Require the right gradient by q for two scores that are 1.5 and -1.5 after the division by
-    √d_k.
+    """Require the right gradient with respect to q for two scores that are 1.5 and -1.5 after the
+    division by √d_k.
     """
     largest = slope.abs().max().item()
     require(
@@ -45,7 +45,7 @@ def does_not_vanish(slope, call, k):
 
 
 def is_variance(value, call, d_k, n_pairs, scaled):
-    """Require a value within 6.5 standard errors of the variance of so many dot products."""
+    """Require a value within 6.5 standard errors of the variance of n_pairs dot products."""
     expected = 1 if scaled else d_k
     chance = 6.5 * math.sqrt((2 + 6 / d_k) / n_pairs)
     low, high = expected * (1 - chance), expected * (1 + chance)
@@ -88,6 +88,6 @@ def mean_of_two_pairs(mean, call):
 
 
 def share_of_small_ones(share, call):
-    """Require the right share of small ones."""
+    """Require the right share of small variances of two dot products."""
     meaning = "below 0.8 for about 0.25 of them, as n_pairs is only 2"
     check_number(share, 0.136, 0.37, call, meaning, "It returned less than 0.8 for {} of all seeds")

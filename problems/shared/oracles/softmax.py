@@ -15,7 +15,7 @@ def similarity(q, k):
 
 
 def similarity_gradients(q, k, upstream):
-    """Return the gradients of the scores with respect to q and k, which are such products, too."""
+    """Return the gradients of the scores with respect to q and k, which are also dot products."""
     return {"q": similarity(upstream, k.mT), "k": similarity(upstream.mT, q.mT)}
 
 

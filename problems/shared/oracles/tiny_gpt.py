@@ -1,4 +1,4 @@
-"""Right answers about a GPT, its loss, the text that it writes, and batches, for problem 07."""
+"""Right answers about a GPT, its loss, generated text and batches, for problem 07."""
 
 import math
 from collections import Counter
@@ -21,9 +21,10 @@ def are_parameters_of_gpt(found, call, expected):
     """Require GPT-2's parameters, and no others.
 
     Args:
-        found: the shapes of parameters by all their names, and the names of further ones.
+        found: the shapes of the expected parameters by all their names, and the names of other
+            parameters.
         call: the call, as text.
-        expected: the shapes of GPT-2's, by name.
+        expected: the shapes of GPT-2's parameters, by name.
     """
     shapes, further = found
     others = ", ".join(name for name in shapes if name not in expected) or "none"
@@ -52,7 +53,7 @@ def is_initial_weight(weight, what, name, n_layer):
 
 
 def check_spread(weight, std, what, why=""):
-    """Require about the mean 0 and this standard deviation."""
+    """Require a mean of about 0 and about this standard deviation."""
     found = weight.double()
     size, mean = found.std().item(), found.mean().item()
     require(
@@ -76,8 +77,8 @@ logits, greedy, zeros = partial(batched, gpt_by_hand), greedy_by_hand, torch.zer
 
 
 def loss(logits, targets):
-    """Return the mean cross entropy of logits (B, T, vocab_size), where targets (B, T) aren't
-    -100.
+    """Return the mean cross entropy of logits (B, T, vocab_size) for targets (B, T), without
+    targets of -100.
     """
     rows = logits.flatten(0, 1).tolist()
     return logits.new_tensor(cross_entropy_by_hand(rows, targets.flatten().tolist()))
@@ -99,11 +100,11 @@ def has_learned(loss, call, enough, steps):
 
 
 def drops_embeddings_and_mlp(logits, call, dropout):
-    """Require that embeddings and a block's MLP dropped entries independently and scaled the
-    others.
+    """Require that embeddings and a block's MLP dropped entries independently and scaled the kept
+    entries.
 
-    The logits are those of the test's model for it: all entries of the embeddings are 0.01, and the
-    MLP adds 0.1.
+    The logits come from `dropping_model` of the tests: all entries of the embeddings are 0.01, and
+    the MLP adds 0.1.
     """
     flat = logits.flatten(0, 1)
     ordered = flat.sort(-1).values
@@ -134,8 +135,8 @@ def drops_embeddings_and_mlp(logits, call, dropout):
 
 
 def reads_all(logits, call):
-    """Require that nothing is dropped from the attention's input, so that it adds one number to all
-    entries.
+    """Require that nothing is dropped from the input of the attention, so that the attention adds
+    the same number to all entries.
     """
     ordered = logits.flatten(0, 1).sort(-1).values
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
@@ -153,7 +154,7 @@ def reads_all(logits, call):
 
 
 def continues(tokens, call, prompts, n_new, weights, sizes):
-    """Require that the most probable token follows each time, so many times after each prompt."""
+    """Require that each prompt is followed by n_new tokens, each the most probable one."""
     length = prompts.shape[1]
     form = torch.empty(len(prompts), length + n_new, dtype=torch.int64)
     check_form(tokens, form, call)
@@ -165,7 +166,7 @@ def continues(tokens, call, prompts, n_new, weights, sizes):
 
 
 def check_next(tokens, weights, sizes, call):
-    """Require that the last token is the most probable one after the others."""
+    """Require that the last token is the most probable one after the tokens before it."""
     *before, last = tokens
     expected, lead = greedy_by_hand(before, weights, sizes["n_head"], sizes["n_positions"])
     context = before[-sizes["n_positions"] :]
@@ -177,7 +178,7 @@ def check_next(tokens, weights, sizes, call):
 
 
 def followed_by(prompts, token, times):
-    """Return each prompt, continued by one token, repeated."""
+    """Return each prompt, followed by repetitions of one token."""
     return torch.cat([prompts, torch.full((len(prompts), times), token)], dim=1)
 
 
@@ -185,12 +186,12 @@ def followed_by(prompts, token, times):
 
 
 def are_pieces(batch, call, data, n_positions, batch_size):
-    """Require pieces of data in x, and the same pieces one token further in y."""
+    """Require that x contains pieces of data, and y the same pieces, shifted by one token."""
     starts_of(batch, call, data, n_positions, batch_size)
 
 
 def starts_of(batch, call, data, n_positions, batch_size):
-    """Return where right pieces of a text begin, in which no token occurs twice."""
+    """Return the positions at which correct pieces begin in a text without repeated tokens."""
     form = torch.empty(batch_size, n_positions, dtype=torch.int64)
     x, y = batch
     x, y = check_form(x, form, f"x of {call}"), check_form(y, form, f"y of {call}")
@@ -229,7 +230,7 @@ def have_even_starts(batch, call, data, n_positions, batch_size):
 
 
 def same_again(batches, call):
-    """Require two equal batches, each of x and y."""
+    """Require that two batches have the same x and the same y."""
     first, again = batches
     same = all(map(torch.equal, first, again))
     require(same, f"{call}\nThe same seed gave another batch.")

@@ -1,8 +1,7 @@
 """Right answers from PyTorch's built-in parts, for `explore.py` in problems 07, 09 and 10.
 
-`explore.py` uses these models and this training until the student's own are right. The model that
-reads in steps keeps its memory to itself and takes one token at a time, so it is no answer to
-problem 09.
+`explore.py` uses these models and this training until the student's code is correct. `Reader` is no
+answer to problem 09, as it has no past and present as arguments and takes one token at a time.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class TinyGPT(nn.Module):
         return found
 
     def mask(self, length: int) -> Tensor | None:
-        """Return -inf where a token may not look, 0 elsewhere; None if it may look everywhere."""
+        """Return -inf for masked positions and 0 for the others, or None without a mask."""
         if not self.causal:
             return None
         return self.tokens.weight.new_full((length, length), -torch.inf).triu(1)
@@ -115,14 +114,16 @@ def gpt2_name(name: str) -> str:
 
 
 def get_batch(data: Tensor, n_positions: int, batch_size: int) -> tuple[Tensor, Tensor]:
-    """Return pieces of a text, and the same pieces one token further."""
+    """Return pieces of a text, and the same pieces shifted by one token."""
     windows = data.unfold(0, n_positions + 1, 1)
     drawn = windows[torch.randint(len(windows), (batch_size,))]
     return drawn[:, :-1], drawn[:, 1:]
 
 
 def bigram_loss(data: Tensor, vocab_size: int) -> float:
-    """Return the bigram model's loss: the entropy of pairs minus that of their first tokens."""
+    """Return the bigram model's loss: the entropy of pairs minus the entropy of their first
+    tokens.
+    """
 
     def entropy(kinds: Tensor) -> float:
         counts = torch.bincount(kinds).double()
@@ -142,7 +143,7 @@ def softmax_backward(weights: Tensor, grad: Tensor) -> Tensor:
 
 
 class AdamW(torch.optim.AdamW):
-    """PyTorch's, one parameter after another."""
+    """PyTorch's AdamW, one parameter after the other."""
 
     def __init__(self, parameters: Any, **options: Any) -> None:
         super().__init__(parameters, foreach=False, **options)
@@ -198,7 +199,8 @@ def _loss(model: nn.Module, idx: Tensor, targets: Tensor) -> Tensor:
 
 @dataclass
 class Reader:
-    """A GPT with the weights of a `state_dict` under GPT-2's names, and its memory of one text.
+    """A GPT with the weights of a `state_dict` under GPT-2's names. It keeps the keys and values of
+    one text.
 
     Args:
         weights: the weights.
@@ -211,7 +213,7 @@ class Reader:
     memory: dict[int, Tensor] = field(default_factory=dict)
 
     def whole(self, idx: Tensor) -> Tensor:
-        """Return the logits of a whole text (B, T), and remember nothing."""
+        """Return the logits of a whole text (B, T), and keep nothing."""
         return self._logits(idx, 0, lambda _, *qkv: _causal(*qkv))
 
     def read(self, idx: Tensor) -> Tensor:
@@ -220,7 +222,7 @@ class Reader:
         return self._logits(idx, 0, self._remember)
 
     def step(self, token: Tensor) -> Tensor:
-        """Return the logits of one more token (B, 1), and keep its keys and values."""
+        """Return the logits after one more token (B, 1), and keep the token's keys and values."""
         self.length += 1
         return self._logits(token, self.length - 1, self._recall)
 
@@ -295,7 +297,7 @@ def _size(name: str, shape: tuple[int, ...]) -> float:
 
 @torch.no_grad()
 def greedy(reader: Reader, prompt: Tensor, n_new: int, *, cached: bool) -> Tensor:
-    """Return a prompt (B, T) and its continuation, with or without the reader's memory."""
+    """Return a prompt (B, T) and its continuation, with or without the kept keys and values."""
     text = prompt
     for number in range(n_new):
         if not cached:

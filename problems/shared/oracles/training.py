@@ -86,7 +86,7 @@ def attention_backward(q, k, v, grad, mask=None):
 
 
 def cross_entropy_slopes(logits, targets):
-    """Return the slope of the mean loss in each logit."""
+    """Return the derivative of the mean loss with respect to each logit."""
     rows = logits.double().reshape(-1, logits.shape[-1]).tolist()
     wanted, slopes = targets.flatten().tolist(), []
     for row, logit in itertools.product(range(len(rows)), range(len(rows[0]))):
@@ -126,7 +126,9 @@ def clipped(gradients, max_norm):
 
 
 def learning_rate(step, warmup, total, peak, floor):
-    """Return a learning rate: up along a line, then down along a cosine from 0 to 180 degrees."""
+    """Return a learning rate, which rises linearly and then falls along a cosine from 0 to 180
+    degrees.
+    """
     if step < warmup:
         return (step + 1) * peak / warmup
     angle = math.pi * min(1, (step - warmup) / (total - warmup))
@@ -134,9 +136,9 @@ def learning_rate(step, warmup, total, peak, floor):
 
 
 def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
-    """Return a parameter of one number after some gradients; None changes nothing.
+    """Return a parameter of one number after steps with these gradients; None changes nothing.
 
-    `lr` may be a list, with a learning rate for each.
+    `lr` may be a list with a learning rate for each step.
     """
     mean = square = steps = 0
     rates = lr if isinstance(lr, list) else [lr] * len(gradients)
@@ -153,7 +155,7 @@ def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weig
 
 
 def adamw(weight, gradients, **options):
-    """Return a parameter after some gradients, number by number."""
+    """Return a parameter after steps with these gradients, computed number by number."""
     if not gradients:
         return weight
     columns = [[None] * weight.numel() if g is None else g.flatten().tolist() for g in gradients]
@@ -171,7 +173,7 @@ def loss(weights, idx, targets):
 
 
 def loss_of(weights, idx, targets):
-    """Return the same as a tensor with a gradient."""
+    """Return the same loss as a tensor with a gradient."""
     x = weights["wte.weight"][idx] + weights["wpe.weight"][: idx.shape[1]]
     x = torch.tanh(x @ weights["hidden.weight"].T + weights["hidden.bias"])
     logits = x @ weights["lm_head.weight"].T + weights["lm_head.bias"]
@@ -199,7 +201,9 @@ def after_sgd(weights, idx, targets, lr, max_norm):
 
 
 def steep_batch(rng, weights):
-    """Return tokens and targets, (1, 1) each; their gradients have a norm of 1.5 or more."""
+    """Return tokens and targets, (1, 1) each, for which the gradients have a norm of at least
+    1.5.
+    """
     while True:
         batch = random_batch(rng, 1, 1)
         if norm(gradients(weights, *batch)) >= 1.5:
@@ -207,7 +211,7 @@ def steep_batch(rng, weights):
 
 
 def worst_targets(weights, idx):
-    """Return targets of one token, the one with the largest loss."""
+    """Return targets that are all the token with the largest loss."""
     every = [torch.full_like(idx, token) for token in range(len(weights["wte.weight"]))]
     return max(every, key=lambda targets: loss(weights, idx, targets))
 
@@ -221,7 +225,7 @@ def unchanged(tensors):
 
 
 def sums_of_rows(grad):
-    """Return the sum that each row of a gradient of scores should have."""
+    """Return zeros, the right sums of the rows of a gradient of scores."""
     return torch.zeros(grad.shape[:-1], dtype=grad.dtype)
 
 
@@ -238,20 +242,22 @@ def is_near_float(found, call, expected, share=1e-4, atol=1e-6):
 
 
 def is_left(found, call, d_k, is_scaled):
-    """Require the right share of a gradient behind a softmax of scores with this d_k."""
+    """Require the right remaining share of a gradient before the softmax, for scores with this
+    d_k.
+    """
     share, near = LEFT[d_k, is_scaled]
     check_number(found, share - near, share + near, call, f"about {share:.1%}")
 
 
 def are_cleared(found, call):
-    """Require gradients, by name, that are None or 0."""
+    """Require that all gradients are None or 0."""
     for name, gradient in found.items():
         none = gradient is None or not gradient.any()
         require(none, f"{call}\nThe gradient of `{name}` is still {gradient}.")
 
 
 def learns_by_heart(losses, call, before):
-    """Require a first loss near `before`, that of a random model, and a last loss near 0."""
+    """Require a first loss near `before`, the loss of a random model, and a last loss near 0."""
     first, last = (each.item() if isinstance(each, torch.Tensor) else each for each in losses)
     check_number(first, 0.5, 2 * before, call, "far above 0 at first")
     check_number(last, 0.0, 0.1, call, "below 0.1 in the end: they are known by heart")
