@@ -63,9 +63,6 @@ def test_without_a_model_it_says_what_to_run(problems: Path) -> None:
     with pytest.raises(SystemExit, match="There is no trained model yet") as ended:
         talking.talk()
     assert "cd ../07-tiny-gpt\n    uv run python explore.py" in str(ended.value)
-
-
-def test_a_spoilt_model_is_to_be_trained_again(problems: Path) -> None:
     (problems / talking.MODEL / "model.pt").write_bytes(b"spoilt")
     with pytest.raises(SystemExit, match="The trained model can't be read"):
         talking.talk()
@@ -79,24 +76,18 @@ def test_with_stubs_the_course_s_code_talks(talk: Talk) -> None:
     assert len(written.replace(" " * 4, "\t")) == 24 + 1
 
 
-@pytest.mark.parametrize(
-    ("right", "whose"), [(True, "your sample"), (False, "the course's sample")]
-)
-def test_the_student_s_sample_draws_if_it_is_right(
-    problems: Path, talk: Talk, right: bool, whose: str
-) -> None:
-    source = (ROOT / "solutions" / talking.SAMPLING / "problem.py").read_text("utf-8")
+def test_the_student_s_code_talks_if_it_is_right(problems: Path, talk: Talk) -> None:
+    for problem_id in (talking.MODEL, talking.SAMPLING):
+        shutil.copy(ROOT / "solutions" / problem_id / "problem.py", problems / problem_id)
+    shown = talk("ab")
+    assert "Your model reads" in shown
+    assert "your sample draws" in shown
+    path = problems / talking.SAMPLING / "problem.py"
+    source = path.read_text("utf-8")
     wrong = source.replace("before >= p", "before + probabilities >= p")
     assert wrong != source
-    path = problems / talking.SAMPLING / "problem.py"
-    path.write_text(source if right else wrong, encoding="utf-8")
-    assert f"{whose} draws" in talk().replace(" (until yours is right)", "")
-
-
-def test_the_student_s_model_reads_if_it_is_right(problems: Path, talk: Talk) -> None:
-    solution = ROOT / "solutions" / talking.MODEL / "problem.py"
-    shutil.copy(solution, problems / talking.MODEL / "problem.py")
-    assert "Your model reads" in talk("ab")
+    path.write_text(wrong, encoding="utf-8")
+    assert "the course's sample (until yours is right) draws" in talk()
 
 
 def test_settings_are_typed_and_shown(talk: Talk) -> None:
@@ -104,13 +95,10 @@ def test_settings_are_typed_and_shown(talk: Talk) -> None:
     settings = ["[T 0.8  p 0.95] >", "[T 0.5  p 0.95] >", "[T 0.5  k 3  p 0.95] >"]
     settings += ["[T 0.5  k 3] >", "[T 0.5] >", "[T 0] >", "[T 0  p 0.25] >"]
     assert [line.strip() for line in shown.splitlines() if line.startswith("[")] == settings
-
-
-@pytest.mark.parametrize(("typed", "said"), [("k 0", "k is 1 or more"), ("p 3", "p is above 0")])
-def test_impossible_settings_are_refused(talk: Talk, typed: str, said: str) -> None:
-    shown = talk(typed)
-    assert f"Not changed: {said}" in shown
-    assert shown.count("[T 0.8  p 0.95] >") == 2
+    refused = talk("k 0", "p 3")
+    assert "Not changed: k is 1 or more" in refused
+    assert "Not changed: p is above 0" in refused
+    assert refused.count("[T 0.8  p 0.95] >") == 3
 
 
 def test_characters_that_the_model_never_saw_are_told(talk: Talk) -> None:
