@@ -284,7 +284,8 @@ def _drawn_once(
     drawn: set[tuple[str, ...]] = set()
     for test in tests:
         each = shown.get(test.id)
-        named = () if each is None else _named(each, diagnoses)
+        explaining = [d for d in diagnoses if not set(d.names).isdisjoint(test.diagnosis)]
+        named = () if each is None else _named(each, explaining)
         if each is None or not named:
             yield test
         elif named not in drawn:

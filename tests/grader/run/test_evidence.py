@@ -149,7 +149,6 @@ AS_BOOLS = ("self.mask[:T, :T])", "self.mask[:T, :T].bool())")
     [
         ("05", [ASSERTED, BY_N_EMBD], "The scores behind these weights", "How many numbers"),
         ("05", [ASSERTED], "It raised AssertionError", "Which error reports"),
-        ("05", [FLOAT_HEADS, BIASED], "has head_dim = 4.0; expected 4", "Which layers does"),
         ("07", [LOSS_SUMMED, HEADS_MIXED], "the loss of GPT", "Should a longer text"),
         ("04", [AS_NUMBERS, AS_BOOLS], "the buffer mask", "which values should the buffer hold"),
     ],
@@ -175,6 +174,16 @@ def test_a_mistake_is_shown_only_with_failures_that_it_explains(result_of: Resul
     assert {"mask_not_applied"} <= {name for names in result.mistakes for name in names}
     named = {test.name for test in result.tests if "dropout_none" in test.diagnosis}
     assert named == {"test_dropout_in_training"}
+
+
+@pytest.mark.slow
+def test_a_failure_about_an_attribute_has_the_mistake_about_it(result_of: ResultOf) -> None:
+    result = result_of("05", FLOAT_HEADS, BIASED)
+    about = [test for test in result.tests if "head_dim = " in test.message]
+    assert about[0].diagnosis == ("sizes_float",)
+    others = [test for test in result.tests if test.is_wrong and not test.diagnosis]
+    assert others
+    assert not [test for test in others if FITS in test.message]
 
 
 TWO_SIDES = """
