@@ -265,22 +265,18 @@ def write_small_course(root: Path) -> Course:
     return Course(root)
 
 
-def write_course_of_two_parts(root: Path) -> Course:
-    """Write a course of 01-doubling and, in part two, 06-doubling and 07-doubling."""
-    course = write_small_course(root)
+@pytest.fixture
+def two_parts(tmp_path: Path) -> Course:
+    """A course with a problem in part one and two in part two, that runs quickly."""
+    course = write_small_course(tmp_path / "course of two parts")
     for number in ("06", "07"):
-        add_problem(root, f"{number}-doubling", "two")
+        add_problem(course.root, f"{number}-doubling", "two")
         readme = README.replace("01 ·", f"{number} ·").replace(
             "Difficulty", "Part two · Difficulty"
         )
-        (root / f"problems/{number}-doubling/README.md").write_text(readme, encoding="utf-8")
+        page = course.root / f"problems/{number}-doubling/README.md"
+        page.write_text(readme, encoding="utf-8")
     return course
-
-
-@pytest.fixture
-def two_parts(tmp_path: Path) -> Course:
-    """Write a course with a problem in part one and two problems in part two."""
-    return write_course_of_two_parts(tmp_path / "course of two parts")
 
 
 @pytest.fixture(scope="session")

@@ -55,14 +55,6 @@ def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_student_meets_it(run: Run) -> None:
-    done = run("check", "99")
-    assert done.returncode == 1
-    assert "99-residual-sum" in done.stdout
-    assert "0 of 2" in done.stdout
-
-
-@pytest.mark.slow
 def test_a_long_name_is_written_as_the_linter_wants_it(small_course: Course) -> None:
     problem = new_problem(small_course, "12-rotary-position-embedding")
     oracles = problem.folder.parent / "shared"
