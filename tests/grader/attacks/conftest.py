@@ -124,18 +124,12 @@ class Attacked:
         course: a small course.
         sandbox: the sandbox of all attacks, as in a class.
         call_seconds: the sandbox's time limit for a test.
-        problem: the problem that the attacks solve.
     """
 
     def __init__(
-        self,
-        course: Course,
-        sandbox: Sandbox,
-        call_seconds: float = CALL_SECONDS,
-        problem: str = "01-doubling",
+        self, course: Course, sandbox: Sandbox, call_seconds: float = CALL_SECONDS
     ) -> None:
         self.course = course
-        self.problem = problem
         self.sandbox = sandbox
         self.started = set[bytes]()
         settings = Settings(call_seconds=call_seconds)
@@ -143,7 +137,7 @@ class Attacked:
 
     def __call__(self, source: bytes) -> ProblemResult:
         """Return the results of a file with this content."""
-        return self.result(Submission("student", {self.problem: StudentFile(source)})).problems[0]
+        return self.result(Submission("student", {"01-doubling": StudentFile(source)})).problems[0]
 
     def result(self, submission: Submission) -> SubmissionResult:
         return self._grader.grade(submission)
@@ -205,13 +199,9 @@ def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
         yield attacked
 
 
-def tree(*folders: Path) -> dict[str, tuple[int, str]]:
-    """Return the mode and the content of all files in some folders."""
-    return {
-        str(path): (path.lstat().st_mode, _content(path))
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-    }
+def tree(folder: Path) -> dict[str, tuple[int, str]]:
+    """Return the mode and the content of all files in a folder."""
+    return {str(path): (path.lstat().st_mode, _content(path)) for path in folder.rglob("*")}
 
 
 def _content(path: Path) -> str:
