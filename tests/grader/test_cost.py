@@ -43,14 +43,6 @@ def test_attention_counts_as_its_two_products(qkv, mode, wanted):
         assert cost(torch.ops.aten.scaled_dot_product_attention.default, *inputs)[0] == expected[0]
 
 
-@pytest.mark.slow
-def test_attention_that_torch_calls_itself_counts_the_same():
-    """TorchScript and modules call the attention below the level at which functions are counted."""
-    q = torch.randn(1, 2, 5, 8)
-    script = torch.jit.trace(of_torch, (q, q, q))
-    assert cost(script, q, q, q) == cost(of_torch, q, q, q)
-
-
 @pytest.mark.parametrize("function", [written_out, of_torch])
 def test_backward_passes_count(function):
     inputs = [torch.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3)]
