@@ -14,20 +14,16 @@ import torch
 
 from grader.code.quiet import quiet
 from grader.course import own_course
-from grader.diagnose.edits import apply, parse
+from grader.diagnose.edits import Edit, apply, parse
 from grader.diagnose.evidence import ranked
 from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import ask, load_probe
 from grader.run.local_files import LocalFiles
+from tests.catalogue import reference
 
-COURSE = own_course()
-PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
-SLIPS = {
-    edit.name: edit
-    for edit in parse(Path(__file__).with_name("error_hints.edits").read_text(encoding="utf-8"))
-}
-NOTHING = "nothing"
+PROBLEMS = {problem.id[:2]: problem for problem in own_course().problems()}
+SLIPS = parse(Path(__file__).with_name("error_hints.edits").read_text(encoding="utf-8"))
 
 
 def output(number: str, path: Path) -> list[str]:
@@ -42,18 +38,12 @@ def output(number: str, path: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=() if n < "06" else pytest.mark.slow) for n in SLIPS],
-)
-def test_what_is_right_is_said_and_nothing_else(name: str, tmp_path: Path) -> None:
-    slip, number = SLIPS[name], name[:2]
-    right = COURSE.solution(PROBLEMS[number]).read_text(encoding="utf-8")
-    path = tmp_path / "problem.py"
-    path.write_text(apply(slip, right), encoding="utf-8")
-    found, wanted = output(number, path), slip.when.split(" | ")
-    if wanted == [NOTHING]:
-        wanted = []
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
+def test_what_is_right_is_said_and_nothing_else(slip: Edit, tmp_path: Path) -> None:
+    number, path = slip.name[:2], tmp_path / "problem.py"
+    path.write_text(apply(slip, reference(number)), encoding="utf-8")
+    found = output(number, path)
+    wanted = [] if slip.when == "nothing" else slip.when.split(" | ")
     assert len(found) == len(wanted), found
     for text, says in zip(found, wanted, strict=True):
         assert says in text
