@@ -51,22 +51,21 @@ V = table("""
 """)
 
 
-# Modules with weights that the tests know by name.
+# Modules with known weights.
 
 LAYERS = ("query", "key", "value")
 
 
-def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, atol=1e-5):
+def check_slopes(gradients, value, numbers, call, rng, compare=check, rtol=1e-4, atol=1e-5):
     """Compare gradients with slopes along random directions.
 
     Args:
-        found: the gradients, by name.
-        value: returns the number whose gradients these are, if the float64 numbers under one name
-            change.
+        gradients: the gradients, by name.
+        value: returns the differentiated number, for a dict with other numbers of one tensor.
         numbers: the tensors at which the gradients were computed, by name.
         call: the call, as text.
-        rng: draws the directions.
-        compare: `check` if `value` is an oracle, `check_same` if it calls the student's code.
+        rng: random numbers for the directions.
+        compare: `check` if `value` is a definition, `check_same` if it calls the student's code.
         rtol: the largest difference of gradient and slope, relative to the slope.
         atol: the largest difference of a slope and 0.
     """
@@ -77,15 +76,15 @@ def check_slopes(found, value, numbers, call, rng, compare=check, rtol=1e-4, ato
             return value({name: tensor.detach().double() + step * direction})
 
         what = f"the gradient of {call} with respect to {name}, times a random direction"
-        along = (found[name].double() * direction).sum()
+        along = (gradients[name].double() * direction).sum()
         compare(along, derivative(moved), what, rtol=rtol, atol=atol)
 
 
 def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
-    """Check the gradients of a module in training mode, in which dropout drops some numbers.
+    """Require that gradients of a module in training flow through the kept numbers alone.
 
-    With the same seed the module drops the same numbers, so slopes can be measured by calling it.
-    The weights of the module and x must be in float64, so that a small step has an effect.
+    After the same seed the module drops the same numbers, so its own outputs give the slopes. The
+    weights and x must be in float64, so that a small step has an effect.
     """
     upstream = rng.normal(*x.shape, dtype=torch.float64)
 
@@ -99,25 +98,24 @@ def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
         return (output(moved.get("x", x), others).detach() * upstream).sum()
 
     inputs = {"x": x.clone().requires_grad_()}
-    found = output(inputs["x"], weights)
-    found = gradients(found, inputs | parameters(module), upstream, call)
-    told = f"{call}, when the same seed drops the same numbers each time,"
-    check_slopes(found, value, {"x": x} | weights, told, rng, compare=check_same)
+    actual = output(inputs["x"], weights)
+    slopes = gradients(actual, inputs | parameters(module), upstream, call)
+    call = f"{call}, when the same seed drops the same numbers each time,"
+    check_slopes(slopes, value, {"x": x} | weights, call, rng, compare=check_same)
 
 
 def derivative(value):
-    """Return the derivative of value(step) at 0, from two small steps in each direction (five-point
-    stencil). One step in each direction isn't exact enough for LayerNorm of a nearly constant row.
-    With two, the error shrinks with the fourth power of the step.
+    """Return the derivative of value(step) at 0, from two small steps each way.
+
+    In this five-point stencil, the error shrinks with the fourth power of the step. One step each
+    way isn't enough for LayerNorm of a nearly constant row.
     """
     one, two = (value(step) - value(-step) for step in (1e-5, 2e-5))
     return (8 * one - two) / 12e-5
 
 
 def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
-    """Return weights for the three layers with which scores are moderate, with and without
-    scaling.
-    """
+    """Return random weights for the three layers; the scores are moderate, scaled or not."""
     size, weights = 1 if scaled else n_embd**-0.25, {}
     for name in LAYERS:
         weight = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
@@ -150,21 +148,21 @@ def random_seeds(rng, number):
 # Requirements of all code of students.
 
 
-def unpacked(found, number, what, call):
+def unpacked(result, number, what, call):
     """Return the parts of a result, which must be a tuple or list of this length.
 
     Args:
-        found: the result.
+        result: the student's result.
         number: the expected number of parts.
         what: a description of the parts, such as "the output and the present".
         call: the call, as text.
     """
-    many = isinstance(found, tuple | list)
-    kind = f"a {type(found).__name__}{f' of {len(found)}' if many else ''}"
+    many = isinstance(result, tuple | list)
+    kind = f"a {type(result).__name__}{f' of {len(result)}' if many else ''}"
     message = f"It should return {number} things, {what}; it returned {kind}."
-    # No `checks.require`, which is a claim: the parts are compared after this.
-    compare.require(many and len(found) == number, f"{call}\n{message}")
-    return tuple(found)
+    # Not `checks.require`, which counts as a claim: the test compares the parts.
+    compare.require(many and len(result) == number, f"{call}\n{message}")
+    return tuple(result)
 
 
 def check_same_gradients(actual, expected, inputs, upstream, call, **near):
@@ -182,30 +180,28 @@ def check_like(reference, code, rng, cases, **near):
     Args:
         reference: the right function or module.
         code: the student's function or module; a module has the same weights.
-        rng: draws the weights of the gradients.
+        rng: random numbers for the gradients of the results.
         cases: the description and the arguments by name of each call. Gradients of tensors that
             require one and of a module's parameters are compared.
         near: allowed differences, as for `check`.
     """
     cases = [*cases]
     expected = [reference(**arguments) for _, arguments in cases]
-    given = [as_given(code, copied(arguments)) for _, arguments in cases]
-    for (call, arguments), actual, right in zip(cases, answers(code, given), expected, strict=True):
+    results = answers(code, [as_passed(code, copied(arguments)) for _, arguments in cases])
+    for (call, arguments), actual, right in zip(cases, results, expected, strict=True):
         check(actual, right, call, **near)
         upstream = rng.normal(*actual.shape, dtype=actual.dtype)
-        wanted = modules.gradients(right, learning(reference, arguments), upstream)
-        slopes = gradients(actual, learning(code, arguments), upstream, call, may_miss=True)
-        check_gradients(slopes, wanted, call, **near)
+        slopes = modules.gradients(right, learning(reference, arguments), upstream)
+        actual = gradients(actual, learning(code, arguments), upstream, call, may_miss=True)
+        check_gradients(actual, slopes, call, **near)
     with torch.no_grad():
-        found = answers(code, [as_given(code, copied(arguments)) for _, arguments in cases])
-    for (call, _), actual, right in zip(cases, found, expected, strict=True):
+        results = answers(code, [as_passed(code, copied(arguments)) for _, arguments in cases])
+    for (call, _), actual, right in zip(cases, results, expected, strict=True):
         check(actual, right, f"{call}, under torch.no_grad()", **near)
 
 
-def as_given(code, arguments):
-    """Return arguments for a call: by position for a module, as `forward` may name them
-    otherwise.
-    """
+def as_passed(code, arguments):
+    """Return the arguments by position for a module, as its `forward` may use other names."""
     return [*arguments.values()] if isinstance(code, torch.nn.Module) else arguments
 
 
@@ -217,11 +213,11 @@ def copied(arguments):
 def trained(module, names):
     """Return the module's parameters of these names, except the bias of `key`.
 
-    The bias of `key` adds the same number to all scores of a query, which does not change the
-    softmax. So its gradient is 0, and code may omit this bias.
+    This bias adds the same number to all scores of a query, which does not change the softmax. So
+    its gradient is 0, and code may omit it.
     """
-    found = parameters(module)
-    return {name: found[name] for name in names if name != "key.bias"}
+    every = parameters(module)
+    return {name: every[name] for name in names if name != "key.bias"}
 
 
 def learning(code, arguments):
@@ -251,8 +247,7 @@ def of_any_size(x, weights):
 def left_alone(call, **arguments):
     """Require that the code inside does not change these tensors or the gradient mode.
 
-    The test must have created the tensors, as they are compared with the same tensors in the
-    trusted process.
+    The test must have made the tensors: they are compared with those of the trusted process.
     """
     before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
@@ -266,11 +261,11 @@ def left_alone(call, **arguments):
 @contextmanager
 def nothing_left_behind(call):
     """Require that the code inside does not change the random state or the gradient mode."""
-    torch.rand(1)  # an earlier call may have set the very seed that this one sets
+    torch.rand(1)  # an earlier call may have set the same seed as this one
     state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
     yield
     same = torch.equal(torch.get_rng_state(), state)
-    require(same, f"{call}\nYour code changed the random state; nothing here needs chance.")
+    require(same, f"{call}\nYour code changed the random state; it needs no random numbers here.")
     check_gradient_mode(call, enabled)
 
 
@@ -279,11 +274,11 @@ def check_gradient_mode(call, enabled):
     check_that(torch.is_grad_enabled(), judges.is_gradient_mode, call, enabled)
 
 
-_OF_ITS_OWN = (
+_OTHER_ERRORS = (
     *(NotImplementedError, NameError, AttributeError, MemoryError),
     *(CannotLoad, InternalError, ForbiddenCall, Mismatch),
 )
-"""Errors with their own verdict: code isn't written yet, has a slip, or gave no answer."""
+"""Errors that have another verdict: code isn't written yet, has a typo, or gave no answer."""
 
 
 def check_refused(call, run, reason=""):
@@ -291,7 +286,7 @@ def check_refused(call, run, reason=""):
     enabled, raised = torch.is_grad_enabled(), ""
     try:
         run()
-    except _OF_ITS_OWN:
+    except _OTHER_ERRORS:
         raise
     except Exception as exception:
         raised = "ValueError" if isinstance(exception, ValueError) else type(exception).__name__
@@ -300,9 +295,9 @@ def check_refused(call, run, reason=""):
 
 def check_weights_are_kept(module, weights, call):
     """Require that the module still has these weights."""
-    found = parameters(module)
+    every = parameters(module)
     for name, weight in weights.items():
-        check_that(found[name], judges.is_kept, call, name, weight)
+        check_that(every[name], judges.is_kept, call, name, weight)
 
 
 def check_layers(module, n_embd, bias=True):
@@ -312,13 +307,13 @@ def check_layers(module, n_embd, bias=True):
     """
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
-    found = parameters(module).items()
-    own = {id(parameter) for name, parameter in found if name.partition(".")[0] in LAYERS}
-    further = [name for name, p in found if p.requires_grad and id(p) not in own]
+    every = parameters(module).items()
+    ids = {id(parameter) for name, parameter in every if name.partition(".")[0] in LAYERS}
+    further = [name for name, p in every if p.requires_grad and id(p) not in ids]
     require(
         not further,
-        f"{type(module).__name__} has further parameters that would learn: {further}. Its formula "
-        f"has none but those of {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.",
+        f"{type(module).__name__} has further parameters: {further}. The only parameters of its "
+        f"formula are those of {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.",
     )
 
 
@@ -331,7 +326,7 @@ def check_random_start(make, names, call):
         starts.append([getattr(module, name).weight.detach().clone() for name in names])
     for name, first, second in zip(names, *starts, strict=True):
         even = first.unique().numel() == 1 < first.numel()
-        why = "All its numbers are alike." if even else "Is a seed set in your code?"
+        why = "All its numbers are equal." if even else "Does your code set a seed?"
         require(
             not first.equal(second),
             f"{call}, made twice\nBoth times `{name}` starts with the same weights, though the "
@@ -347,15 +342,15 @@ def turned(tensor):
 
 @torch.no_grad()
 def loops_over_pairs(run):
-    """Return whether `run(length)` takes Python some steps for every pair of positions.
+    """Return whether `run(length)` is a Python loop over pairs of positions.
 
-    Such code is correct, but would take minutes for a long sequence. From 48 to 192 positions, a
-    loop over pairs adds about 20 times as many steps as from 24 to 48; a loop over positions adds
+    Such code is right, too, but takes minutes for a long sequence. From 48 to 192 positions, a
+    loop over pairs adds about 20 times as many steps as from 24 to 48, and a loop over positions
     six times as many. Less than 10 ms for 192 positions is fast enough in any case.
 
-    On a busy machine, a call may wait longer than it runs. So a possible loop is run up to eight
-    times. If the short calls waited, a loop may not be recognized. So a slow call is repeated with
-    twice as many positions, for which a loop takes four times as long.
+    On a busy machine, a call may wait for longer than it runs. So a possible loop is run up to
+    eight times. If the short calls waited, a loop may not be noticed. So a slow call is repeated
+    with twice as many positions, which takes a loop four times as long.
     """
 
     def took(length):

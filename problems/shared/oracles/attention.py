@@ -79,10 +79,10 @@ def attend_by_hand(query, keys, values, *, scaled=True):
 
 def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
     """Return each query's output; if causal, query i uses the first i + 1 keys and values only."""
-    seen = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
+    visible = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
     return [
         attend_by_hand(query, keys[:n], values[:n], scaled=scaled)
-        for query, n in zip(queries, seen, strict=True)
+        for query, n in zip(queries, visible, strict=True)
     ]
 
 
@@ -121,7 +121,7 @@ def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
         x: the sequences.
         weights: the weights of the layers, by name.
         n_head: the number of heads.
-        causal: whether a position attends only to itself and earlier positions.
+        causal: whether a position attends only to positions up to its own.
         positions: the positions whose output is returned; by default all.
     """
     output = []
@@ -140,12 +140,12 @@ def merged_heads_by_hand(projected, i, n_head, causal):
     and value of a position.
     """
     n_embd = len(projected[0]) // 3
-    head_dim, seen = n_embd // n_head, projected[: i + 1] if causal else projected
+    head_dim, visible = n_embd // n_head, projected[: i + 1] if causal else projected
     merged = []
     for start in range(0, n_embd, head_dim):
         query = projected[i][start:][:head_dim]
-        keys = [row[n_embd + start :][:head_dim] for row in seen]
-        values = [row[2 * n_embd + start :][:head_dim] for row in seen]
+        keys = [row[n_embd + start :][:head_dim] for row in visible]
+        values = [row[2 * n_embd + start :][:head_dim] for row in visible]
         merged += attend_by_hand(query, keys, values)
     return merged
 

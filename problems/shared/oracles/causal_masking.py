@@ -54,6 +54,6 @@ def is_mask(actual, call, expected):
     check(actual.bool() if is_number else actual, expected, call)
 
 
-def default_positions(found, call):
+def default_positions(default, call):
     """Require the default number of positions."""
-    require(found == 1024, f"{call}\nIt has {found} positions, expected 1024.")
+    require(default == 1024, f"{call}\nIt has {default} positions; expected 1024.")

@@ -126,7 +126,7 @@ GELU_IN_NUMBERS = torch.tensor(
     [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
     + [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
 )
-# What LayerNorm makes of 1, 2, 3, 4 at first.
+# A new LayerNorm of 1, 2, 3 and 4.
 NORM_IN_NUMBERS = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542])
 
 
@@ -149,8 +149,8 @@ def has_tanh(output, call, x):
     far = (output - with_erf).abs().max().item()
     require(
         4.68e-4 < far < 4.78e-4,
-        f"{call}\nThe farthest of them is {far:.3g} away from x Φ(x), the GELU with the error "
-        "function; it should be 0.000473 away.",
+        f"{call}\nThe largest difference from x Φ(x), the GELU with the error function, is "
+        f"{far:.3g}; for the GELU with tanh it is 0.000473.",
     )
 
 
@@ -163,4 +163,4 @@ def layer_norm(x, weights, eps=1e-5):
 def is_size_of_block(total, call, n_embd, bias):
     """Require the number of a Block's parameters."""
     expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
-    require(total == expected, f"{call} has {total:,} numbers to learn; expected {expected:,}.")
+    require(total == expected, f"{call} has {total:,} parameters; expected {expected:,}.")

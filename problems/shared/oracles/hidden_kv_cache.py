@@ -12,14 +12,15 @@ def slopes(module, x, past, upstream):
     Args:
         module: the attention.
         x: the new tokens.
-        past: the keys and values of earlier tokens, or None.
+        past: the keys and values before them, or None.
         upstream: the factors of the entries of the output, the keys and the values. Results without
-            factors do not count.
+            factors are ignored.
     """
-    given = {"x": x} | dict(zip(("the past's keys", "the past's values"), past or (), strict=False))
-    leaves = {name: each.clone().requires_grad_() for name, each in given.items()}
-    new, *held = leaves.values()
-    output, present = module(new, tuple(held) or None)
+    names = ("x", "the past's keys", "the past's values")
+    inputs = dict(zip(names, (x, *(past or ())), strict=False))
+    leaves = {name: each.clone().requires_grad_() for name, each in inputs.items()}
+    x, *past = leaves.values()
+    output, present = module(x, tuple(past) or None)
     results = zip((output, *present), upstream, strict=False)
     total = sum((each * up).sum() for each, up in results)
     learning = {name: each for name, each in module.named_parameters() if each.requires_grad}

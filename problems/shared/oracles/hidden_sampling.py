@@ -8,14 +8,12 @@ from grader.run.compare import check_form, require
 
 
 def keeps_about(filtered, call, logits, p):
-    """Require that a filter keeps the most probable tokens of each row, about as many as reach
-    p.
-    """
+    """Require that a filter keeps about as many of the most probable tokens as reach p."""
     kept = check_form(filtered, logits, call) > -math.inf
     sums = logits.double().softmax(-1).sort(descending=True).values.cumsum(-1)
-    for found, right in zip(kept.sum(-1).tolist(), (sums < p).sum(-1).tolist(), strict=True):
-        message = f"{call}\nIt keeps {found} tokens of a row; it should be about {right + 1}."
-        require(abs(found - right - 1) <= 5, message)
+    for number, below in zip(kept.sum(-1).tolist(), (sums < p).sum(-1).tolist(), strict=True):
+        message = f"{call}\nIt keeps {number} tokens of a row; it should be about {below + 1}."
+        require(abs(number - below - 1) <= 5, message)
     smallest = logits.masked_fill(~kept, math.inf).amin(-1)
     largest = logits.masked_fill(kept, -math.inf).amax(-1)
     message = f"{call}\nIt drops tokens that are more probable than some that it keeps."

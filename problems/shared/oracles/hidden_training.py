@@ -23,10 +23,11 @@ def drop_activations(losses, call, whole):
     message = f"The loss is {first:.4g}, as without dropout. Is the model in training mode?"
     require(abs(first - whole) > 1e-4 * whole, f"{call}\n{message}")
     require([first, other] == again, f"{call}\nAfter the same seed it gave different losses.")
-    require(first != other, f"{call}\nAfter another seed the loss is the same. Is a seed set?")
+    message = f"{call}\nAfter another seed the loss is the same. Does your code set a seed?"
+    require(first != other, message)
 
 
-def is_mean_loss(found, call, batches):
-    """Require the loss of the model's weights over all tokens of some batches."""
-    loss, weights = found
+def is_mean_loss(loss_and_weights, call, batches):
+    """Require the loss over all tokens of some batches, for these weights of the model."""
+    loss, weights = loss_and_weights
     training.is_near(loss, call, training.mean_loss(weights, batches), share=1e-6)

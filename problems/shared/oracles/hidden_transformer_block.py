@@ -3,9 +3,9 @@
 from grader.run.compare import check
 
 
-def has_gradients(found, call, right, near, part):
+def has_gradients(gradients, call, right, near, part):
     """Require right gradients, by name; errors may be a small part of the largest entry of each."""
     for name, gradient in right.items():
         what = f"the gradient of {call} with respect to {name}"
         atol = max(near["atol"], part * gradient.abs().max().item())
-        check(found[name], gradient, what, **near | {"atol": atol})
+        check(gradients[name], gradient, what, **near | {"atol": atol})

@@ -8,41 +8,38 @@ from grader.run.compare import check, require
 from shared.telltale import COPIES
 
 
-def refused(found, call, enabled, reason=""):
+def refused(outcome, call, enabled, reason=""):
     """Require that a call raised ValueError and did not change the gradient mode.
 
-    `found` contains the name of the exception, or "", and whether gradients are enabled after the
-    call.
+    `outcome` is the exception's name, or an empty text, and the gradient mode after the call.
     """
-    raised, mode = found
-    told = f"It raised {raised}" if raised else "It was accepted"
+    raised, mode = outcome
+    result = f"It raised {raised}" if raised else "It raised nothing"
     why = f", as {reason}" if reason else ""
-    require(raised == "ValueError", f"{call}\n{told}; it should raise ValueError{why}.")
+    require(raised == "ValueError", f"{call}\n{result}; it should raise ValueError{why}.")
     is_gradient_mode(mode, call, enabled)
 
 
-def is_gradient_mode(found, call, enabled):
-    """Require that the call did not change the gradient mode."""
+def is_gradient_mode(mode, call, enabled):
+    """Require that the gradient mode is that before the call."""
     require(
-        found is enabled,
-        f"{call}\nYour code leaves gradients switched {'off' if enabled else 'on'} for all that is "
-        "called after it. A block `with torch.no_grad():` ends by itself.",
+        mode is enabled,
+        f"{call}\nYour code leaves gradients switched {'off' if enabled else 'on'} for all code "
+        "that runs after it. A block `with torch.no_grad():` switches them on again at its end.",
     )
 
 
-def is_unchanged(found, call, name, numbers, learns):
-    """Require that an argument has the same numbers and the same requires_grad as before the
-    call.
-    """
-    tensor, still_learns = found
-    same = torch.equal(tensor, numbers) and still_learns is learns
+def is_unchanged(argument, call, name, numbers, requires_grad):
+    """Require that an argument has the numbers and the requires_grad from before the call."""
+    tensor, still_requires_grad = argument
+    same = torch.equal(tensor, numbers) and still_requires_grad is requires_grad
     require(same, f"{call}\nYour code changed its argument {name}.")
 
 
-def is_kept(found, call, name, weight):
-    """Require that a module still has the weight that was set before."""
-    same = torch.equal(found, weight)
-    require(same, f"{call}\nYour code changed the layers' own numbers, in `{name}`.")
+def is_kept(actual, call, name, weight):
+    """Require that a module still has the weight that the test set."""
+    same = torch.equal(actual, weight)
+    require(same, f"{call}\nYour code changed the weights of the module, in `{name}`.")
 
 
 # Dropout, and the output of a telltale
@@ -80,8 +77,8 @@ def read_dropped(output, scores, dropout, causal=False):
     """
     n_head, seq_len, _ = scores.shape
     entries = output.reshape(len(output), seq_len, n_head, seq_len, COPIES)
-    # An entry is 0 where it was dropped itself. Otherwise it is 1 / (1 - dropout) if its weight was
-    # dropped, and more if not. That all COPIES entries of a weight are 0 is very rare.
+    # A dropped entry is 0. Another entry is 1 / (1 - dropout) if its weight was dropped, and more
+    # if not. It is very rare that all COPIES entries of a weight are dropped.
     halfway = (1 + shown_weights(scores, causal) / 2) / (1 - dropout)
     return entries.amax(-1) < halfway, entries == 0, entries
 
@@ -93,7 +90,7 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     check_finite(output, call)
     weights = shown_weights(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
-    # Entries first: only where they are dropped one by one can the weights be read off.
+    # Entries first: weights can be read only if the entries are dropped independently.
     question = "Which layer should drop them, and where is it called?"
     check_rate(entry_dropped, dropout, "the entries of the output", question)
     axes = ("batch", "position", "channel")
@@ -108,8 +105,8 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     check(
         entries,
         expected,
-        f"{call}, seen as (batch, query, head, key, {COPIES} copies of the weight, plus 1), where "
-        "kept entries should grow as much as is lost, and nothing else change",
+        f"{call}, as (batch, query, head, key, {COPIES} copies of the weight, plus 1), where kept "
+        f"entries should be multiplied by 1 / (1 - {dropout}), and nothing else should change",
     )
     if not causal:
         axes = ("batch", "query", "head", "key")
@@ -134,21 +131,22 @@ def drawn_anew(outputs, call, scores, dropout):
     ]:
         (weights_1, entries_1), (weights_2, entries_2) = dropped[one], dropped[two]
         shown = ~(entries_1.all(-1) | entries_2.all(-1))
-        # Where none is dropped at all, nothing is known of how; their number below tells that.
+        # If no weight is dropped, the check of numbers below reports it.
         none = not (weights_1 | weights_2)[shown].any()
         different = none or not torch.equal(weights_1[shown], weights_2[shown])
-        require(different, f"{call}\n{what} dropped the same weights; each should draw anew.")
+        require(different, f"{call}\n{what} dropped the same weights; each should drop others.")
         different = not torch.equal(entries_1, entries_2)
-        require(different, f"{call}\n{what} dropped the same of the output; each should draw anew.")
+        message = f"{call}\n{what} dropped the same entries of the output; each should drop others."
+        require(different, message)
     for i, what in enumerate(["weights", "entries of the output"]):
         numbers = {int(both[i].sum()) for both in dropped.values()}
-        message = f"{call}\n{len(dropped)} calls dropped {min(numbers)} {what} each. When each is "
-        require(len(numbers) > 1, f"{message}dropped by itself, their number varies.")
+        message = f"{call}\n{len(dropped)} calls dropped {min(numbers)} {what} each. If each is "
+        require(len(numbers) > 1, f"{message}dropped independently, their number varies.")
     pairs = zip(dropped["again"], dropped["first"], strict=True)
     require(
         all(torch.equal(*pair) for pair in pairs),
-        f"{call}\nAfter torch.manual_seed(1) it dropped others the second time than the first. Do "
-        "all its random numbers come from torch's global generator?",
+        f"{call}\nAfter torch.manual_seed(1) it dropped others the second time than the first "
+        "time. Do all its random numbers come from torch's global generator?",
     )
     again = f"{call}, a second time after torch.manual_seed(1)"
     check(outputs["again"], outputs["first"], again)
@@ -170,11 +168,11 @@ def drops_entries(output, call, whole, rate, what, near):
     check_finite(output, call)
     dropped = output.abs() < 1e-9
     check_rate(
-        dropped, rate, what, f"Which layer drops them, and where is it called? That was {call}."
+        dropped, rate, what, f"Which layer drops them, and where is it called? The call was {call}."
     )
     expected = torch.where(dropped, 0, whole / (1 - rate))
-    grown = f"where the kept part of {what} should grow as much as is lost"
-    check(output, expected, f"{call}, {grown}, and nothing else change", **near)
+    grown = f"where the kept part of {what} should be multiplied by 1 / (1 - {rate})"
+    check(output, expected, f"{call}, {grown}, and nothing else should change", **near)
     check_independent(dropped, rate, ("batch", "position", "channel"), what)
 
 
@@ -194,8 +192,8 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
     """
     require(
         (output == 0).double().mean() < rate / 10,
-        f"{call}\nSome entries of the output are 0, so x was dropped, too. What is dropped is "
-        f"what {half} adds, before it is added to x.",
+        f"{call}\nSome entries of the output are 0, so entries of x were dropped, too. Only the "
+        f"output of {half} should be dropped, before it is added to x.",
     )
     what = f"the entries that {half} adds to x"
     added = output - x.expand_as(output)
@@ -204,15 +202,13 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
 
 def adds_all_or_nothing(output, call, x, whole, near):
-    """Require that a Block's attention adds each entry of a single token's value unchanged or not
-    at all.
-    """
+    """Require that each entry that a Block's attention adds to a single token is complete or 0."""
     added = output - x.expand_as(output)
     check(
         added,
         torch.where(added.abs() < 1e-6, 0, whole),
-        f"{call}: what attn adds is 0 where its weight or the entry was dropped, and where not, "
-        "whole, but for what both dropouts make of it. Is something dropped before the attention?",
+        f"{call}: each entry that attn adds should be 0, if its weight or the entry was dropped, "
+        "or complete and scaled up by both dropouts. Is something dropped before the attention?",
         **near,
     )
 
@@ -228,12 +224,12 @@ def check_growth(entries, dropout, largest_weight):
     factor.
     """
     smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
-    # Without dropout an entry is 1 and its weight; where only the weight is dropped it is 1.
+    # Without dropout an entry is 1 plus its weight; if only the weight is dropped, it is 1.
     require(
         grown * (1 - 1e-5) < smallest < grown * (1 + largest_weight) * (1 + 1e-5),
-        f"In training with dropout={dropout}, what is kept of the output is {smallest:.4g} or "
-        f"more, and without dropout 1 to {1 + largest_weight:.4g}. What is kept has to make up "
-        "for what is dropped: on average, which factor does that?",
+        f"In training with dropout={dropout}, the kept entries of the output are {smallest:.4g} or "
+        f"more, and without dropout 1 to {1 + largest_weight:.4g}. Kept entries are scaled up, so "
+        "that the mean stays the same: which factor does that?",
     )
 
 
@@ -258,7 +254,7 @@ def check_kept_weights(found, weights, is_kept, dropout):
 
 
 def check_rate(dropped, dropout, what, where):
-    """Require that about the share `dropout` was dropped, at every place and on average."""
+    """Require that `dropped` has about the rate `dropout`, for each weight or entry."""
     rate = dropped.double().mean().item()
     error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
     if abs(rate - (1 - dropout)) < 7 * error:
@@ -286,7 +282,7 @@ def check_independent(dropped, dropout, axes, what):
         error = math.sqrt(expected * (1 - expected) / pairs.numel())
         require(
             abs(agree - expected) < 8 * error,
-            f"In training with dropout={dropout}, neighbours along the {axis} axis shared their "
-            f"fate for {agree:.0%} of {what}; by chance it would be {expected:.0%}. Each should be "
-            "dropped by itself.",
+            f"In training with dropout={dropout}, neighbours along the {axis} axis were both kept "
+            f"or both dropped for {agree:.0%} of {what}; by chance it would be {expected:.0%}. "
+            "Each should be dropped independently.",
         )

@@ -27,26 +27,27 @@ OUTPUTS_IN_NUMBERS = torch.tensor([[[44.1624], [50.4893]]])
 PRESENT_IN_NUMBERS = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0], [20], [60]]]])
 
 
-def is_number_of_bytes(found, call, expected):
+def is_number_of_bytes(value, call, expected):
     """Require this number of bytes; another test checks that it is an int."""
-    shown = f"{found} ({type(found).__name__})" if isinstance(found, int | float) else kind(found)
-    fits = isinstance(found, int | float) and found == expected
+    shown = f"{value} ({type(value).__name__})" if isinstance(value, int | float) else kind(value)
+    fits = isinstance(value, int | float) and value == expected
     require(fits, f"{call}\nIt returned {shown}; expected {expected} (int).")
 
 
-def is_int(found, call):
+def is_int(value, call):
     """Require an int."""
-    is_number_of_bytes(found, call, 4620)
-    require(type(found) is int, f"{call}\nIt returned {found} ({type(found).__name__}), no int.")
+    is_number_of_bytes(value, call, 4620)
+    message = f"{call}\nIt returned {value} ({type(value).__name__}); expected an int."
+    require(type(value) is int, message)
 
 
 def attention(x, past, weights, n_head):
     """Return the output and the present of a CachedAttention with these weights, for x and a past.
 
-    The result comes from one pass over all tokens. A past token has only a key and a value, so each
-    number of its query is 0.
+    The computation is one pass over all tokens. The query of a past token is unknown and not
+    needed, so it is set to 0.
     """
-    outputs, held = [], []
+    outputs, sequences = [], []
     for number, rows in enumerate(x.tolist()):
         old = [] if past is None else rows_of_past(past[0][number], past[1][number])
         projected = old + linear_by_hand(rows, weights, "c_attn")
@@ -55,8 +56,8 @@ def attention(x, past, weights, n_head):
             for i in range(len(old), len(projected))
         ]
         outputs.append(linear_by_hand(heads, weights, "c_proj"))
-        held.append(projected)
-    _, keys, values = torch.tensor(held, dtype=x.dtype).chunk(3, dim=-1)
+        sequences.append(projected)
+    _, keys, values = torch.tensor(sequences, dtype=x.dtype).chunk(3, dim=-1)
     present = in_heads(keys, n_head), in_heads(values, n_head)
     return torch.tensor(outputs, dtype=x.dtype), present
 
@@ -79,9 +80,7 @@ def in_heads(rows, n_head):
 
 
 def generated(prompts, n_new, weights, config):
-    """Return greedy text without a cache, and the smallest difference between the two largest
-    logits.
-    """
+    """Return greedy texts, and the smallest difference between the two largest logits."""
     texts, nearest = [], math.inf
     for tokens in prompts.tolist():
         for _ in range(n_new):

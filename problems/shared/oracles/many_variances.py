@@ -10,49 +10,46 @@ from grader.run.compare import check_number, require
 
 
 def mean_of_two_scaled_pairs(mean, call):
-    """Require the right mean of the variances of two scaled dot products."""
+    """Require the right mean of variances of two scaled dot products."""
     meaning = "about 0.5, half of 1, as n_pairs is only 2"
     check_number(mean, 0.29, 0.74, call, meaning, "It returned {} on average over 300 seeds")
 
 
 def share_of_small_scaled_ones(share, call):
-    """Require the right share of small variances of two scaled dot products."""
+    """Require the right share of small ones."""
     meaning = "below 0.05 for about 0.25 of them, as n_pairs is only 2"
     returned = "It returned less than 0.05 for {} of all seeds"
     check_number(share, 0.125, 0.38, call, meaning, returned)
 
 
 def mean_of_products(mean, call):
-    """Require the right mean of the variances of 50 products of two normal numbers."""
+    """Require the right mean of variances of 50 products of two normal numbers."""
     returned = "It returned {} on average over 160 seeds"
     check_number(mean, 0.8, 1.16, call, "about 0.98", returned)
 
 
 def spread_of_products(spread, call):
-    """Require the right spread of these variances: products of normal numbers have a fourth moment
-    of 9.
+    """Require their right standard deviation.
 
-    Products of uniform numbers have a fourth moment of 3.24.
+    Products of normal numbers have a fourth moment of 9, those of uniform numbers one of 3.24.
     """
     returned = "Over 160 seeds its results have a standard deviation of {}"
     check_number(spread, 0.26, 0.8, call, "about 0.39, as for normal numbers", returned)
 
 
 def mean_of_many_pairs(mean, call, times):
-    """Require the right mean of the variances of many scaled dot products."""
+    """Require the right mean of variances of many scaled dot products."""
     returned = f"It returned {{}} on average over {times} seeds"
     check_number(mean, 0.75, 1.25, call, "about 1", returned)
 
 
 def of_these_pairs(values, call, n_pairs, seeds):
-    """Require the variances of exactly n_pairs pairs, if the pairs were drawn in one of the usual
-    ways.
-    """
+    """Require the variances of the drawn pairs, if they were drawn in one of the usual ways."""
     ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
     for variances in ways:
         ratios = [value / variance for value, variance in zip(values, variances, strict=True)]
         usual = statistics.median(ratios)
-        # Four seeds don't agree by chance: this is the way in which the pairs were drawn.
+        # Four seeds don't agree by chance, so the pairs were drawn in this way.
         if sum(math.isclose(ratio, usual, rel_tol=1e-4) for ratio in ratios) < 4:
             continue
         meaning = f"the sum of squared deviations from the mean, divided by n_pairs = {n_pairs}"
@@ -63,9 +60,7 @@ def of_these_pairs(values, call, n_pairs, seeds):
 
 
 def usual_variances(d_k, n_pairs, seed):
-    """Return the variance of n_pairs dot products for each of the usual ways to draw from N(0,
-    1).
-    """
+    """Yield the variance of n_pairs dot products for each of the usual ways to draw them."""
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(seed)
         numbers = torch.randn(2 * n_pairs * d_k, generator=generator, dtype=dtype).double()

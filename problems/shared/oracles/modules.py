@@ -24,15 +24,15 @@ def made(weights, make, *args, **named):
 def gradients(output, inputs, upstream):
     """Return the gradients of (output * upstream).sum() with respect to inputs, by name."""
     loss = (output * upstream).sum()
-    found = torch.autograd.grad(loss, [*inputs.values()], allow_unused=True)
-    return {name: slope for name, slope in zip(inputs, found, strict=True) if slope is not None}
+    slopes = torch.autograd.grad(loss, [*inputs.values()], allow_unused=True)
+    return {name: slope for name, slope in zip(inputs, slopes, strict=True) if slope is not None}
 
 
 def slopes(module, x, upstream, names=None):
     """Return the gradients of (module(x) * upstream).sum() with respect to x and the `trained`
     names.
     """
-    found = compare.parameters_of(module, names or dict(module.named_parameters()))
-    learns = {name: each for name, each in found.items() if name != "key.bias"}
+    parameters = compare.parameters_of(module, names or dict(module.named_parameters()))
+    learns = {name: each for name, each in parameters.items() if name != "key.bias"}
     x = x.detach().requires_grad_()
     return gradients(module(x), {"x": x, **learns}, upstream)

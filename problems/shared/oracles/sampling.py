@@ -144,7 +144,7 @@ def keeps(actual, call, logits, expected, near):
         )
         raise Mismatch(
             f"{call}\nOf the row {shown(logits[wrong][0])}\n  it keeps the tokens     {kept}\n"
-            f"  it should keep those    {right}"
+            f"  it should keep          {right}"
         )
     check(actual, expected, call, **near)
 
@@ -155,11 +155,9 @@ def shown(row):
     return f"[{', '.join(numbers[:8])}{', ...' if len(numbers) > 8 else ''}]"
 
 
-def passes_gradients(found, call, kept, slope, near):
-    """Require that a filter's gradient is `slope` for kept tokens. For dropped tokens it may be
-    anything.
-    """
-    check(torch.where(kept > -INF, found, 0), torch.where(kept > -INF, slope, 0), call, **near)
+def passes_gradients(gradient, call, kept, slope, near):
+    """Require that a filter's gradient is `slope` for kept tokens; others may have any gradient."""
+    check(torch.where(kept > -INF, gradient, 0), torch.where(kept > -INF, slope, 0), call, **near)
 
 
 def is_by_chance(count, number, probability):
@@ -226,14 +224,12 @@ def has_own_draws(drawn, call, shape, probabilities):
             is_by_chance(same, one.numel(), alike),
             f"{call} with logits of shape {(*shape, len(probabilities))}\nNeighbours along "
             f"dimension {axis} got the same token in {same / one.numel():.0%} of all cases; by "
-            f"chance it would be {alike:.0%}. Each row should have a draw of its own.",
+            f"chance it would be {alike:.0%}. Each row should have its own draw.",
         )
 
 
 def are_seeded(drawn, call, shape, same, different):
-    """Require the same tokens with the same seed, and different tokens with one of some other
-    seeds.
-    """
+    """Require the first draw again after the same seed, and at least one different draw."""
     again, tokens = drawn
     are_tokens(again, call, shape)
     require(torch.equal(again, tokens[0]), f"{call}\n{same}")
@@ -243,8 +239,7 @@ def are_seeded(drawn, call, shape, same, different):
 def comes_from_all(drawn, call, logits):
     """Require that the drawn tokens have the mean log-probability of the whole softmax.
 
-    The mean of so many log-probabilities is off by six standard deviations less than once in a
-    hundred million times.
+    For right code, this mean is off by six standard deviations less than once in 1e8 times.
     """
     are_tokens(drawn, call, logits.shape)
     rank = (logits > logits.gather(-1, drawn[:, None])).sum(-1).max() + 1
@@ -259,6 +254,4 @@ def comes_from_all(drawn, call, logits):
     spread = (logs.exp() * (logs - mean).square()).sum().sqrt()
     off = (logs.gather(-1, drawn[:, None]) - mean).sum() / spread
     side = "probable" if off > 0 else "improbable"
-    require(
-        off.abs() < 6, f"{call}\nIt drew {side} tokens too often, as if the logits were others."
-    )
+    require(off.abs() < 6, f"{call}\nIt drew {side} tokens too often, as if from other logits.")

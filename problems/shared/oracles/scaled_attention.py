@@ -27,18 +27,17 @@ def slopes(inputs, upstream):
 
 
 def does_not_vanish(slope, call, k):
-    """Require the right gradient with respect to q for two scores that are 1.5 and -1.5 after the
-    division by √d_k.
-    """
+    """Require the right gradient with respect to q for the scaled scores 1.5 and -1.5."""
     largest = slope.abs().max().item()
     require(
         largest > 1e-8,
-        f"{call}\nNo number of the gradient by q is larger than {largest:.1g}, so next to nothing "
-        "could be learned: the weights are too near 0 and 1. Divided by √d_k the scores are ± 1.5.",
+        f"{call}\nThe largest entry of the gradient with respect to q is {largest:.1g}, so almost "
+        "nothing is learned: the weights are too near 0 and 1. Divided by √d_k, the scores are "
+        "± 1.5.",
     )
     weight = 1 / (1 + math.exp(-3))
     expected = weight * (1 - weight) * (k[:1] - k[1:]) / math.sqrt(k.shape[-1])
-    check(slope, expected, f"the gradient of {call} by q", atol=1e-6)
+    check(slope, expected, f"the gradient of {call} with respect to q", atol=1e-6)
 
 
 # dot_product_variance
@@ -76,9 +75,8 @@ def scaled_exactly(values, call, d_k):
     require(math.isclose(unscaled / scaled, d_k, rel_tol=1e-4), f"{call}\n{message}")
 
 
-# Two numbers lie half their distance from their mean, so their population variance is half of the
-# true variance on average. Two dot products are so close together about one time in four, three or
-# more far less often.
+# On average, the population variance of two numbers is half of the true variance. It is near 0
+# about one time in four, and far less often for three or more numbers.
 
 
 def mean_of_two_pairs(mean, call):

@@ -11,22 +11,21 @@ from shared.oracles.gpt import batched, cross_entropy_by_hand, gpt_by_hand, gree
 from shared.oracles.judges import check_independent, check_rate
 
 CLEAR = 1e-3
-"""By how much the best logit leads where the next token is compared."""
+"""The least difference between the two largest logits for which the next token is compared."""
 
 
 # Parts and initial weights
 
 
-def are_parameters_of_gpt(found, call, expected):
+def are_parameters_of_gpt(actual, call, expected):
     """Require GPT-2's parameters, and no others.
 
     Args:
-        found: the shapes of the expected parameters by all their names, and the names of other
-            parameters.
+        actual: the shapes of parameters by all their names, and the names of further parameters.
         call: the call, as text.
         expected: the shapes of GPT-2's parameters, by name.
     """
-    shapes, further = found
+    shapes, further = actual
     others = ", ".join(name for name in shapes if name not in expected) or "none"
     for name in expected:
         if name not in shapes:
@@ -49,18 +48,17 @@ def is_initial_weight(weight, what, name, n_layer):
     else:
         number = 1.0 if name.endswith("weight") else 0.0
         same = bool((weight == number).all())
-        require(same, f"{what} should start with {number:g} everywhere.")
+        require(same, f"All numbers of {what} should be {number:g} at first.")
 
 
 def check_spread(weight, std, what, why=""):
     """Require a mean of about 0 and about this standard deviation."""
-    found = weight.double()
-    size, mean = found.std().item(), found.mean().item()
+    size, mean = weight.double().std().item(), weight.double().mean().item()
     require(
         abs(size - std) < 0.1 * std,
         f"{what} starts with a standard deviation of {size:.4g}; expected {std:.4g}{why}.",
     )
-    far = 5 * std / math.sqrt(found.numel())
+    far = 5 * std / math.sqrt(weight.numel())
     require(abs(mean) < far, f"{what} starts with the mean {mean:.2g}; expected about 0.")
 
 
@@ -84,15 +82,15 @@ def loss(logits, targets):
     return logits.new_tensor(cross_entropy_by_hand(rows, targets.flatten().tolist()))
 
 
-def are_logits_of_weights(found, call, idx, n_head, near):
-    """Require that logits are right for the weights returned with them."""
-    actual, weights = found
+def are_logits_of_weights(logits_and_weights, call, idx, n_head, near):
+    """Require that logits are right for these weights of the student's model."""
+    actual, weights = logits_and_weights
     check(actual, logits(idx, weights, n_head, dtype=torch.float32), call, **near)
 
 
 def has_learned(loss, call, enough, steps):
     """Require that a model has learned some sequences by heart."""
-    message = f"It is still {loss:.2f} after {steps} steps of AdamW or fewer on four sequences."
+    message = f"It is still {loss:.2f} after up to {steps} steps of training on four sequences."
     require(loss < enough, f"{call}\n{message} It should fall below {enough}.")
 
 
@@ -100,11 +98,9 @@ def has_learned(loss, call, enough, steps):
 
 
 def drops_embeddings_and_mlp(logits, call, dropout):
-    """Require that embeddings and a block's MLP dropped entries independently and scaled the kept
-    entries.
+    """Require that embeddings and a block's MLP drop entries independently and scale the others.
 
-    The logits come from `dropping_model` of the tests: all entries of the embeddings are 0.01, and
-    the MLP adds 0.1.
+    In the model of the test, all entries of the embeddings are 0.01, and the MLP adds 0.1.
     """
     flat = logits.flatten(0, 1)
     ordered = flat.sort(-1).values
@@ -112,40 +108,38 @@ def drops_embeddings_and_mlp(logits, call, dropout):
     fewest, most = (steps.sum(-1) + 1).aminmax()
     require(
         fewest == most == 4,
-        f"{call}\nIn each row there should be entries of four sizes: dropped or not by the dropout "
-        "of the embeddings, and dropped or not by that of the Block's MLP. There are "
-        f"{fewest}. Does dropout act on the sum of both embeddings, and do the Blocks get "
+        f"{call}\nEach row should have entries of four sizes: dropped or kept by the dropout of "
+        "the embeddings, and dropped or kept by that of the Block's MLP. There are "
+        f"{fewest} sizes. Does dropout act on the sum of both embeddings, and do the Blocks get "
         "config.dropout?",
     )
-    # Which of the four sizes each entry has.
+    # The number of each entry's size: 0 to 3, from the smallest.
     places = torch.empty_like(flat, dtype=torch.int64)
     places.scatter_(1, flat.argsort(-1), steps.cumsum(-1))
     places = places.reshape(logits.shape)
     kept_embedding, kept_block = places % 2 == 1, places >= 2
     dropped = ~kept_embedding, ~kept_block
-    for each, what in zip(dropped, ("the embeddings", "what the MLP gives"), strict=True):
+    for each, what in zip(dropped, ("the embeddings", "the MLP's output"), strict=True):
         check_rate(
             each.flatten(0, 1), dropout, f"the entries of {what}", "Is it the rate of the config?"
         )
         check_independent(each, dropout, ("batch", "position", "channel"), f"entries of {what}")
     hidden = (kept_embedding.float() + 10 * kept_block) * 0.01 / (1 - dropout)
     expected = 0.01 * torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])
-    seen = f"the logits of {call}, where what is kept grows by 1/(1 - dropout) and nothing else is"
-    check(logits, expected, f"{seen} dropped", atol=1e-7)
+    what = f"the logits of {call}, where kept entries should be multiplied by 1/(1 - dropout), and "
+    check(logits, expected, f"{what}nothing else should change", atol=1e-7)
 
 
 def reads_all(logits, call):
-    """Require that nothing is dropped from the input of the attention, so that the attention adds
-    the same number to all entries.
-    """
+    """Require that the attention adds the same to all entries, as none of its input is dropped."""
     ordered = logits.flatten(0, 1).sort(-1).values
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
     require(
         most <= 2,
-        f"{call}\nIn each row there should be entries of two sizes: dropped or not at the end of "
-        f"the attention. There are {most}. Is something dropped before the attention?",
+        f"{call}\nEach row should have entries of two sizes: dropped or kept at the end of the "
+        f"attention. There are {most} sizes. Is something dropped before the attention?",
     )
-    kept = (logits > 1e-6).float()  # the norm takes away the mean, so dropped entries are below 0
+    kept = (logits > 1e-6).float()  # the norm subtracts the mean, so dropped entries are below 0
     expected = 0.01 * torch.nn.functional.layer_norm(kept, kept.shape[-1:])
     check(logits, expected, f"the logits of {call}", atol=1e-4)
 
@@ -154,12 +148,12 @@ def reads_all(logits, call):
 
 
 def continues(tokens, call, prompts, n_new, weights, sizes):
-    """Require that each prompt is followed by n_new tokens, each the most probable one."""
+    """Require that each prompt is followed by `n_new` tokens, each the most probable one."""
     length = prompts.shape[1]
     form = torch.empty(len(prompts), length + n_new, dtype=torch.int64)
     check_form(tokens, form, call)
     same = torch.equal(tokens[:, :length], prompts)
-    require(same, f"{call}\nThe result should begin with the prompt, as it was given.")
+    require(same, f"{call}\nThe result should begin with the unchanged prompt.")
     for row in tokens.tolist():
         for place in range(length, len(row)):
             check_next(row[: place + 1], weights, sizes, call)
@@ -171,9 +165,9 @@ def check_next(tokens, weights, sizes, call):
     expected, lead = greedy_by_hand(before, weights, sizes["n_head"], sizes["n_positions"])
     context = before[-sizes["n_positions"] :]
     require(
-        last == expected or lead <= CLEAR,  # then two are equally probable, but for rounding
-        f"{call}\nAfter {before} it generated {last}; the most probable token is {expected}. The "
-        f"model reads {context} there, at positions from 0.",
+        last == expected or lead <= CLEAR,  # as rounding decides between two nearly equal logits
+        f"{call}\nAfter {before} it generated {last}; the most probable token is {expected}. For "
+        f"this token, the model reads {context}, at positions from 0.",
     )
 
 
@@ -191,13 +185,13 @@ def are_pieces(batch, call, data, n_positions, batch_size):
 
 
 def starts_of(batch, call, data, n_positions, batch_size):
-    """Return the positions at which correct pieces begin in a text without repeated tokens."""
+    """Require right pieces of a text in which no token occurs twice, and return their starts."""
     form = torch.empty(batch_size, n_positions, dtype=torch.int64)
     x, y = batch
     x, y = check_form(x, form, f"x of {call}"), check_form(y, form, f"y of {call}")
     pieces = data.unfold(0, n_positions + 1, 1)
     both = torch.cat([x, y[:, -1:]], dim=1)
-    fits = (both[:, None] == pieces[None]).all(-1)  # which piece each row is
+    fits = (both[:, None] == pieces[None]).all(-1)  # (row, piece): whether they are equal
     right = fits.any(1) & (x[:, 1:] == y[:, :-1]).all(1)
     row = int(right.int().argmin())
     require(
@@ -216,16 +210,16 @@ def have_even_starts(batch, call, data, n_positions, batch_size):
     share, counts = batch_size / possible, torch.bincount(starts, minlength=possible)
     far = 6 * math.sqrt(share)
     for start in sorted(range(possible), key=lambda start: counts[start]):
-        found = int(counts[start])
+        count = int(counts[start])
         require(
-            abs(found - share) < far,
-            f"{call}\n{found} rows begin at {start}; {possible} starts are possible, 0 to "
-            f"{possible - 1}, and each should come up about {share:.0f} times.",
+            abs(count - share) < far,
+            f"{call}\n{count} rows begin at {start}; {possible} starts are possible, 0 to "
+            f"{possible - 1}, and each should occur about {share:.0f} times.",
         )
     steps = torch.bincount((starts.diff() % possible), minlength=possible)
     even = bool(((steps - share).abs() < far).all()) or possible == 1
     require(
-        even, f"{call}\nThe starts of neighbouring rows hang together; each is drawn by itself."
+        even, f"{call}\nThe starts of neighbouring rows depend on each other; draw each separately."
     )
 
 

@@ -36,7 +36,7 @@ RATES = {
     110: 0.1,
     500: 0.1,
 }
-"""By step: 10 steps up to 1.0, then down to 0.1 at step 110."""
+"""The learning rate by step: 10 steps up to 1.0, then down to 0.1 at step 110."""
 
 ADAMW_IN_NUMBERS = torch.tensor([0.85, 1.05, 1.9])
 
@@ -69,8 +69,8 @@ def softmax_backward_by_hand(weights, grad):
 def softmax_backward(weights, grad):
     """Return the gradient of the scores, row by row."""
     rows = [t.double().reshape(-1, t.shape[-1]).tolist() for t in (weights, grad)]
-    found = [softmax_backward_by_hand(*row) for row in zip(*rows, strict=True)]
-    return torch.tensor(found, dtype=DOUBLE).reshape(weights.shape).to(weights.dtype)
+    gradients = [softmax_backward_by_hand(*row) for row in zip(*rows, strict=True)]
+    return torch.tensor(gradients, dtype=DOUBLE).reshape(weights.shape).to(weights.dtype)
 
 
 def attention_backward(q, k, v, grad, mask=None):
@@ -81,20 +81,20 @@ def attention_backward(q, k, v, grad, mask=None):
         scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
         powers = (scores - scores.amax(-1, keepdim=True)).exp()
         output = powers / powers.sum(-1, keepdim=True) @ leaves[2]
-    found = torch.autograd.grad((output * grad).sum(), leaves)
-    return tuple(each.to(q.dtype) for each in found)
+    gradients = torch.autograd.grad((output * grad).sum(), leaves)
+    return tuple(each.to(q.dtype) for each in gradients)
 
 
 def cross_entropy_slopes(logits, targets):
     """Return the derivative of the mean loss with respect to each logit."""
     rows = logits.double().reshape(-1, logits.shape[-1]).tolist()
-    wanted, slopes = targets.flatten().tolist(), []
+    tokens, slopes = targets.flatten().tolist(), []
     for row, logit in itertools.product(range(len(rows)), range(len(rows[0]))):
 
         def nudged(step, row=row, logit=logit):
             moved = [[*each] for each in rows]
             moved[row][logit] += step
-            return cross_entropy_by_hand(moved, wanted)
+            return cross_entropy_by_hand(moved, tokens)
 
         slopes.append(derivative(nudged))
     return torch.tensor(slopes, dtype=DOUBLE).reshape(logits.shape).to(logits.dtype)
@@ -160,8 +160,8 @@ def adamw(weight, gradients, **options):
         return weight
     columns = [[None] * weight.numel() if g is None else g.flatten().tolist() for g in gradients]
     rows = zip(weight.flatten().tolist(), zip(*columns, strict=True), strict=True)
-    found = [adamw_by_hand(number, list(row), **options) for number, row in rows]
-    return torch.tensor(found, dtype=weight.dtype).reshape(weight.shape)
+    numbers = [adamw_by_hand(number, list(row), **options) for number, row in rows]
+    return torch.tensor(numbers, dtype=weight.dtype).reshape(weight.shape)
 
 
 # A SmallModel
@@ -220,7 +220,7 @@ def worst_targets(weights, idx):
 
 
 def unchanged(tensors):
-    """Require unchanged tensors, by name."""
+    """Return the right tensors, by name, if nothing may change."""
     return tensors
 
 
@@ -229,29 +229,27 @@ def sums_of_rows(grad):
     return torch.zeros(grad.shape[:-1], dtype=grad.dtype)
 
 
-def is_near(found, call, expected, share=1e-4, atol=1e-6):
+def is_near(value, call, expected, share=1e-4, atol=1e-6):
     """Require a float, or a tensor of one number, with a small relative error."""
-    is_tensor = isinstance(found, torch.Tensor) and found.dim() == 0
-    is_near_float(found.item() if is_tensor else found, call, expected, share, atol)
+    is_tensor = isinstance(value, torch.Tensor) and value.dim() == 0
+    is_near_float(value.item() if is_tensor else value, call, expected, share, atol)
 
 
-def is_near_float(found, call, expected, share=1e-4, atol=1e-6):
+def is_near_float(value, call, expected, share=1e-4, atol=1e-6):
     """Require a Python float with a small relative error."""
     near = share * abs(expected) + atol
-    check_number(found, expected - near, expected + near, call, f"{expected:.7g}")
+    check_number(value, expected - near, expected + near, call, f"{expected:.7g}")
 
 
-def is_left(found, call, d_k, is_scaled):
-    """Require the right remaining share of a gradient before the softmax, for scores with this
-    d_k.
-    """
+def is_left(value, call, d_k, is_scaled):
+    """Require the right share of a gradient after a softmax of scores with this d_k."""
     share, near = LEFT[d_k, is_scaled]
-    check_number(found, share - near, share + near, call, f"about {share:.1%}")
+    check_number(value, share - near, share + near, call, f"about {share:.1%}")
 
 
-def are_cleared(found, call):
-    """Require that all gradients are None or 0."""
-    for name, gradient in found.items():
+def are_cleared(gradients, call):
+    """Require gradients, by name, that are None or 0."""
+    for name, gradient in gradients.items():
         none = gradient is None or not gradient.any()
         require(none, f"{call}\nThe gradient of `{name}` is still {gradient}.")
 
@@ -260,10 +258,10 @@ def learns_by_heart(losses, call, before):
     """Require a first loss near `before`, the loss of a random model, and a last loss near 0."""
     first, last = (each.item() if isinstance(each, torch.Tensor) else each for each in losses)
     check_number(first, 0.5, 2 * before, call, "far above 0 at first")
-    check_number(last, 0.0, 0.1, call, "below 0.1 in the end: they are known by heart")
+    check_number(last, 0.0, 0.1, call, "below 0.1 in the end, as the texts are learned by heart")
 
 
 def records_nothing(was_refused, call):
-    """Require that no numbers were kept for a backward pass."""
-    hint = "PyTorch stores what the model computes for a backward pass. How can you prevent that?"
+    """Require that no results were stored for a backward pass."""
+    hint = "PyTorch stores the model's results for a backward pass. How can you prevent that?"
     require(not was_refused, f"{call}\n{hint}")
