@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from grader.course import Course
-from grader.errors import CourseError
+from grader.errors import CourseError, Mismatch
 from grader.grade.settings import Settings
 from grader.result import ProblemResult, Status
+from grader.run.calls import answers
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
@@ -280,3 +281,8 @@ def test_what_a_test_does_to_warnings_ends_with_it(run: Run, small_course: Cours
         )
     strict = "import warnings\ndef double(x): warnings.simplefilter('error'); return 2 * x"
     assert statuses(run(strict)) == {"passed"}
+
+
+def test_a_call_that_writes_over_an_earlier_result_is_a_mismatch() -> None:
+    with pytest.raises(Mismatch, match="A call of fill_ changed the result of an earlier call"):
+        answers(torch.zeros(2).fill_, [(1,), (2,)])
