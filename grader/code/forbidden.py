@@ -209,9 +209,13 @@ def _refused(*args: Any, refusal: Callable[..., Any], **kwargs: Any) -> Any:
 _betrayed = functools.cache(Betrayed)
 
 
+def modules_of_torch() -> int:
+    """Return how many modules of torch are loaded, as a key for caches of its functions."""
+    return _modules_of_torch(len(sys.modules))
+
+
 @functools.lru_cache(1)
 def _modules_of_torch(modules: int) -> int:
-    """Return how many modules of torch are loaded; the argument is the cache key."""
     return sum(name.startswith("torch") for name in sys.modules)
 
 
@@ -290,7 +294,7 @@ class Guard:
     @contextmanager
     def _other_code(self) -> Iterator[None]:
         """In a `with` block, make torch's forbidden Python functions raise ForbiddenCall."""
-        forbidden = _functions_by_now(self._names, _modules_of_torch(len(sys.modules)))
+        forbidden = _functions_by_now(self._names, modules_of_torch())
         before = [(f, f.__code__, f.__kwdefaults__) for f, _ in forbidden]
         try:
             for function, name in forbidden:

@@ -40,7 +40,7 @@ from grader.sandbox.libc import (
 from grader.sandbox.template import end, keep_only
 from grader.sandbox.worker import recording
 from grader.sandbox.worker.recording import prepare_torch
-from grader.sandbox.worker.removal import functions, operators, remove
+from grader.sandbox.worker.removal import removable, remove
 from grader.sandbox.worker.student_file import hide_own_modules
 
 _MESSAGE, _SETTINGS = 4096, 1 << 17
@@ -69,8 +69,7 @@ def main(channel: socket.socket) -> None:
     os.chdir("/")
     keep_access_times()
     prepare_torch()
-    operators()
-    functions()
+    removable()
     server = _settled(channel)
     hide_from_debuggers()
     _freeze()
@@ -109,10 +108,7 @@ def load_compiler() -> None:
         # Not every version of torch has all of these modules, and some need the user's name.
         with suppress(Exception):
             importlib.import_module(name)
-    operators.cache_clear()
-    functions.cache_clear()
-    operators()
-    functions()
+    removable()
 
 
 class PreforkServer:
@@ -202,6 +198,8 @@ class PreforkServer:
                 `load`: a function and the folder to call it with.
             channel: the connection on which the new server receives requests.
         """
+        if request["load"]:
+            recording.load_code(request["load"][0])  # here, as all servers with tests need it
         parent = os.getpid()
         process = os.fork()
         if process:

@@ -11,6 +11,7 @@ import pkgutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from grader.code.forbidden import without_compiler
 from grader.code.quiet import Printed
 from grader.code.tensors import keep_memory
 from grader.sandbox.frames import receive_frame, send_frame
-from grader.sandbox.worker.removal import close_roads, functions, operators, refuse_later, remove
+from grader.sandbox.worker.removal import close_roads, refuse_later, remove
 from grader.sandbox.worker.student_file import MODULE, Attempts, hide_own_modules, run_source
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
@@ -109,20 +110,28 @@ def call_functions(order: bytes, loaded: LoadedSource) -> Iterator[bytes]:
 def load_tests(function: str, folder: str) -> RunOrder:
     """Call a function of the grader that loads tests, and return its result.
 
-    Python can import the grader's modules only during this call.
-
     Args:
         function: the function, as `package.module:function`.
         folder: the argument of the function, a folder with the tests.
     """
+    with _importable_grader():
+        run_tests: RunOrder = pkgutil.resolve_name(function)(folder)
+    return run_tests
+
+
+def load_code(function: str) -> None:
+    """Import the module of a function of the grader."""
+    with _importable_grader():
+        pkgutil.resolve_name(function)
+
+
+@contextmanager
+def _importable_grader() -> Iterator[None]:
     sys.path.insert(0, _ROOT)
     try:
-        found: RunOrder = pkgutil.resolve_name(function)(folder)
+        yield
     finally:
         del sys.path[0]
-    operators.cache_clear()
-    functions.cache_clear()
-    return found
 
 
 def prepare_torch() -> None:

@@ -34,6 +34,7 @@ from grader.code.forbidden import (
     ForbiddenCall,
     forbidden_code,
     functions_of_torch,
+    modules_of_torch,
     refuse,
 )
 
@@ -90,13 +91,27 @@ def close_roads() -> None:
                 exported.remove(name)
 
 
-@functools.cache
-def operators() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the operators that may be removed, each with the dispatch keys of its kernels.
+Operators = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names of operators, each with the dispatch keys of its kernels."""
 
-    This takes some milliseconds, so a process should call it before it forks.
+
+def removable() -> tuple[Operators, tuple[FunctionType, ...]]:
+    """Return the operators and the functions written in Python that may be removed.
+
+    They are cached until torch loads more modules. Finding them takes a tenth of a second, so a
+    process should call this before it forks.
     """
-    betrayed, registered = Betrayed(), torch._C._dispatch_get_registrations_for_dispatch_key
+    return _removable(modules_of_torch())
+
+
+@functools.lru_cache(1)
+def _removable(modules: int) -> tuple[Operators, tuple[FunctionType, ...]]:
+    betrayed = Betrayed()
+    return _operators(betrayed), functions_of_torch(betrayed)
+
+
+def _operators(betrayed: Betrayed) -> Operators:
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key
     found = {name: ["CPU"] for name in torch._C._dispatch_get_all_op_names() if betrayed[name]}
     for key in _dispatch_keys():
         for name in found.keys() & {*registered(key)}:
@@ -118,15 +133,6 @@ def _is_key(name: str) -> bool:
     return name not in ("Undefined", "CatchAll")
 
 
-@functools.cache
-def functions() -> tuple[FunctionType, ...]:
-    """Return the functions written in Python that may be removed.
-
-    This takes a tenth of a second, so a process should call it before it forks.
-    """
-    return functions_of_torch(Betrayed())
-
-
 def remove(names: Iterable[str], called: list[str]) -> None:
     """Remove the forbidden functions from this process.
 
@@ -138,8 +144,9 @@ def remove(names: Iterable[str], called: list[str]) -> None:
     betrayed = Betrayed(names)
     if not betrayed.traces:
         return
-    _replace_kernels(betrayed, called)
-    for function in functions():
+    operators, functions = removable()
+    _replace_kernels(operators, betrayed, called)
+    for function in functions:
         forbidden = forbidden_code(betrayed, function.__code__)
         if forbidden is not None:
             refuse(function, _refusal(forbidden, called))
@@ -148,8 +155,8 @@ def remove(names: Iterable[str], called: list[str]) -> None:
         _refuse_in_c(_refusal("autograd", called))
 
 
-def _replace_kernels(betrayed: Betrayed, called: list[str]) -> None:
-    found = [(name, keys, betrayed[name]) for name, keys in operators()]
+def _replace_kernels(operators: Operators, betrayed: Betrayed, called: list[str]) -> None:
+    found = [(name, keys, betrayed[name]) for name, keys in operators]
     refused = [(name, keys, forbidden) for name, keys, forbidden in found if forbidden is not None]
     spaces = {name.partition("::")[0] for name, _, _ in refused}
     libraries = {space: _library(space) for space in spaces}
