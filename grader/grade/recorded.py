@@ -135,7 +135,7 @@ class RecordedTests:
         """Return the expectation for a worker's record of a test in runs with this seed."""
         if (test, seed) not in self._expected:
             reference = OpenModule(test.tests.solution)
-            session = Session(reference, hidden=True, seed=seed, diagnose=False)
+            session = Session(reference, hidden=True, seed=seed, watch=False, diagnose=False)
             self._expected[test, seed] = expect(test, session)
         return self._expected[test, seed]
 
