@@ -215,6 +215,7 @@ class PreforkServer:
                 load_compiler()
             if request["load"]:
                 self._run_tests = recording.load_tests(*request["load"])
+                hide_own_modules()
             if request["forbidden"]:
                 remove(request["forbidden"], self._called)
             del request

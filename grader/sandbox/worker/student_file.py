@@ -38,8 +38,11 @@ def hide_own_modules() -> None:
     """Remove the grader's modules from `sys.modules`, and all names from the main module.
 
     This makes it harder to fake a worker's claims. Code that searches frames or all objects still
-    finds the modules; README.md explains the consequences.
+    finds the modules; README.md explains the consequences. A server does this before it forks, as
+    looking at all names copies many pages of a fork's memory.
     """
+    if "grader" not in sys.modules:
+        return
     for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
         del sys.modules[name]
     main = vars(sys.modules["__main__"])
