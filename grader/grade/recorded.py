@@ -30,7 +30,7 @@ from grader.run.orders import (
 )
 from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
 from grader.run.session import OpenModule, Session
-from grader.run.verdict import Verdict, only_inspected
+from grader.run.verdict import Verdict
 from grader.sandbox.attempts import sentences_on
 from grader.sandbox.failures import BAD_OUTPUT, WorkerFailure, while_imported
 from grader.sandbox.frames import ProtocolError
@@ -126,7 +126,6 @@ class RecordedTests:
         run.all_of(chosen)
         for test in chosen:
             found, seconds = run.found[test]
-            found = only_inspected(found) if test.inspection_only else found
             went = run.went.get(test.id, Went())
             keep(test, session, found, seconds, went.printed)
         return run

@@ -85,20 +85,10 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         reasons = reasons or [printed.getvalue()[-_LONGEST_REASON:]]
         raise CourseError("pytest could not collect the course's tests:\n" + "\n".join(reasons))
     tests = records(found.items)
-    _check_fixtures(tests)
-    return [*tests.values()]
-
-
-def _check_fixtures(tests: Mapping[pytest.Function, CollectedTest]) -> None:
-    """Check that tests use only known fixtures, including fixtures that they do not name.
-
-    pytest turns a function such as setup_module into a fixture of all tests in the file.
-
-    Raises:
-        CourseError: a test uses an unknown fixture.
-    """
     for item, test in tests.items():
+        # pytest turns a function such as setup_module into a fixture of all tests in the file.
         _check_names(item, item.fixturenames, test.case)
+    return [*tests.values()]
 
 
 def _check_names(item: pytest.Function, names: Iterable[str], case: Iterable[str]) -> None:

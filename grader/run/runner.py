@@ -70,9 +70,7 @@ def run_test(
     seeds = seeds_for(test, session.seed)
     exception, seconds = _call(test, session, guard, seeds, timeout)
     try:
-        verdict = judge(exception, guard)
-        verdict = only_inspected(verdict) if test.inspection_only else verdict
-        keep(test, session, verdict, seconds, printed())
+        keep(test, session, judge(exception, guard), seconds, printed())
         return Outcome(session.results[test.problem.id].tests[-1], exception)
     finally:
         # The exception's traceback refers to this frame. Such a cycle would keep the test's values,
@@ -98,8 +96,7 @@ def run_in_worker(
     exception, _ = _call(test, session, guard, seeds, timeout)
     try:
         guard.called = called.pop() if called else guard.called
-        verdict = judge(exception, guard)
-        return exception, only_inspected(verdict) if test.inspection_only else verdict
+        return exception, judge(exception, guard)
     finally:
         del exception
 
@@ -108,6 +105,8 @@ def keep(
     test: CollectedTest, session: Session, verdict: Verdict, seconds: float, printed: str = ""
 ) -> None:
     """Add the result, the printed text and the evidence of a test to the session."""
+    if test.inspection_only:
+        verdict = only_inspected(verdict)
     session.printed[test.problem.id][test.id] = printed
     if verdict.shown is not None:
         session.shown[test.problem.id][test.id] = verdict.shown
