@@ -73,7 +73,7 @@ def test_a_good_test(found: Callable[[str], list[str]]) -> None:
 @pytest.mark.parametrize(
     ("body", "finding"),
     [
-        ('check(problem.double(x), torch.ones(3), "f")', "the test itself knows"),
+        ('check(problem.double(x), torch.ones(3), "f")', "the test contains the right answer"),
         ("problem.double(x)", "makes no check"),
         ('check_that(problem.double(x), oracles.finite, "f")', "a wrong value is accepted"),
         (

@@ -111,7 +111,7 @@ def test_a_worker_that_ends_or_hangs_costs_its_test_only(
 def test_after_two_endless_tests_the_others_do_not_run(grade: Grade) -> None:
     result = grade("def double(x):\n    while True: pass")
     assert statuses(result) == [TIMEOUT] * 3
-    assert result.tests[2].message.startswith("Not run: two tests before")
+    assert result.tests[2].message.startswith("Not run: two earlier tests")
 
 
 # Messages that student code writes
