@@ -16,8 +16,8 @@ CPU = torch.device("cpu")
 
 def find() -> torch.device:
     """Return the GPU (CUDA, or MPS on a Mac), or the CPU if there is none."""
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return found or CPU
+    gpu = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return gpu or CPU
 
 
 def choose(

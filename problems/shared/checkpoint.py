@@ -66,13 +66,13 @@ def into(model: nn.Module, checkpoint: Checkpoint) -> None:
     Raises:
         UsageError: the model has different names or shapes; the text lists them.
     """
-    own = model.state_dict()
+    weights = model.state_dict()
     shapes = {name: tuple(weight.shape) for name, weight in checkpoint.state.items()}
-    trouble = _listed("Missing in your GPT", shapes.keys() - own.keys())
+    trouble = _listed("Missing in your GPT", shapes.keys() - weights.keys())
     trouble += [
-        f"Your {name} has shape {tuple(own[name].shape)} instead of {shape}."
+        f"Your {name} has shape {tuple(weights[name].shape)} instead of {shape}."
         for name, shape in shapes.items()
-        if name in own and tuple(own[name].shape) != shape
+        if name in weights and tuple(weights[name].shape) != shape
     ]
     if trouble:
         raise UsageError("\n".join(["The checkpoint doesn't fit your GPT.", *trouble]))
@@ -107,8 +107,8 @@ def _heads(file: Path, metadata: dict[str, str]) -> int | None:
         config = json.loads(file.with_name("config.json").read_text("utf-8"))
     except (OSError, ValueError):
         config = {}
-    found = metadata.get("n_head", config.get("n_head") if isinstance(config, dict) else None)
-    return int(str(found)) if str(found).isdigit() else None
+    n_head = metadata.get("n_head", config.get("n_head") if isinstance(config, dict) else None)
+    return int(str(n_head)) if str(n_head).isdigit() else None
 
 
 def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[str, Any]:
@@ -164,13 +164,13 @@ def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[
     trouble = _listed("Missing", shapes.keys() - plain.keys())
     trouble += _listed("Left over", plain.keys() - shapes.keys())
     for name in sorted(shapes.keys() & plain.keys()):
-        found, expected = tuple(plain[name].shape), shapes[name]
-        if found == expected:
+        shape, expected = tuple(plain[name].shape), shapes[name]
+        if shape == expected:
             continue
         hint = ""
-        if _CONV1D.fullmatch(name) and found == expected[::-1]:
+        if _CONV1D.fullmatch(name) and shape == expected[::-1]:
             hint = " It has the layout of nn.Linear; GPT-2's files have (inputs, outputs)."
-        trouble.append(f"{name} has shape {found} instead of {expected}.{hint}")
+        trouble.append(f"{name} has shape {shape} instead of {expected}.{hint}")
     if head is not None and not trouble and not torch.equal(head, plain["wte.weight"]):
         trouble.append("lm_head.weight is not wte.weight, and in GPT-2 they are one table.")
     if trouble:

@@ -100,11 +100,11 @@ class Block(nn.TransformerEncoderLayer):
             **{"ln_1": "norm1", "ln_2": "norm2", "mlp.c_fc": "linear1", "mlp.c_proj": "linear2"},
             **{"attn.c_proj": "self_attn.out_proj", "attn.c_attn": "self_attn.in_proj"},
         }
-        found = {}
+        renamed = {}
         for name, weight in weights.items():
             layer, _, kind = name.rpartition(".")
-            found[names[layer] + ("_" if layer == "attn.c_attn" else ".") + kind] = weight
-        self.load_state_dict(found)
+            renamed[names[layer] + ("_" if layer == "attn.c_attn" else ".") + kind] = weight
+        self.load_state_dict(renamed)
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         """Return the output for x, shape (B, T, C), in which no token sees a later one."""

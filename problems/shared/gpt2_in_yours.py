@@ -48,39 +48,39 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
 
 
 def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None:
-    found = checkpoint.load(file)
-    config = Namespace(**found.config)
-    tokens = _tokens(found, typed)
+    loaded = checkpoint.load(file)
+    config = Namespace(**loaded.config)
+    tokens = _tokens(loaded, typed)
     parts = own_parts.gather(own_parts.TRAINING[:4] if mine else ["model"])
     print(parts.summary())
     right = TinyGPT(config).eval()
-    right.load_gpt2_weights(found.state)
+    right.load_gpt2_weights(loaded.state)
     if parts["model"]:
         model = parts.model(config).eval()
-        checkpoint.into(model, found)
+        checkpoint.into(model, loaded)
     else:
-        model = parts.load(parts.model(config), found.state).eval()
+        model = parts.load(parts.model(config), loaded.state).eval()
     count = sum(weight.numel() for weight in right.parameters())
-    print(f"{len(found.state)} tensors fit, each by its name and shape: {count:,} parameters.")
+    print(f"{len(loaded.state)} tensors fit, each by its name and shape: {count:,} parameters.")
     with torch.no_grad():
         logits, expected = model(tokens[None])[0], right(tokens[None])[0]
     off = float((logits - expected).abs().max())
     print(f"Its logits are those of PyTorch's own transformer, up to {off:.1g}.")
-    _show(found, model, tokens, logits[0, -1].softmax(-1))
-    if found.characters:
-        kept = trained.Trained(found.config, found.state, found.characters)
+    _show(loaded, model, tokens, logits[0, -1].softmax(-1))
+    if loaded.characters:
+        kept = trained.Trained(loaded.config, loaded.state, loaded.characters)
         print(trained.keep(kept, name))
 
 
-def _tokens(found: Checkpoint, typed: list[int] | None) -> Tensor:
+def _tokens(loaded: Checkpoint, typed: list[int] | None) -> Tensor:
     """Return the tokens to continue.
 
     Raises:
         UsageError: the model has no such tokens, or not enough positions.
     """
-    kinds, places = found.config["vocab_size"], found.config["n_positions"]
-    if not typed and found.characters:
-        typed = Alphabet(found.characters).encode("def __init__(self")
+    kinds, places = loaded.config["vocab_size"], loaded.config["n_positions"]
+    if not typed and loaded.characters:
+        typed = Alphabet(loaded.characters).encode("def __init__(self")
     typed = typed or [token for token in HELLO if token < kinds] or [0]
     if wrong := [token for token in typed if not 0 <= token < kinds]:
         raise UsageError(f"--tokens: there is no token {wrong[0]}; they go from 0 to {kinds - 1}.")
@@ -90,12 +90,12 @@ def _tokens(found: Checkpoint, typed: list[int] | None) -> Tensor:
 
 
 @torch.no_grad()
-def _show(found: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) -> None:
+def _show(loaded: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) -> None:
     """Print the most probable next tokens and the model's continuation."""
 
     def name(shown: list[int]) -> str:
-        if found.characters:
-            return repr(Alphabet(found.characters).decode(shown))
+        if loaded.characters:
+            return repr(Alphabet(loaded.characters).decode(shown))
         return " ".join(map(str, shown))
 
     print(f"After {name(tokens.tolist())} comes")
@@ -103,6 +103,6 @@ def _show(found: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) 
         print(f"  {probabilities[token]:6.1%}  {name([token])}")
     text = tokens[None]
     for _ in range(WRITTEN):
-        logits, _ = model(text[:, -found.config["n_positions"] :])
+        logits, _ = model(text[:, -loaded.config["n_positions"] :])
         text = torch.cat([text, logits[:, -1:].argmax(-1)], dim=1)
     print(f"Each time with the most probable one: {name(text[0].tolist())}")

@@ -31,17 +31,17 @@ def norm(n_embd, start, bias=True):
     return weights | ({"bias": numbers(n_embd, start=start) / 2} if bias else {})
 
 
-def gpt_weights(given):
-    """Return weights of a GPT; `given` are the arguments of its GPTConfig, by name."""
-    return dict(_gpt_weights(tuple(given.items())))
+def gpt_weights(sizes):
+    """Return weights of a GPT; `sizes` are the arguments of its GPTConfig, by name."""
+    return dict(_gpt_weights(tuple(sizes.items())))
 
 
 @functools.cache
-def _gpt_weights(given):
+def _gpt_weights(items):
     """Return the same weights for hashable sizes. They are created once, as no model changes
     them.
     """
-    sizes = dict(given)
+    sizes = dict(items)
     width, bias = sizes["n_embd"], sizes.get("bias", True)
     kinds = numbers(sizes["vocab_size"], width, start=2.47)
     kinds = kinds * math.sqrt(width) / 2 / kinds.norm(dim=-1, keepdim=True)

@@ -211,13 +211,13 @@ def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[
 def gather(names: Sequence[str] = TRAINING) -> Parts:
     """Return the parts of a model: the student's if they are correct, otherwise the course's."""
     with torch.random.fork_rng(devices=[]):
-        found = _judged(names)
-        _fit(found)
-    return found
+        parts = _judged(names)
+        _fit(parts)
+    return parts
 
 
 def _judged(names: Sequence[str]) -> Parts:
-    found, checks = Parts(), _checks()
+    parts, checks = Parts(), _checks()
     for name in names:
         problem_id, (compute, expected) = _PROBLEMS[name], checks[name]
         loaded: list[ModuleType] = []
@@ -233,10 +233,10 @@ def _judged(names: Sequence[str]) -> Parts:
         _, trouble = pictures.judged(ask, expected())
         if trouble:
             remark = f"{name}: yours, {problem_id[:2]}, {trouble}."
-            found.parts[name] = Part(name, problem_id, None, remark)
+            parts.parts[name] = Part(name, problem_id, None, remark)
         else:
-            found.parts[name] = Part(name, problem_id, loaded[0])
-    return found
+            parts.parts[name] = Part(name, problem_id, loaded[0])
+    return parts
 
 
 def _fit(parts: Parts) -> None:
@@ -317,34 +317,34 @@ def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]
     scores[:, :2, 3:] = -torch.inf
 
     def loaded(module: nn.Module, prefix: str) -> nn.Module:
-        own = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)}
-        module.double().load_state_dict(own, strict=False)
+        inner = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)}
+        module.double().load_state_dict(inner, strict=False)
         return module
 
     def softmax(code: Any) -> Tensor:
         return _with_gradient(lambda scores: code.softmax(scores, -1), scores)
 
     def attention(code: Any) -> Tensor:
-        own = code.MultiHeadAttention(CONFIG.n_embd, CONFIG.n_head, causal=True, **sizes)
-        return _with_gradient(loaded(own, "transformer.h.0.attn."), x)
+        module = code.MultiHeadAttention(CONFIG.n_embd, CONFIG.n_head, causal=True, **sizes)
+        return _with_gradient(loaded(module, "transformer.h.0.attn."), x)
 
     def block(code: Any) -> Tensor:
-        own = code.Block(CONFIG.n_embd, CONFIG.n_head, **sizes)
-        return _with_gradient(loaded(own, "transformer.h.0."), x)
+        module = code.Block(CONFIG.n_embd, CONFIG.n_head, **sizes)
+        return _with_gradient(loaded(module, "transformer.h.0."), x)
 
     def model(code: Any) -> Tensor:
         return _answers(loaded(code.GPT(code.GPTConfig(**vars(CONFIG))), ""))
 
     def cache(code: Any) -> Tensor:
-        own = loaded(code.CachedGPT(code.GPTConfig(**vars(CONFIG))), "").eval()
+        model = loaded(code.CachedGPT(code.GPTConfig(**vars(CONFIG))), "").eval()
         with torch.no_grad():
-            first, past = own(TOKENS[:, :3])
-            second, past = own(TOKENS[:, 3:4], past)
-            return torch.cat([first, second, own(TOKENS[:, 4:], past)[0]], dim=1)
+            first, past = model(TOKENS[:, :3])
+            second, past = model(TOKENS[:, 3:4], past)
+            return torch.cat([first, second, model(TOKENS[:, 4:], past)[0]], dim=1)
 
     def attend(x: Tensor) -> Tensor:
-        found: Tensor = layer.self_attn(x, x, x, attn_mask=mask)[0]
-        return found
+        output: Tensor = layer.self_attn(x, x, x, attn_mask=mask)[0]
+        return output
 
     return {
         "softmax": (softmax, lambda: softmax(torch)),
@@ -362,11 +362,11 @@ def _steps(code: Any) -> Tensor:
     model = Logits(_right_model())
     optimizer = code.AdamW(model.parameters(), lr=0.01)
     batches = [(TOKENS, TOKENS.roll(-1, 1)), (TOKENS[:1, :3], TOKENS[:1, 1:4])]
-    found = [code.train_step(model, *batches[0], optimizer) for _ in range(2)]
+    losses = [code.train_step(model, *batches[0], optimizer) for _ in range(2)]
     optimizer.lr = 0.03
-    found.append(code.train_step(model, *batches[0], optimizer))
+    losses.append(code.train_step(model, *batches[0], optimizer))
     rates = [code.learning_rate(step, 5, 20, 0.1, 0.01) for step in (0, 4, 5, 11, 19, 25)]
-    return torch.tensor([*found, code.evaluate(model, batches), *rates], dtype=torch.float64)
+    return torch.tensor([*losses, code.evaluate(model, batches), *rates], dtype=torch.float64)
 
 
 _CUTS: tuple[dict[str, Any], ...] = (

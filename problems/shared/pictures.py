@@ -145,14 +145,14 @@ def judged(
     """
     try:
         with redirect_stdout(io.StringIO()):
-            found = compute()
-        trouble = _unlike(found, expected)
+            result = compute()
+        trouble = _unlike(result, expected)
     except Exception as exception:
         stops = f"stops with {type(exception).__name__}: {exception}"
         trouble = "is not written yet" if says_stub(exception) else stops
     if trouble:
         return None, trouble
-    table: Tensor = found.detach().to(expected.dtype)
+    table: Tensor = result.detach().to(expected.dtype)
     wrong = int(differs(table, expected, tolerance).sum())
     if wrong:
         trouble = f"differs from what is expected in {wrong} of {table.numel()} numbers"
@@ -171,19 +171,19 @@ def students_module(problem_id: str) -> ModuleType:
     return load_module(folder(problem_id) / SUBMISSION_FILE, name)
 
 
-def _unlike(found: object, expected: Tensor) -> str:
+def _unlike(result: object, expected: Tensor) -> str:
     """Return why a value can't be drawn next to the expected table; empty if it can."""
-    if not isinstance(found, Tensor):
-        return f"gives {type(found).__name__} instead of a tensor"
-    if found.shape != expected.shape:
-        return f"gives shape {tuple(found.shape)} instead of {tuple(expected.shape)}"
+    if not isinstance(result, Tensor):
+        return f"gives {type(result).__name__} instead of a tensor"
+    if result.shape != expected.shape:
+        return f"gives shape {tuple(result.shape)} instead of {tuple(expected.shape)}"
     return ""
 
 
-def differs(found: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
+def differs(result: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
     """Return where two tables differ by more than rounding."""
     return ~torch.isclose(
-        found.double(), expected.double(), rtol=tolerance, atol=1e-5, equal_nan=True
+        result.double(), expected.double(), rtol=tolerance, atol=1e-5, equal_nan=True
     )
 
 

@@ -18,10 +18,10 @@ def part(weights, name):
 
 def blocks(weights):
     """Return the weights of each block of a GPT, in order."""
-    found, start = [], "transformer.h"
-    while block := part(weights, f"{start}.{len(found)}"):
-        found.append(block)
-    return found
+    every, start = [], "transformer.h"
+    while block := part(weights, f"{start}.{len(every)}"):
+        every.append(block)
+    return every
 
 
 # Numbers to fill a module with. They are large enough for each to count; those that a GPT starts

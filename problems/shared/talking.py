@@ -264,9 +264,9 @@ def load_model(kept: Trained) -> Model:
     tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
     with torch.no_grad():
         right = model(tokens)[0]
-    own = _students_model(kept, tokens, right)
-    whose = "The course's model (until your problem 07 is right)" if own is None else "Your model"
-    return Model(whose, own or model, kept.characters, n_positions)
+    yours = _students_model(kept, tokens, right)
+    whose = "The course's model (until your problem 07 is right)" if yours is None else "Your model"
+    return Model(whose, yours or model, kept.characters, n_positions)
 
 
 def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[Tensor], Any] | None:

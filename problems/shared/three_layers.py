@@ -37,10 +37,10 @@ def filled(module, weights, dtype=torch.float64):
     A missing bias stays missing, and an additional bias isn't 0. So the output shows both mistakes.
     """
     module = module.to(dtype)
-    found = parameters(module)
-    set_weights(module, {n: w for n, w in weights.items() if n in found or n.endswith("weight")})
-    given = {id(each) for name, each in found.items() if name in weights}  # under any of its names
-    others = {name: each for name, each in found.items() if id(each) not in given}
+    every = parameters(module)
+    set_weights(module, {n: w for n, w in weights.items() if n in every or n.endswith("weight")})
+    known = {id(each) for name, each in every.items() if name in weights}  # under any of its names
+    others = {name: each for name, each in every.items() if id(each) not in known}
     set_weights(module, {name: numbers(*p.shape, start=4.0) for name, p in others.items()})
     return module
 
@@ -56,16 +56,16 @@ def about_parameters(make, default):
 
     def there(bias):
         """Return which of the expected parameters and layers exist."""
-        found = parameters(make(4, bias))
-        return torch.tensor([float(name in found) for name in (*names, *LAYERS)])
+        every = parameters(make(4, bias))
+        return torch.tensor([float(name in every) for name in (*names, *LAYERS)])
 
     def sizes():
-        found = [getattr(make(5, True), name).weight for name in LAYERS]
-        return torch.tensor([size for weight in found for size in weight.shape])
+        matrices = [getattr(make(5, True), name).weight for name in LAYERS]
+        return torch.tensor([size for weight in matrices for size in weight.shape])
 
     def layers_are_shared():
-        found = parameters(make(4, False))
-        return len({id(found[f"{name}.weight"]) for name in LAYERS}) < len(LAYERS)
+        every = parameters(make(4, False))
+        return len({id(every[f"{name}.weight"]) for name in LAYERS}) < len(LAYERS)
 
     return Part(
         main={

@@ -83,12 +83,12 @@ def file(name: str = "") -> Path:
 
 def names() -> list[str]:
     """Return the names of the saved models, newest first; "" is the model without a name."""
-    found = sorted(
+    files = sorted(
         pictures.folder(PROBLEM).glob("model*.pt"), key=lambda path: -path.stat().st_mtime
     )
     return [
         path.stem.removeprefix("model").removeprefix("-")
-        for path in found
+        for path in files
         if path.stem == "model" or path.stem.startswith("model-")
     ]
 

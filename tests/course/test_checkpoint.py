@@ -60,11 +60,11 @@ def test_the_weights_come_back(
         tensors |= {"h.0.attn.bias": torch.ones(1, 1, 5, 5), "h.1.attn.masked_bias": torch.ones(())}
         tensors["lm_head.weight"] = tensors["wte.weight"].clone()
     named = {prefix * (name != "lm_head.weight") + name: w for name, w in tensors.items()}
-    found = checkpoint.load(written(tmp_path, named, n_head="2"))
-    assert found.config == CONFIG
+    loaded = checkpoint.load(written(tmp_path, named, n_head="2"))
+    assert loaded.config == CONFIG
     expected = model.gpt2_weights()
-    assert found.state.keys() == expected.keys()
-    assert all(torch.equal(found.state[name], expected[name]) for name in expected)
+    assert loaded.state.keys() == expected.keys()
+    assert all(torch.equal(loaded.state[name], expected[name]) for name in expected)
 
 
 def test_heads_are_those_of_config_json_else_64_wide(
@@ -128,10 +128,10 @@ def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_course_s_model_is_small_and_knows_its_characters() -> None:
-    found = checkpoint.load(checkpoint.COURSE_MODEL)
+    loaded = checkpoint.load(checkpoint.COURSE_MODEL)
     assert checkpoint.COURSE_MODEL.stat().st_size < 230_000
-    assert found.config["n_head"] == 4
-    assert len(found.characters) == found.config["vocab_size"]
+    assert loaded.config["n_head"] == 4
+    assert len(loaded.characters) == loaded.config["vocab_size"]
 
 
 @pytest.mark.parametrize("solved", [True, False])
@@ -163,6 +163,6 @@ def test_a_file_without_characters_shows_token_numbers(
 
 
 def test_a_gpt_with_other_names_is_told(model: TinyGPT, tensors: dict[str, Tensor]) -> None:
-    found = checkpoint.Checkpoint(CONFIG, checkpoint.from_gpt2(tensors, CONFIG))
+    loaded = checkpoint.Checkpoint(CONFIG, checkpoint.from_gpt2(tensors, CONFIG))
     with pytest.raises(UsageError, match="Missing in your GPT: lm_head.weight, transformer"):
-        checkpoint.into(model, found)
+        checkpoint.into(model, loaded)

@@ -23,10 +23,10 @@ each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in P
 
 @each_problem
 def test_two_styles_are_shown_each_with_a_sentence(problem: Problem) -> None:
-    found = comparison_of(COURSE, problem)
-    assert [each.name for each in found.files][0] == ""
-    assert len(found.files) == 3
-    for style in found.files[1:]:
+    comparison = comparison_of(COURSE, problem)
+    assert [each.name for each in comparison.files][0] == ""
+    assert len(comparison.files) == 3
+    for style in comparison.files[1:]:
         assert style.when.startswith("Choose it ")
         assert style.when.endswith(".")
 
@@ -106,7 +106,7 @@ def test_the_answers_are_right_for_every_right_file(
         module = load_module(path, f"problem_of_{path.stem}")
         answers[name] = [answer(work_out) for _, work_out in script.questions(module)]
     of_reference = answers["reference"]
-    assert [name for name, found in answers.items() if found != of_reference] == []
+    assert [name for name, answer in answers.items() if answer != of_reference] == []
     assert len(of_reference) == 2
     for text, parts in zip(of_reference, expected[problem.id[:2]], strict=True):
         for part in parts:
@@ -127,8 +127,8 @@ def test_an_answer_with_numbers_on_both_sides_has_the_same(
 @pytest.mark.slow
 @each_problem
 def test_every_file_that_is_shown_has_its_costs(problem: Problem) -> None:
-    found = comparison_of(COURSE, problem)
-    script = Script.load(found.script, COURSE)
-    costs = [cost_of(module_of(file.source, "problem_shown"), script) for file in found.files]
+    comparison = comparison_of(COURSE, problem)
+    script = Script.load(comparison.script, COURSE)
+    costs = [cost_of(module_of(file.source, "problem_shown"), script) for file in comparison.files]
     assert all(cost is not None and cost.largest > 0 for cost in costs)
     assert all(cost is not None and cost.elements > 1000 for cost in costs)

@@ -32,8 +32,8 @@ SAVED = "\N{PILCROW SIGN}"
 
 def formulas(text: str) -> list[str]:
     """Return the texts between dollars, except in code."""
-    found = FORMULA.finditer(CODE.sub("", text))
-    return [match["block"] or match["line"] for match in found]
+    matches = FORMULA.finditer(CODE.sub("", text))
+    return [match["block"] or match["line"] for match in matches]
 
 
 def by_github(formula: str) -> str:

@@ -37,7 +37,7 @@ def test_it_earns_all_points(at_home: Callable[..., ProblemResult], number: str)
 def test_no_argument_is_taken_for_another(number: str) -> None:
     """If it were passed by position, `bias=False` would be read as `causal=False`."""
     (problem,) = own_course().select([number])
-    given = load_module(problem.original, f"given_{number}").CausalSelfAttention
+    attention = load_module(problem.original, f"given_{number}").CausalSelfAttention
     with pytest.raises(TypeError, match="positional"):
-        given(8, 2, 0.0, False)
-    assert given(n_embd=8, n_head=2, dropout=0.1, bias=False).causal
+        attention(8, 2, 0.0, False)
+    assert attention(n_embd=8, n_head=2, dropout=0.1, bias=False).causal

@@ -107,8 +107,8 @@ def test_a_wrong_part_is_not_used(
 
 def test_a_softmax_that_is_not_called_is_not_named(problems: Path) -> None:
     variants = ROOT / "solutions" / "05-multi-head-attention" / "variants"
-    own = variants / "own_softmax_and_dropout.py"
-    shutil.copy(own, problems / "05-multi-head-attention" / "problem.py")
+    file = variants / "own_softmax_and_dropout.py"
+    shutil.copy(file, problems / "05-multi-head-attention" / "problem.py")
     output = own_parts.gather(ALL).summary()
     assert output.startswith(line("softmax"))
     assert "is right, but your code around it has another one" in output

@@ -57,9 +57,9 @@ def test_good_and_bad_lines_of_the_common_rules() -> None:
     for line in block.splitlines():
         code, _, comment = line.partition("  # ")
         exact = x / math.sqrt(d) if "/" in code else x
-        found = eval(code, {"math": math, "torch": torch, "x": x, "d": d})
+        value = eval(code, {"math": math, "torch": torch, "x": x, "d": d})
         half = eval(code, {"math": math, "torch": torch, "x": x.half(), "d": d})
         keeps = (
-            bool(torch.allclose(found, exact, rtol=1e-12, atol=0)) and half.dtype == torch.float16
+            bool(torch.allclose(value, exact, rtol=1e-12, atol=0)) and half.dtype == torch.float16
         )
         assert keeps == comment.startswith("good"), line

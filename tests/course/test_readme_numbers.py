@@ -201,9 +201,9 @@ def test_two_heads_and_one() -> None:
         for rows in ([[1.0, 0], [0, 2]], [[1.0, 1], [0, 2]], [[10.0, 30], [20, 50]])
     )
     heads = [F.scaled_dot_product_attention(*(t[:, h : h + 1] for t in (q, k, v))) for h in (0, 1)]
-    found = [float(f"{output:.2f}") for head in heads for output in head.flatten().tolist()]
+    outputs = [float(f"{output:.2f}") for head in heads for output in head.flatten().tolist()]
     said = re.findall(r"^\| [01] \| [01] \| .* \| ([\d.]+) \|$", READMES["05"], re.MULTILINE)
-    assert found == [float(number) for number in said]
+    assert outputs == [float(number) for number in said]
     one = F.scaled_dot_product_attention(q, k, v)[0].tolist()
     assert f"the output $[{one[0]:.2f}, {one[1]:.2f}]$" in READMES["05"]
 
@@ -243,8 +243,8 @@ def test_losses_of_07() -> None:
 
 def test_gelu_and_layer_norm() -> None:
     x = torch.tensor([-3.0, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
-    found = [f"{y:.4f}" if y else "0" for y in F.gelu(x, approximate="tanh").tolist()]
-    assert row("06", "gelu") == found
+    values = [f"{y:.4f}" if y else "0" for y in F.gelu(x, approximate="tanh").tolist()]
+    assert row("06", "gelu") == values
     grid = torch.linspace(-5, 5, 100_001, dtype=torch.float64)
     tanh, erf = F.gelu(grid, approximate="tanh"), F.gelu(grid)
     assert f"differ by up to {(tanh - erf).abs().max():.6f}." in READMES["06"]

@@ -35,11 +35,11 @@ def test_what_is_kept_is_read_under_its_name_and_nothing_else_is_left(folder: Pa
     kept = model(1.5)
     assert trained.keep(kept) == "The model is kept in model.pt."
     assert trained.keep(model(2.0), "poems") == "The model is kept in model-poems.pt."
-    found, poems = trained.read(), trained.read("poems")
-    assert found is not None
+    loaded, poems = trained.read(), trained.read("poems")
+    assert loaded is not None
     assert poems is not None
-    assert (found.config, found.characters, found.loss) == (CONFIG, "abc", 1.5)
-    assert all(torch.equal(found.state[name], kept.state[name]) for name in kept.state)
+    assert (loaded.config, loaded.characters, loaded.loss) == (CONFIG, "abc", 1.5)
+    assert all(torch.equal(loaded.state[name], kept.state[name]) for name in kept.state)
     assert poems.loss == 2.0
     assert {*trained.names()} == {"", "poems"}
     assert {path.name for path in folder.iterdir()} == {"model.pt", "model-poems.pt"}
@@ -60,9 +60,9 @@ def test_what_is_kept_is_read_under_its_name_and_nothing_else_is_left(folder: Pa
 def test_the_better_one_stays(folder: Path, first: Trained, second: Trained, stays: bool) -> None:
     trained.keep(first)
     said = trained.keep(second)
-    found = trained.read()
-    assert found is not None
-    assert (found.loss, found.is_yours) == (
+    loaded = trained.read()
+    assert loaded is not None
+    assert (loaded.loss, loaded.is_yours) == (
         (first.loss, first.is_yours) if stays else (second.loss, second.is_yours)
     )
     assert said.startswith("model.pt holds a better one already" if stays else "The model is kept")
@@ -118,13 +118,13 @@ def test_training_continues_with_the_kept_model_only(
 
 
 @pytest.mark.parametrize(
-    ("given", "texts", "name"),
+    ("option", "texts", "name"),
     [(None, [], ""), (None, ["a/Faust I.txt", "b.txt"], "Faust_I"), ("own", ["a.txt"], "own")],
 )
 def test_a_model_is_called_after_its_first_text(
-    given: str | None, texts: list[str], name: str
+    option: str | None, texts: list[str], name: str
 ) -> None:
-    assert trained.name_for(given, texts) == name
+    assert trained.name_for(option, texts) == name
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 41])

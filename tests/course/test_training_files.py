@@ -31,18 +31,18 @@ WRONG = {
         def attention_backward(q, k, v, grad, mask=None):
             scores = q @ k.mT / q.shape[-1] ** 0.5
             weights = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1)
-            found = torch.ops.aten._softmax_backward_data(grad @ v.mT, weights, -1, q.dtype)
-            found = found / q.shape[-1] ** 0.5
-            return found @ k, found.mT @ q, weights.mT @ grad
+            slopes = torch.ops.aten._softmax_backward_data(grad @ v.mT, weights, -1, q.dtype)
+            slopes = slopes / q.shape[-1] ** 0.5
+            return slopes @ k, slopes.mT @ q, weights.mT @ grad
 
         def cross_entropy_backward(logits, targets):
             likely = logits.flatten(0, -2).log_softmax(-1)
             wanted, one = targets.flatten(), torch.ones((), dtype=logits.dtype)
             count = (wanted != -100).sum().to(logits.dtype)
             aten = torch.ops.aten
-            found = aten.nll_loss_backward(one, likely, wanted, None, 1, -100, count)
-            found = aten._log_softmax_backward_data(found, likely, -1, logits.dtype)
-            return found.view_as(logits)
+            slopes = aten.nll_loss_backward(one, likely, wanted, None, 1, -100, count)
+            slopes = aten._log_softmax_backward_data(slopes, likely, -1, logits.dtype)
+            return slopes.view_as(logits)
         """,
     "vjp": """
         from torch.autograd.functional import vjp
@@ -103,8 +103,8 @@ def graded(sandbox: Sandbox, added: str) -> ProblemResult:
 
 def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
     """Return the messages of the tests of functions in which autograd is forbidden."""
-    own = {test.id for test in suite.tests if "autograd" in test.forbidden}
-    return {test.id: test.message.split(".")[0] for test in result.tests if test.id in own}
+    watching = {test.id for test in suite.tests if "autograd" in test.forbidden}
+    return {test.id: test.message.split(".")[0] for test in result.tests if test.id in watching}
 
 
 @pytest.mark.slow

@@ -84,8 +84,8 @@ def test_the_worked_example(right: ModuleType) -> None:
     for name, table in tables.items():
         assert torch.allclose(torch.tensor(numbers(name)), table, atol=0.6e-4), name
     gradients = right.attention_backward(q.detach(), k.detach(), v.detach(), grad)
-    for found, leaf in zip(gradients, (q, k, v), strict=True):
-        assert torch.allclose(found, leaf.grad, atol=1e-6)
+    for gradient, leaf in zip(gradients, (q, k, v), strict=True):
+        assert torch.allclose(gradient, leaf.grad, atol=1e-6)
 
 
 def test_the_example_of_the_loss() -> None:
@@ -109,8 +109,8 @@ def test_a_row_of_two(right: ModuleType) -> None:
     assert second[0].item() == pytest.approx(-w.prod().item())
     (grad,) = torch.autograd.grad(w, s, g)
     assert grad[0].item() == pytest.approx((w.prod() * (g[0] - g[1])).item())
-    found = right.softmax_backward(torch.tensor([0.75, 0.25]), torch.tensor([1.0, 0]))
-    assert found.tolist() == pytest.approx([0.1875, -0.1875])
+    gradient = right.softmax_backward(torch.tensor([0.75, 0.25]), torch.tensor([1.0, 0]))
+    assert gradient.tolist() == pytest.approx([0.1875, -0.1875])
     assert "that is 0.1875, and -0.1875 for $s_2$" in README
 
 
@@ -120,8 +120,8 @@ def test_the_example_of_adamw_and_the_prediction(right: ModuleType) -> None:
     torch.optim.AdamW([p], lr=0.1, weight_decay=0.5).step()
     assert p.tolist() == pytest.approx([0.85, 1.05, 1.9], abs=1e-5)
     assert "0.85, 1.05, 1.9" in README
-    found = right.softmax_backward(torch.tensor([0.99, 0.01]), torch.tensor([1.0, 0]))
-    assert found.tolist() == pytest.approx([0.0099, -0.0099])
+    gradient = right.softmax_backward(torch.tensor([0.99, 0.01]), torch.tensor([1.0, 0]))
+    assert gradient.tolist() == pytest.approx([0.0099, -0.0099])
     assert "0.0099 and -0.0099" in README
 
 
@@ -159,8 +159,8 @@ def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -
         p.grad = None if number == 2 else size * rng.normal(3, 2, dtype=torch.float64)
         gradients.append(p.grad)
         optimizer.step()
-    found = oracles.adamw(before, gradients, lr=rates, **options)
-    assert torch.allclose(found, p.detach(), rtol=1e-12, atol=1e-12)
+    weights = oracles.adamw(before, gradients, lr=rates, **options)
+    assert torch.allclose(weights, p.detach(), rtol=1e-12, atol=1e-12)
 
 
 def test_the_definition_of_the_small_model_is_the_given_one(

@@ -166,8 +166,8 @@ def named(number: str, among: list[str], *names: str) -> set[str]:
     those = tuple(KnownMistake(n, deviations(answers_with(number, n), reference)) for n in among)
     texts = {name: Text(mistakes(number)[name].edit.when) for name in among}
     known = Fingerprints(reference, those, texts)
-    found = diagnose(known, answers_with(number, *names))
-    return {name for each in found for name in each.names}
+    suggestions = diagnose(known, answers_with(number, *names))
+    return {name for each in suggestions for name in each.names}
 
 
 def test_three_mistakes_of_adamw_are_named() -> None:
@@ -189,8 +189,8 @@ def test_three_mistakes_of_adamw_are_named() -> None:
 )
 def test_mistakes_in_two_parts_of_a_class_are_both_named(number: str, one: str, other: str) -> None:
     known = Fingerprints.load(PROBLEMS[number].fingerprints)
-    found = diagnose(known, answers_with(number, one, other))
-    assert {name for each in found for name in each.names} == {one, other}
+    suggestions = diagnose(known, answers_with(number, one, other))
+    assert {name for each in suggestions for name in each.names} == {one, other}
 
 
 def test_a_wrong_scale_is_seen_behind_an_identity_that_is_wider_than_it_is_high() -> None:

@@ -70,8 +70,8 @@ class TinyGPT(nn.Module):
 
     def blocks(self, hidden: Tensor) -> Tensor:
         """Apply the blocks and the last norm to embeddings (B, T, C)."""
-        found: Tensor = self.encoder(hidden, mask=self.mask(hidden.shape[1]))
-        return found
+        output: Tensor = self.encoder(hidden, mask=self.mask(hidden.shape[1]))
+        return output
 
     def mask(self, length: int) -> Tensor | None:
         """Return -inf for masked positions and 0 for the others, or None without a mask."""
@@ -91,19 +91,19 @@ class TinyGPT(nn.Module):
     @torch.no_grad()
     def attention_weights(self, idx: Tensor) -> Tensor:
         """Return the attention weights (n_layer, n_head, T, T) for one sequence of shape (T,)."""
-        found: list[Tensor] = []
+        tables: list[Tensor] = []
 
         def look(layer: Any, inputs: tuple[Tensor, ...], _: object) -> None:
             x = layer.norm1(inputs[0])
             mask = self.mask(len(idx))
             _, weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)
-            found.append(weights[0])
+            tables.append(weights[0])
 
         hooks = [layer.register_forward_hook(look) for layer in self.encoder.layers]
         self(idx[None])
         for hook in hooks:
             hook.remove()
-        return torch.stack(found)
+        return torch.stack(tables)
 
 
 def gpt2_name(name: str) -> str:
@@ -138,8 +138,8 @@ def bigram_loss(data: Tensor, vocab_size: int) -> float:
 def softmax_backward(weights: Tensor, grad: Tensor) -> Tensor:
     """Return autograd's gradient of a softmax with these weights."""
     scores = weights.log().requires_grad_()  # softmax undoes the logarithm
-    (found,) = torch.autograd.grad(scores.softmax(-1), scores, grad)
-    return found
+    (gradient,) = torch.autograd.grad(scores.softmax(-1), scores, grad)
+    return gradient
 
 
 class AdamW(torch.optim.AdamW):
