@@ -1,8 +1,8 @@
 """Name the mistakes that explain a student's wrong answers, and write the sentences about them.
 
-`grader.diagnose.matcher` compares the answers. A name must also agree with the tests: a mistake is
+`grader.diagnose.matcher` compares the answers. A mistake must agree with the tests, too: it is
 excluded if the test that catches it passed, or if its sentence begins with a function that is
-right. At most two mistakes that cannot be distinguished are named.
+right. If several mistakes cannot be distinguished, at most two of them are named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.result import ALTERNATIVE, WrongAnswers
 from grader.text import listed
 
 _NOT_WRITTEN = {"!NotImplementedError", "!AttributeError"}
-"""Answers of code that is not written yet. They are no mistake."""
+"""Answers of code that is not written yet. Such answers are not a mistake."""
 
 GRADIENT = "gradient"
 """The prefix of questions about gradients."""
@@ -29,9 +29,9 @@ GRADIENT = "gradient"
 _ONLY_GRADIENTS = ("only the gradient",)
 
 _ABOUT_GRADIENTS = Text(
-    "the output is right and its gradient is not: something goes wrong on the way back",
-    "Is there a backward pass of your own, a hook, or a part that is detached? "
-    "torch.autograd.gradcheck compares a gradient with small steps.",
+    "the output is right, but its gradient is wrong",
+    "Does your code define a backward pass, use a hook, or detach a part? "
+    "torch.autograd.gradcheck compares a gradient with differences of the output.",
 )
 """The text for parts in which only gradients are wrong."""
 
@@ -60,7 +60,7 @@ def diagnose(
 
 
 def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -> Fingerprints:
-    """Return the fingerprints without the mistakes that contradict a right function or a test.
+    """Return the fingerprints, without mistakes that contradict a test or a right function.
 
     Args:
         known: all fingerprints.
@@ -82,7 +82,7 @@ def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -
 def _evidence(
     found: list[Explanation], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[Evidence]:
-    """Return the evidence of all functions; mention each mistake once, with all its parts."""
+    """Return the evidence about all functions. Each mistake appears once, with all its parts."""
     counts = Counter(match.mistake.name for each in found for match in each.matches)
     named: dict[tuple[str, ...], list[tuple[Explanation, list[KnownMistake]]]] = {}
     for each in found:
@@ -106,8 +106,8 @@ def _likeliest(
 ) -> list[KnownMistake]:
     """Select the likeliest of several mistakes that give the same answers in a function.
 
-    Prefer mistakes that explain the most functions. Of these, prefer mistakes that change the
-    fewest right parts. Count a class without wrong parts once.
+    Prefer mistakes that explain the most functions. Among these mistakes, prefer mistakes that
+    change the fewest right parts. Count a class without wrong parts once.
     """
     wrong_owners = {owner(part) for part in wrong}
 
@@ -131,7 +131,7 @@ def _evidence_of(
     unnamed_parts: list[str],
     known: Fingerprints,
 ) -> Evidence:
-    """Return the evidence of a mistake that was found in some functions.
+    """Return the evidence about a mistake that was found in some functions.
 
     Args:
         found: explanations that name the mistake, and the mistakes that can't be distinguished.
@@ -157,7 +157,7 @@ def _evidence_of(
 
 
 def _calls(part: str, other: str, known: Fingerprints) -> bool:
-    """Return whether a part seems to call an earlier one: some mistake changes both."""
+    """Return whether a part seems to call an earlier part, as some mistake changes both parts."""
     order = [*known.reference]
     return order.index(other) < order.index(part) and any(
         part in mistake.deviations and other in mistake.deviations for mistake in known.mistakes
@@ -167,12 +167,12 @@ def _calls(part: str, other: str, known: Fingerprints) -> bool:
 def _sentence(
     texts: Sequence[Text], parts: list[str], known: Fingerprints, *, is_callers: bool = False
 ) -> str:
-    """Return the sentence for the student. It must be true for wrong numbers, missing names and
-    errors.
+    """Return the sentence for the student.
 
-    Name the first function once, and give a nudge once. A mistake in several functions may be in
-    the first one alone, if the others call it. A mistake in one function may be in another that it
-    calls, if that is wrong too (`is_callers`).
+    The sentence must be true for wrong numbers, missing names and exceptions. It names the first
+    function once, and contains each nudge once. A mistake in several functions may be only in the
+    first function, if the other functions call this function. If `is_callers`, a mistake in a
+    function may be in another wrong function that the first function calls.
     """
     first, *others = dict.fromkeys(map(owner, parts))
     text, *further = texts
@@ -200,8 +200,8 @@ def _one_of_several(sentence: str) -> str:
 def _only_gradients(wrong: Mapping[str, Answers], known: Fingerprints) -> list[Evidence]:
     """Return the evidence for parts in which only gradients are wrong.
 
-    These gradients must be finite and have the right shape. The names of such questions begin with
-    `GRADIENT`. Return nothing if any other answer is wrong.
+    The result is empty if any other answer is wrong, or if a wrong gradient is not finite or has a
+    wrong shape. The names of questions about gradients begin with `GRADIENT`.
     """
     is_gradient = all(
         question.startswith(GRADIENT)
@@ -244,8 +244,9 @@ def unnamed(
 
 
 def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[str, WrongAnswers]:
-    """Omit the parts in `named`, and parts of their classes with no other wrong answers than
-    exceptions.
+    """Return the wrong answers without the parts in `named`.
+
+    Also omit a part of the same class if all its wrong answers are exceptions.
     """
     owners = {owner(part) for part in named}
     return {
@@ -256,7 +257,7 @@ def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[
 
 
 def kept_answers(given: WrongAnswers) -> Answers:
-    """Return the answers of the texts that `unnamed` returned."""
+    """Return the answers from texts that `unnamed` returned."""
     main = {q: Answer.read(text) for q, text in given.items() if not q.startswith(EDGE)}
     edges = {q: Answer.read(text) for q, text in given.items() if q.startswith(EDGE)}
     return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})

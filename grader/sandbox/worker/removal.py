@@ -98,8 +98,8 @@ Operators = tuple[tuple[str, tuple[str, ...]], ...]
 def removable() -> tuple[Operators, tuple[FunctionType, ...]]:
     """Return the operators and the functions written in Python that may be removed.
 
-    They are cached until torch loads more modules. Finding them takes a tenth of a second, so a
-    process should call this before it forks.
+    The result is cached until torch loads more modules. The first call takes a tenth of a second,
+    so a process should call this function before it forks.
     """
     return _removable(modules_of_torch())
 

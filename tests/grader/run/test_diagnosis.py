@@ -283,7 +283,7 @@ def test_where_gradients_alone_are_wrong_that_is_told() -> None:
         return [each.sentence for each in diagnose(Fingerprints(right), answers)]
 
     (text,) = message_text(gradient=answer_of(2 * X))
-    assert text.startswith("It looks as if the output is right and its gradient is not")
+    assert text.startswith("It looks as if the output is right, but its gradient is wrong")
     assert message_text() == []
     assert message_text(gradient=STOPS) == []
     assert message_text(gradient=answer_of(X * math.nan)) == []
