@@ -146,13 +146,13 @@ def hint(
         if problem is None:
             from grader.student.testing import open_tasks
 
-            found = open_tasks(course, Path.cwd())
-            if found is None:
+            open_problem = open_tasks(course, Path.cwd())
+            if open_problem is None:
                 (solved, *_) = _these_problems(course, None)
                 print_text("All tests here pass, so no task is open.")
                 print_text(f"For the hints all the same: uv run grader hint {solved.id[:2]}")
                 return
-            chosen, tasks = found
+            chosen, tasks = open_problem
             task = tasks[0] if len(tasks) == 1 else ""
         else:
             chosen = course.select([problem])[0]

@@ -142,12 +142,12 @@ def grade(
         if not dry_run:
             require_writable(out, REPORT_FOLDERS, REPORT_FILES)
         chosen = None if problem is None else course.select([problem])[0]
-        own, messages = open_gradebook_folder(book, out)
-        names = read_names(own.path(NAMES_FILE), (each.id for each in course.problems()))
+        book_folder, messages = open_gradebook_folder(book, out)
+        names = read_names(book_folder.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
             intake = take_in(path, course, chosen, names.problems)
             intake.require_work()
-            submissions = as_on_roster(intake.submissions, own.roster)
+            submissions = as_on_roster(intake.submissions, book_folder.roster)
             submissions = only_these(submissions, only) if only else submissions
             print_lines([*intake.recognised, *messages])
             is_whole = intake.is_whole and not only
@@ -167,8 +167,8 @@ def grade(
                     is_whole=is_whole,
                     part=part,
                 )
-                ready.require_book(own, course, settings)
-                foreseen = foresee(ready, settings, own)
+                ready.require_book(book_folder, course, settings)
+                foreseen = foresee(ready, settings, book_folder)
                 console.print(reading_table(foreseen))
                 print_lines([*intake.unmatched, *foreseen_lines(foreseen)])
                 return
@@ -191,7 +191,7 @@ def grade(
                 is_whole=is_whole,
                 part=part,
                 people=names.people,
-                book=own,
+                book=book_folder,
                 scheduler=scheduler,
                 on_start=lambda count: progress.update(task, total=count),
                 on_result=graded_one,
@@ -266,8 +266,8 @@ def replay(
         from grader.grade.settings import Settings
 
         settings = Settings(0, timeout, memory, isolation)
-        found = replay_test(path, test, this_course(), settings, reports)
-    console.print(report(found), markup=False, soft_wrap=True)
+        replayed = replay_test(path, test, this_course(), settings, reports)
+    console.print(report(replayed), markup=False, soft_wrap=True)
 
 
 @app.command(rich_help_panel=_FOR_INSTRUCTORS)
@@ -308,16 +308,16 @@ def export(
 
         if bool(problem) is total:
             raise UsageError("Choose the marks: --problem 03, or --total for the sum.")
-        own, about_book = open_gradebook_folder(book, reports)
+        book_folder, about_book = open_gradebook_folder(book, reports)
         previous = load_previous(reports / RESULTS)
         ids = [each.id for each in this_course().problems()]
-        people = read_names(own.path(NAMES_FILE), ids).people
-        same = same_people(previous.results.values(), people, own.roster)
+        people = read_names(book_folder.path(NAMES_FILE), ids).people
+        same = same_people(previous.results.values(), people, book_folder.roster)
         order = Order(
             platform=platform,
             file=file,
             folder=reports,
-            book=own,
+            book=book_folder,
             problem=this_course().select([problem])[0].id if problem else "",
             column=column,
             new_column=new_column,
@@ -339,11 +339,11 @@ def doctor() -> None:
     with faults():
         from grader.grade.doctor import examination_table, examine
 
-        found = examine()
-    console.print(examination_table(found))
-    for advice in found.advice:
+        examination = examine()
+    console.print(examination_table(examination))
+    for advice in examination.advice:
         console.print(f"To do: {advice}", markup=False)
-    raise typer.Exit(0 if found.can_grade else 1)
+    raise typer.Exit(0 if examination.can_grade else 1)
 
 
 # For course authors
@@ -406,7 +406,7 @@ def audit(
         before = None if against is None else read_records(against)
         with progress_bar() as progress:
             task = progress.add_task("auditing", total=len(list(candidates(course, selected))))
-            found = run_audit(
+            result = run_audit(
                 course,
                 selected,
                 jobs or default_jobs(),
@@ -417,28 +417,28 @@ def audit(
         swept = sweep_findings(
             course, selected, jobs=jobs or default_jobs(), write=write_fingerprints
         )
-        found.findings.extend(swept)
+        result.findings.extend(swept)
         if out is not None:
-            write_table(found, selected, out)
+            write_table(result, selected, out)
         graded = (
             graded_submissions(with_, course, selected, jobs or default_jobs()) if with_ else []
         )
-        now = records_of(found, graded)
+        now = records_of(result, graded)
         if record is not None:
             write_records(now, record)
         changed = [] if before is None else list(differences(before, now))
     for each in selected:
-        console.print(matrix(found, each), legend(found, each), "", sep="\n")
-        console.print(what_is_left(found, each), "", sep="\n")
-        console.print(f"{found.by_claims[each.id]:.0%} of the points rest on claims\n")
-    print_lines(f"finding: {finding}" for finding in found.findings)
-    if found.asked and not write_fingerprints:
-        asked = counted(found.asked, "right or wrong file")
+        console.print(matrix(result, each), legend(result, each), "", sep="\n")
+        console.print(what_is_left(result, each), "", sep="\n")
+        console.print(f"{result.by_claims[each.id]:.0%} of the points rest on claims\n")
+    print_lines(f"finding: {finding}" for finding in result.findings)
+    if result.asked and not write_fingerprints:
+        asked = counted(result.asked, "right or wrong file")
         console.print(f"{asked} asked again; --write-fingerprints keeps the answers")
-    console.print(found.summary())
+    console.print(result.summary())
     if before is not None:
         print_lines([*changed, counted(len(changed), "difference")])
-    raise typer.Exit(1 if found.findings or changed else 0)
+    raise typer.Exit(1 if result.findings or changed else 0)
 
 
 @author.command()

@@ -118,8 +118,10 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
     def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the functions that are forbidden when these functions and classes are tested."""
-        own = [each for name, more in self.forbidden_in.items() if name in names for each in more]
-        return (*self.forbidden, *dict.fromkeys(own))
+        further = [
+            each for name, more in self.forbidden_in.items() if name in names for each in more
+        ]
+        return (*self.forbidden, *dict.fromkeys(further))
 
     def all_forbidden(self) -> list[tuple[str, ...]]:
         """Return each different set of forbidden functions: first the general one, then those of
@@ -431,8 +433,8 @@ class Course:
             exact = [p for p in problems if p.id == wanted]
             matches = exact or [p for p in problems if wanted in p.id]
         if len(matches) != 1:
-            found = "fits more than one problem" if matches else "is not a problem"
-            raise UsageError(f"'{name}' {found}; there are: {', '.join(p.id for p in problems)}")
+            problem = "fits more than one problem" if matches else "is not a problem"
+            raise UsageError(f"'{name}' {problem}; there are: {', '.join(p.id for p in problems)}")
         return matches[0]
 
     @property

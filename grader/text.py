@@ -126,8 +126,8 @@ def parse_points(text: str) -> float | None:
     """Parse points; return None for a text that is no number, for a negative number and for a
     number that is too large.
     """
-    found = parse_number(text)
-    return found if is_between(found, 0, MOST_POINTS) else None
+    number = parse_number(text)
+    return number if is_between(number, 0, MOST_POINTS) else None
 
 
 def is_between(value: object, least: float, most: float) -> bool:

@@ -1,10 +1,9 @@
-"""Audit the course: correct files must pass, mistakes must fail and be named.
+"""Audit the course: correct files must pass, and every mistake must fail and be named.
 
-For every problem the audit tests the stub, the reference, other correct files (`variants/`) and the
-catalogue of mistakes (`mistakes.edits`). If random numbers matter, it tests them several times.
-Then it lists its findings. By default a mistake runs only as many tests as its weight requires. The
-answers of mistakes to the probe's questions are read from the saved fingerprints as long as nothing
-that they depend on has changed.
+For every problem the audit runs the tests on the stub, the reference, the variants (`variants/`)
+and the mistakes (`mistakes.edits`). If random numbers affect a test, the test runs several times.
+A mistake runs only through the tests that its weight requires, unless all tests are requested.
+A mistake's answers to the probe are read from `fingerprints.json` if they are still valid there.
 """
 
 from __future__ import annotations
@@ -34,8 +33,10 @@ class Audit:
     Attributes:
         outcomes: the outcome of each candidate.
         findings: a sentence for each problem to fix.
-        asked: how many variants and mistakes were probed, as their answers were not kept.
-        by_claims: the share of points that rest on claims alone, by the problem's id.
+        asked: the number of variants and mistakes that were probed, because `fingerprints.json` did
+            not contain their answers.
+        by_claims: the share of each problem's points that are given for claims, by the problem's
+            id.
     """
 
     outcomes: list[CandidateOutcome]
@@ -44,7 +45,9 @@ class Audit:
     by_claims: dict[str, float]
 
     def of(self, kind: CandidateKind, problem: Problem | None = None) -> list[CandidateOutcome]:
-        """Return the outcomes of one kind, of one problem or of all."""
+        """Return the outcomes of the candidates of one kind, for one problem or for all
+        problems.
+        """
         return [
             o
             for o in self.outcomes
@@ -52,7 +55,7 @@ class Audit:
         ]
 
     def summary(self) -> str:
-        """Return the summary line."""
+        """Return one line with the numbers of caught, named and wrongly failed candidates."""
         mistakes = self.of(CandidateKind.MISTAKE)
         right = self.of(CandidateKind.SOLUTION) + self.of(CandidateKind.VARIANT)
         caught, named = sum(bool(m.caught_by) for m in mistakes), sum(m.named for m in mistakes)
@@ -75,15 +78,15 @@ def run_audit(
     all_tests: bool = False,
     on_outcome: Callable[[CandidateOutcome], None] = lambda outcome: None,
 ) -> Audit:
-    """Run every candidate and collect the findings.
+    """Run every candidate, and return the outcomes and the findings.
 
     Args:
         course: the course with solutions, variants and mistakes.
         problems: the problems to audit.
-        jobs: how many candidates to run at the same time.
-        write_fingerprints: whether to rewrite `fingerprints.json` before it is judged.
-        all_tests: whether mistakes run through all tests even when their weight is settled.
-        on_outcome: called as each candidate is done.
+        jobs: the number of candidates to run at the same time.
+        write_fingerprints: whether to write a new `fingerprints.json` before checking it.
+        all_tests: whether a mistake runs through all tests even after its weight is confirmed.
+        on_outcome: called with the outcome of each candidate when its run ends.
 
     Raises:
         CourseError: a `fingerprints.json` is damaged and `write_fingerprints` is false.
@@ -117,7 +120,7 @@ def run_audit(
         for problem in problems:
             _run_rare_tests(course, _of(outcomes, problem), each, jobs)
         gates = [*each(partial(gates_of, root=course.root), problems)]
-    found = [finding for each_gates in gates for finding in each_gates.findings]
+    all_findings = [finding for each_gates in gates for finding in each_gates.findings]
     by_claims = {p.id: each_gates.by_claims for p, each_gates in zip(problems, gates, strict=True)}
     for problem in problems:
         of_problem = _of(outcomes, problem)
@@ -126,11 +129,11 @@ def run_audit(
             fresh.save(problem.fingerprints)
         known = Fingerprints.load(problem.fingerprints)
         named = [diagnosed(outcome, known) for outcome in of_problem]
-        found += findings(problem, named, known, fresh)
-        found += _unknown_functions(course, problem)
-        found += related_sizes(course, problem)
+        all_findings += findings(problem, named, known, fresh)
+        all_findings += _unknown_functions(course, problem)
+        all_findings += related_sizes(course, problem)
         if not course.salt(problem).is_file():
-            found.append(
+            all_findings.append(
                 f"{problem.id}: {course.salt(problem)} is missing, so student code can compute "
                 "the random numbers of its tests; write 64 random hexadecimal digits into it"
             )
@@ -138,7 +141,7 @@ def run_audit(
         answer is None and other.problem.probe_file.is_file()
         for other, answer in zip(others, answers, strict=True)
     )
-    return Audit(outcomes, found, asked, by_claims)
+    return Audit(outcomes, all_findings, asked, by_claims)
 
 
 def _of(outcomes: list[CandidateOutcome], problem: Problem) -> list[CandidateOutcome]:
@@ -154,7 +157,7 @@ def _by_reference(solution: CandidateOutcome) -> ByReference:
 
 
 def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
-    """Yield a finding for each `forbidden_in` of a function or class that does not exist."""
+    """Yield a finding for each name in `forbidden_in` that the problem's file does not define."""
     reference = course.solution(problem).read_text(encoding="utf-8")
     for name in problem.entry.forbidden_in:
         if not re.search(rf"^(def|class) {name}\b", reference, re.MULTILINE):
@@ -164,13 +167,14 @@ def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
 def _run_rare_tests(
     course: Course, outcomes: list[CandidateOutcome], each: Callable[..., Iterator[Any]], jobs: int
 ) -> None:
-    """Run the tests that have caught nothing, until each has caught a mistake.
+    """Run each test that has caught no mistake yet, until it catches one.
 
-    A mistake stops at the test that catches it, so some tests may not have run.
+    The run of a mistake stops at the first test that catches the mistake, so later tests may not
+    have run.
 
     Args:
         course: the course with the tests.
-        outcomes: the outcomes of one problem; results are added to them.
+        outcomes: the outcomes of one problem's candidates; new test results are added to them.
         each: a map function that runs several candidates at the same time.
         jobs: the number of candidates to run at the same time.
     """
@@ -201,15 +205,16 @@ def _in_turns(
     asked: set[frozenset[str]],
     asked_by: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Return mistakes in the order to try: one for each set of names, then the second of each set,
-    and so on.
+    """Return the mistakes in the order in which to run them.
 
-    A test is more likely to catch a mistake in code that it uses.
+    A test is more likely to catch a mistake in code that it uses. Therefore the first mistake for
+    each set of used names comes first, then the second mistake for each set, and so on.
 
     Args:
         mistakes: the outcomes of mistakes, with the tests that caught them.
-        asked: the names in the student's module that each test without a catch uses.
-        asked_by: the names that a test uses, by its id.
+        asked: for each test that has caught no mistake, the names in the student's file that it
+            uses.
+        asked_by: the names in the student's file that a test uses, by the test's id.
     """
     turns: Counter[frozenset[str]] = Counter()
     turn_of = {}

@@ -1,5 +1,5 @@
-"""List the candidates of an audit: correct and wrong files of each problem, with their
-conditions.
+"""List the candidates of an audit: the files on which it runs the tests, correct and wrong
+ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from grader.diagnose.edits import Edit, edits_file, mistakes_of
 
 
 class CandidateKind(StrEnum):
-    """The kind of a candidate, which determines the required outcome."""
+    """The kind of a candidate. Each kind has its required outcome: for example, a mistake must
+    fail.
+    """
 
     STUB = "stub"
     SOLUTION = "solution"
@@ -24,20 +26,22 @@ class CandidateKind(StrEnum):
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a candidate's run, which must not change its outcome."""
+    """The seed and the order of the tests in a run. They must not change the outcome."""
 
     seed: int
     reverse: bool
 
 
 def _conditions(number: int) -> Conditions:
-    """Return conditions with this seed; even and odd numbers differ in the order of tests."""
+    """Return conditions with this seed; the order of the tests depends on whether it is even or
+    odd.
+    """
     return Conditions(number, reverse=number % 2 == 1)
 
 
 USUAL = _conditions(0)
 OTHERS = (_conditions(1), _conditions(2), _conditions(3))
-"""The other conditions: all of them for the solution, the last one for a mistake."""
+"""Additional conditions. The reference runs under all of them, a mistake only under the last."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,10 @@ class Candidate:
     Attributes:
         problem: the problem.
         kind: its kind.
-        path: the file; for a mistake the file with all edits.
+        path: the file; for a mistake, `mistakes.edits`.
         source: the code.
         conditions: the conditions of the run.
-        edit: the edit of a mistake.
+        edit: the edit that makes the mistake; None for other kinds.
     """
 
     problem: Problem
@@ -62,17 +66,17 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The name of a variant or mistake, the kind for the others."""
+        """The name of a variant or mistake; for other candidates, their kind."""
         if self.edit is not None:
             return self.edit.name
         return self.path.stem if self.kind is CandidateKind.VARIANT else self.kind.value
 
 
 def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidate]:
-    """Yield all candidates of some problems.
+    """Yield all candidates of these problems.
 
     Raises:
-        CourseError: a mistake's edit can't be read, or doesn't fit.
+        CourseError: a mistake's edit can't be read or can't be applied.
     """
     for problem in problems:
         right = course.right_files(problem)

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from functools import cache
 
 _DIGITS = 16
-"""The length of kept hashes."""
+"""The number of characters of each hash."""
 
 
 def hash_of(*parts: str) -> str:
-    """Return a short hash of some texts."""
+    """Return a short hash of these texts; their order matters."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]
 
 
@@ -30,7 +30,7 @@ def code_hash(source: bytes) -> str:
 
 
 def code_hashes(sources: Iterable[bytes]) -> str:
-    """Return a hash of several modules, whatever their names and their order."""
+    """Return a hash of several modules, which doesn't depend on their order."""
     return hash_of(*sorted(code_hash(source) for source in sources))
 
 

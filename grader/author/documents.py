@@ -1,4 +1,4 @@
-"""Adapt documents to a copy with only some parts of the course."""
+"""Adapt documents to a students' copy with only some parts of the course."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 
 def without_part(text: str, left_out: Sequence[str], parts: Sequence[str]) -> str:
-    """Return a document for a copy without some parts of the course.
+    """Return a document without the sections and list items about some parts of the course.
 
-    Sections and list items about these parts are removed; links to their problems become text.
+    Links to the problems of these parts become plain text.
 
     Args:
         text: the document in Markdown.
@@ -19,13 +19,13 @@ def without_part(text: str, left_out: Sequence[str], parts: Sequence[str]) -> st
     for part in parts:
         text = re.sub(rf"^## Part {part}\n.*?(?=^## |\Z)", "", text, flags=re.M | re.S)
         text = re.sub(rf"^- Part {part}\b.*\n", "", text, flags=re.M)
-    text = re.sub(r"^## .*\n+(?=## )", "", text, flags=re.M)  # a heading above nothing
+    text = re.sub(r"^## .*\n+(?=## )", "", text, flags=re.M)  # a heading without a section
     ids = "|".join(map(re.escape, left_out))
     return re.sub(rf"\[([^\]\n]+)\]\([^)\n]*\b(?:{ids})/[^)\n]*\)", r"\1", text)
 
 
 def without_tables(manifest: str, ids: Sequence[str]) -> str:
-    """Return a `course.toml` without the parts and problems of these ids."""
+    """Return the text of a `course.toml` without the parts and problems that have these ids."""
     tables = re.split(r"^(?=\[)", manifest, flags=re.M)
     named = [re.search(r'^id = "(.*)"$', table, re.M) for table in tables]
     pairs = zip(tables, named, strict=True)
@@ -33,7 +33,7 @@ def without_tables(manifest: str, ids: Sequence[str]) -> str:
 
 
 def beginning_with(text: str, left_out: str, first: str) -> str:
-    """Change the examples of a document to the first problem of the copy.
+    """Return a document in which the example commands use the first problem of the copy.
 
     Args:
         text: the document in Markdown.

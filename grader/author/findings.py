@@ -16,7 +16,7 @@ from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
 
 _TYPOS = ("AttributeError", "NameError", "TypeError")
-"""Exceptions of the reference that indicate an error in the question."""
+"""If the reference raises one of these exceptions, the question in `probe.py` is wrong."""
 
 VISIBLE_SHARE = 0.9
 """The share of mistakes that the visible tests alone must catch."""
@@ -29,9 +29,9 @@ def findings(
 
     Args:
         problem: the problem.
-        outcomes: the outcomes of all its candidates.
-        kept: the problem's fingerprints in its folder.
-        fresh: the new fingerprints.
+        outcomes: the outcomes of all candidates of the problem.
+        kept: the fingerprints in the problem's `fingerprints.json`.
+        fresh: the fingerprints that this audit computed.
     """
     for outcome in outcomes:
         yield from (f"{problem.id}: {finding}" for finding in _about(outcome))
@@ -52,7 +52,10 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
     match outcome.candidate.kind:
         case CandidateKind.STUB:
             if result.points or not result.untouched:
-                yield f"the stub scores {result.points:g}, or is more than unwritten functions"
+                yield (
+                    f"the stub has a score of {result.points:g}, or some of its tests "
+                    "are not reported as unwritten"
+                )
         case CandidateKind.SOLUTION | CandidateKind.VARIANT:
             yield from (f"{what} fails {test.id}: {test.message}" for test in outcome.caught_by)
         case CandidateKind.MISTAKE:
@@ -65,7 +68,7 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
 
 
 def _unreadable(source: bytes) -> str:
-    """Return Python's message about a file with a syntax error; empty for valid Python."""
+    """Return a message about the syntax error in a file; empty if the file has none."""
     try:
         ast.parse(source)
     except SyntaxError as error:
@@ -76,7 +79,7 @@ def _unreadable(source: bytes) -> str:
 def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:
     for mistake in mistakes:
         sentence = misplaced(mistake.weight, mistake.result, solution.asked)
-        if sentence and mistake.is_whole:  # otherwise its case is settled
+        if sentence and mistake.is_whole:  # otherwise its weight is already confirmed
             yield f"mistake {mistake.candidate.name} {sentence}"
 
 
@@ -94,7 +97,9 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
 
 
 def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
-    """Check that README, tests and `course.toml` agree, and that each rule has its test."""
+    """Yield a finding if README, tests and `course.toml` disagree, or a rule has no visible
+    test.
+    """
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
     entry = problem.entry
     promised, points = entry.points, sum(test.max for test in tests)
@@ -102,7 +107,7 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
         yield f"the tests add up to {points:g} points; {MANIFEST} says {promised:g}"
     head = f"Difficulty: {entry.difficulty} · Time: {_time(*entry.minutes)} · Points: {promised:g}"
     if not re.search(rf"{re.escape(head)}\b", readme):
-        yield f"the README does not say as {MANIFEST} does: {head}"
+        yield f"the README does not have this line, which follows from {MANIFEST}: {head}"
     rules = re.search(r"^## Rules.*?\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
     bullets = re.split(r"^- ", rules[1], flags=re.MULTILINE)[1:] if rules else []
     visible = {test.name for test in tests if not test.hidden}
@@ -115,7 +120,7 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
 
 
 def _about_hints(problem: Problem) -> Iterator[str]:
-    """Check that each hint is for a function or class of the stub."""
+    """Yield a finding for each hint about a function or class that the stub doesn't have."""
     page = problem.folder / "hints.md"
     tasks = re.findall(r"^## (.+)$", page.read_text("utf-8"), re.M) if page.is_file() else []
     stub = problem.original.read_text(encoding="utf-8")
@@ -126,7 +131,7 @@ def _about_hints(problem: Problem) -> Iterator[str]:
 
 
 def _time(least: int, most: int) -> str:
-    """Return the time in the words of a README's head."""
+    """Return the range of minutes as the head of a README shows it, such as "20 to 40 minutes"."""
     if least == most:
         return f"{least} minutes" if least < 120 else f"{least // 60} hours"
     return f"{least} to {most} minutes" if most <= 120 else f"{least // 60} to {most // 60} hours"

@@ -1,8 +1,9 @@
 """Write and reuse the fingerprints of mistakes in an audit.
 
-The answers of a mistake are kept with a hash over their inputs. While that is unchanged, the
-mistake isn't probed again, as more than a thousand mistakes answer about a hundred questions each.
-A variant with the same answers as the reference isn't probed again either.
+The course has more than a thousand mistakes, and each answers about a hundred questions.
+Therefore the file keeps the answers of each mistake, together with a hash of everything that
+affects them. The mistake is probed again only if this hash has changed. Variants with the
+same answers as the reference are also probed only if their hash has changed.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from grader.result import DIAGNOSED, Status, TestResult
 
 
 class KeptAnswers:
-    """The kept answers of a problem's mistakes and variants, which need not be probed again.
+    """The answers in a problem's `fingerprints.json` that are still valid.
 
     Args:
         problem: the problem.
         reference: the current answers of the reference.
-        anew: whether the file will be rewritten, so that a damaged one is ignored.
+        anew: whether the audit will rewrite the file. If so, a damaged file is ignored.
 
     Raises:
-        CourseError: the file is damaged.
+        CourseError: the file is damaged and will not be rewritten.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class KeptAnswers:
         self._right = known.right
 
     def answers(self, candidate: Candidate) -> dict[str, Answers] | None:
-        """Return the answers of a mistake or variant; None if they are unknown."""
+        """Return the valid answers of a mistake or variant; None if the file has none."""
         if candidate.kind is CandidateKind.VARIANT:
             known = KnownMistake("", {}, self._right.get(candidate.name, ""))
         else:
@@ -73,42 +74,47 @@ class KeptAnswers:
         return with_deviations(self._reference, known.deviations)
 
     def caught_by(self, mistake: Candidate) -> str:
-        """Return the id of a test that caught a mistake before; empty if none is known."""
+        """Return the id of a test that caught this mistake in an earlier audit; empty for none."""
         known = self._mistakes.get(mistake.name)
         return "" if known is None else known.caught_by
 
     def known_mistake(self, outcome: CandidateOutcome) -> KnownMistake:
-        """Return the fingerprint of a mistake."""
-        found = deviations(outcome.answers, self._reference)
-        rests_on = self._hash(outcome.candidate, found)
+        """Return the fingerprint of a mistake: its answers, their hash, and a test that catches
+        it.
+        """
+        wrong = deviations(outcome.answers, self._reference)
+        rests_on = self._hash(outcome.candidate, wrong)
         before = self.caught_by(outcome.candidate)
-        return KnownMistake(outcome.candidate.name, found, rests_on, _caught_by(outcome, before))
+        return KnownMistake(outcome.candidate.name, wrong, rests_on, _caught_by(outcome, before))
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
-        """Return the hashes of the variants with the same answers as the reference, by name."""
+        """Return the hash of each variant with the same answers as the reference, by its name."""
         return {
             outcome.candidate.name: self._hash(outcome.candidate, {})
             for outcome in variants
             if not deviations(outcome.answers, self._reference)
         }
 
-    def _hash(self, candidate: Candidate, found: Mapping[str, Answers]) -> str:
+    def _hash(self, candidate: Candidate, wrong: Mapping[str, Answers]) -> str:
         return hash_of(
-            self._questions, code_hash(candidate.source), KnownMistake("", found).write()
+            self._questions, code_hash(candidate.source), KnownMistake("", wrong).write()
         )
 
 
 def _caught_by(outcome: CandidateOutcome, before: str) -> str:
-    """Return the id of a visible test that caught a mistake: the known one, or the fastest."""
+    """Return the id of a visible test that caught a mistake: preferably `before`, or the
+    fastest.
+    """
     seconds = {test.id: test.seconds for test in outcome.caught_by if not test.hidden}
     return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
 
 
 def _questions_hash(problem: Problem) -> str:
-    """Return a hash over a problem's probe, the code that runs it, and torch's or NumPy's version.
+    """Return a hash of a problem's probe, the code that runs the probe, and the version of torch or
+    NumPy.
 
-    Modules of the grader outside of `diagnose` run the code but choose no answer, so they don't
-    count. If one of them changes the answers of the reference, no kept answer is used.
+    Only the modules of the grader in `diagnose` are included. If a change elsewhere affects the
+    answers, then the answers of the reference also change, and no kept answer is used.
     """
     if not problem.probe_file.is_file():
         return ""
@@ -134,8 +140,8 @@ def fingerprints_of(
 
     Args:
         problem: the problem.
-        outcomes: the outcomes of the problem's solution, its variants and its mistakes.
-        kept: their kept answers.
+        outcomes: the outcomes of the reference, the variants and the mistakes.
+        kept: the answers in the problem's current `fingerprints.json`.
     """
     if not problem.probe_file.is_file():
         return Fingerprints()
@@ -148,15 +154,15 @@ def fingerprints_of(
 
 
 def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:
-    """Return the outcome with the diagnosis that the known fingerprints give."""
+    """Return the outcome with a diagnosis that is derived from these fingerprints."""
     passed = {test.id for test in outcome.result.tests if test.status is Status.PASSED}
-    found = diagnose(known, outcome.answers, passed)
-    names = tuple(name for diagnosis in found for name in diagnosis.names)
+    evidence = diagnose(known, outcome.answers, passed)
+    names = tuple(name for diagnosis in evidence for name in diagnosis.names)
     tests = [_with_diagnosis(test, names) for test in outcome.result.tests]
     outcome.result.tests[:] = tests
     statuses = {test.status for test in tests}
-    if statuses & DIAGNOSED and Status.TIMEOUT not in statuses:  # as where students' code is graded
-        outcome.result.diagnoses = [diagnosis.sentence for diagnosis in ranked(found)]
+    if statuses & DIAGNOSED and Status.TIMEOUT not in statuses:  # as in grading
+        outcome.result.diagnoses = [diagnosis.sentence for diagnosis in ranked(evidence)]
     return outcome
 
 

@@ -1,4 +1,4 @@
-"""Check tests: that no right answer reaches a worker, and that a wrong value is rejected."""
+"""Check that a problem's tests send no expected value to a worker, and reject wrong values."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from grader.run.unknown import UNKNOWN, without_oracles
 _VARIANT = CandidateKind.VARIANT
 
 _OTHERS = 3
-"""With how many variants and mistakes both ways are compared, at most twice as many."""
+"""The number of variants and of mistakes for which grading is compared with a run at home."""
 
 CLAIMS_GIVE = 0.2
-"""The share of a problem's points that may rest on claims.
+"""The largest share of a problem's points that may be given for claims.
 
-Each check of a test counts alike: a test of four checks, one of them a claim, gives a quarter of
-its points for claims.
+All checks of a test have the same weight. If one of four checks is a claim, the test gives a
+quarter of its points for claims.
 """
 
 
 @dataclass(frozen=True)
 class Gates:
-    """The outcome of a problem's gates.
+    """The results of the checks of one problem's tests.
 
     Attributes:
         findings: the findings, a sentence each.
-        by_claims: the share of the problem's points that rest on claims. The checks for them
-            compare no value, so code that takes over its worker can meet them.
+        by_claims: the share of the problem's points that are given for claims. No value is compared
+            for a claim, so code that controls its worker can get these points.
     """
 
     findings: list[str]
@@ -57,7 +57,7 @@ class Gates:
 
 
 def gates_of(problem: Problem, root: Path) -> Gates:
-    """Run a problem's tests in their three places, and return the outcome.
+    """Run a problem's tests at home, in a worker and with damaged values, and return the results.
 
     Args:
         problem: the problem with the tests.
@@ -69,7 +69,7 @@ def gates_of(problem: Problem, root: Path) -> Gates:
         in_worker = Suite([problem], root).tests
     in_worker[0].tests.__dict__["solution"] = UNKNOWN
     load_late_parts()
-    torch.set_num_threads(1)  # as when grading; small tensors wait for a second thread
+    torch.set_num_threads(1)  # as in grading; a second thread slows down small tensors
     with quiet(), TemporaryDirectory() as folder:
         others = [
             _written(Path(folder, name), source)
@@ -90,22 +90,22 @@ def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
     by_claims = total = 0.0
     for test in tests:
         with suppress(InternalError):  # a finding
-            found = expect(test, _session(reference))
-            values = sum(not check.is_claim for check in found.checks)
-            by_claims += test.points * found.claims / (found.claims + values)
+            expectation = expect(test, _session(reference))
+            values = sum(not check.is_claim for check in expectation.checks)
+            by_claims += test.points * expectation.claims / (expectation.claims + values)
             total += test.points
     return by_claims / (total or 1)
 
 
 def _others(course: Course, problem: Problem) -> dict[str, bytes]:
-    """Return some files by their names: variants first, then mistakes."""
-    found = {
+    """Return the code of some variants and then some mistakes, by kind and name."""
+    sources = {
         f"{each.kind} {each.name}": each.source
         for each in sorted(candidates(course, [problem]), key=lambda each: each.kind != _VARIANT)
         if each.kind in (_VARIANT, CandidateKind.MISTAKE)
     }
-    step = max(1, len(found) // _OTHERS)
-    return {name: found[name] for name in [*found][::step]}
+    step = max(1, len(sources) // _OTHERS)
+    return {name: sources[name] for name in [*sources][::step]}
 
 
 def _written(folder: Path, source: bytes) -> Path:
@@ -124,9 +124,9 @@ def _about(
         yield str(error)
         return
     message = answer(in_worker, _session(reference), expected.inputs)
-    found = verdict(test, expected, message)
-    if found.status is not Status.PASSED:
-        yield f"in a worker the reference ends as {found.status}: {found.message}"
+    outcome = verdict(test, expected, message)
+    if outcome.status is not Status.PASSED:
+        yield f"in a worker the result of the reference is {outcome.status}: {outcome.message}"
         return
     yield from _undamaged(expected, message)
     for other in others:
@@ -140,22 +140,24 @@ def _session(path: Path) -> Session:
 def _differs(
     test: CollectedTest, in_worker: CollectedTest, path: Path, expected: Expectation
 ) -> Iterator[str]:
-    """Yield a finding if a test ends differently in grading and at home.
+    """Yield a finding if a test has different results in grading and at home.
 
-    This happens if it applies an oracle to values of the student, or compares with a tensor that
-    the student's code has changed.
+    This happens if the test calls an oracle with values of the student. It also happens if the
+    test compares a result with a tensor that the student's code has changed.
     """
     home = run_test(test, _session(path)).result
-    found = verdict(test, expected, answer(in_worker, _session(path), expected.inputs))
-    if (home.status, home.message) != (found.status, found.message):
+    graded = verdict(test, expected, answer(in_worker, _session(path), expected.inputs))
+    if (home.status, home.message) != (graded.status, graded.message):
         yield (
-            f"at home it is {home.status}, and {found.status} in grading, with "
-            f"{path.parent.name}: {home.message or found.message}"
+            f"at home it is {home.status}, and {graded.status} in grading, with "
+            f"{path.parent.name}: {home.message or graded.message}"
         )
 
 
 def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
-    """Yield a finding for each value of the reference that can be damaged without a mismatch."""
+    """Yield a finding for each recorded value of the reference that a test also accepts when
+    changed.
+    """
     decoder = Decoder(message)
     _, record, *_ = decoder.content
     values = [decoder.decode(value) for _, value in record]
@@ -172,7 +174,7 @@ def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
 
 
 def _damaged(value: Any) -> Iterator[Any]:
-    """Yield copies of a value with one damaged part each."""
+    """Yield copies of a value. In each copy a different part is changed."""
     match value:
         case Tensor() | numpy.ndarray():
             yield _moved(value)
@@ -192,7 +194,7 @@ def _damaged(value: Any) -> Iterator[Any]:
 
 
 def _moved(values: Any) -> Any:
-    """Return other numbers of the same dtype and shape."""
+    """Return an array of the same dtype and shape with different numbers."""
     numbers = numpy.nan_to_num(entries(values), posinf=0, neginf=0)
     if numbers.dtype.kind == "f":
         moved = numbers * 1.02 + 0.5

@@ -11,17 +11,17 @@ from grader.errors import UsageError
 
 
 def mistaken_file(course: Course, problems: Sequence[Problem], name: str) -> str:
-    """Return the complete file of a mistake.
+    """Return the complete code of a mistake.
 
     Raises:
-        UsageError: there is not exactly one problem, or it has no such mistake.
-        CourseError: the mistakes cannot be read, or do not fit.
+        UsageError: `problems` has more or fewer than one problem, or the name is unknown.
+        CourseError: the mistakes cannot be read or cannot be applied.
     """
     if len(problems) != 1:
-        raise UsageError("Name the problem with the mistake, for example: audit 05 --show NAME")
-    found = {each.edit.name: each.source for each in mistakes_of(course, problems[0])}
-    if name not in found:
-        near = difflib.get_close_matches(name, found, 3)
+        raise UsageError("Give the number of one problem, for example: audit 05 --show NAME")
+    sources = {each.edit.name: each.source for each in mistakes_of(course, problems[0])}
+    if name not in sources:
+        near = difflib.get_close_matches(name, sources, 3)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
         raise UsageError(f"There is no mistake '{name}' in {problems[0].id}.{meant}")
-    return found[name]
+    return sources[name]

@@ -1,4 +1,4 @@
-"""Write a small example of a problem. It passes the audit when its fingerprints are written."""
+"""Create a small example problem, which passes the audit once its fingerprints are written."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _VALUES = {
         "equal": "np.array_equal",
     },
 }
-"""The replacements in the templates for each of a course's `values`."""
+"""The text of some placeholders, by the setting `values` of the course."""
 
 
 def new_problem(course: Course, id: str, part: str = "") -> Problem:
-    """Write a problem's two folders and its entry in `course.toml`.
+    """Write the two folders of a new problem and its entry in `course.toml`.
 
     Args:
         course: the course to change.
@@ -47,7 +47,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
         part: the id of its part of the course; empty for the last part.
 
     Raises:
-        UsageError: the id is invalid, the name or number is taken, or the part does not exist.
+        UsageError: the id is invalid or already used, or the part does not exist.
         CannotWrite: a file can't be written.
     """
     problem = Problem(course.root / "problems" / id)
@@ -67,7 +67,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
     for path, template in _files(course, problem):
         write_whole(path, _filled(template, names))
     write_whole(course.salt(problem), secrets.token_hex(32) + "\n")
-    # Last, so that a problem is in the course once all of it is there.
+    # Last, so that the course never contains an incomplete problem.
     text = (course.root / MANIFEST).read_text(encoding="utf-8")
     write_whole(course.root / MANIFEST, text.rstrip("\n") + "\n" + _filled("entry.toml", names))
     return problem
@@ -75,13 +75,15 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
 
 def _require_free(course: Course, problem: Problem) -> None:
     if not is_problem_folder(problem.folder) or not "".join(problem.id[3:].split("-")).isalpha():
-        raise UsageError(f"'{problem.id}' should be two digits and a name, such as 12-layer-norm.")
+        raise UsageError(
+            f"'{problem.id}' is not a valid id. Use two digits and a name, such as 12-layer-norm."
+        )
     for other in course.manifest.problems:
         if other.id[:2] == problem.id[:2]:
-            raise UsageError(f"There is a problem {other.id[:2]} already: {other.id}.")
+            raise UsageError(f"The number {other.id[:2]} is already used by {other.id}.")
     for path in (problem.folder, course.solution(problem).parent, _oracles(problem)):
         if path.exists():
-            raise UsageError(f"{path} is there already.")
+            raise UsageError(f"{path} already exists.")
 
 
 def _oracles(problem: Problem) -> Path:
@@ -93,7 +95,7 @@ def _function(id: str) -> str:
 
 
 def _files(course: Course, problem: Problem) -> Iterator[tuple[Path, str]]:
-    """Return the files of a new problem, and the template of each."""
+    """Yield the path of each file of a new problem, and the name of its template."""
     solution, oracles = course.solution(problem), _oracles(problem)
     yield oracles, "oracles.py"
     for folder in (oracles.parent, oracles.parent.parent):

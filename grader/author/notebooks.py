@@ -1,6 +1,7 @@
-"""Make a notebook for each problem, and put the copy's address on its front page.
+"""Make a notebook for each problem, and put the address of the students' copy on its front page.
 
-A notebook contains the README, the stub as a cell that is saved to `problem.py`, and `check()`.
+A notebook contains the README, a cell with the stub, and a cell that calls `check()`. Running the
+cell with the stub saves its text as `problem.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FRONT_PAGE = "README.md"
 """The front page of the students' copy."""
 
 _PLACEHOLDER = "ADDRESS"
-"""Stands on the front page where the address comes."""
+"""The placeholder for the address on the front page."""
 
 _GITHUB = re.compile(
     r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?/?(?:/tree/(?P<branch>\S+?))?/?"
@@ -31,9 +32,9 @@ _RELATIVE_LINK = re.compile(r"(!?)(\[[^\]\n]*\]\()(?!\w+:|#)([^)\s]+)")
 _BRANCH = "main"
 _COLAB = "https://colab.research.google.com"
 
-# In a browser there is only the notebook, so fetch the course and its requirements except PyTorch.
+# A notebook in a browser has no course folder, so it fetches the course and installs it.
 _SETUP = """\
-# Run this first. In the browser it fetches the course; PyTorch is there already.
+# Run this first. In a browser it fetches the course; PyTorch is already installed.
 import importlib.util
 import os
 import subprocess
@@ -48,7 +49,10 @@ if course is None:
     course = here / "course"
     if not course.is_dir():
         if not COURSE:
-            sys.exit("Open this notebook in a copy of the course; its address is not known here.")
+            sys.exit(
+                "Open this notebook in a copy of the course. It does not contain the address of "
+                "the course."
+            )
         subprocess.run(["git", "clone", "--quiet", *COURSE, str(course)], check=True)
 if importlib.util.find_spec("grader") is None:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--editable", str(course)]
@@ -59,8 +63,8 @@ os.chdir(course)
 """
 
 _HOW = """\
-The next cell is your `problem.py`: write into it and run it. That saves the file and defines what \
-is in it here, too. Then the cell below it runs the tests."""
+Write your code in the next cell and run the cell. This saves the code and \
+also defines its functions in this notebook. Then the cell below it runs the tests."""
 
 _CHECK = """\
 from grader import check
@@ -70,11 +74,11 @@ check({number!r})
 
 
 def notebooks_of(files: Mapping[str, bytes], url: str = "") -> dict[str, bytes]:
-    """Return a notebook for each problem of a students' copy: path -> content.
+    """Return a notebook for each problem of a students' copy, as a dictionary of path and content.
 
     Args:
         files: the files of the copy, by their paths.
-        url: the copy's address; without it, notebooks work in a copy only.
+        url: the address of the copy. If it is empty, the notebooks work only inside a copy.
     """
     stubs = [
         path for path in files if re.fullmatch(rf"problems/\d\d-[^/]+/{SUBMISSION_FILE}", path)
@@ -84,7 +88,7 @@ def notebooks_of(files: Mapping[str, bytes], url: str = "") -> dict[str, bytes]:
 
 
 def with_address(page: str, url: str, *, notebook: str = "") -> str:
-    """Return the front page with the address of the copy, and badges that open it in a browser.
+    """Return the front page with the address of the copy and with links that open it in a browser.
 
     Args:
         page: the front page.
@@ -94,37 +98,37 @@ def with_address(page: str, url: str, *, notebook: str = "") -> str:
     if not url:
         return page
     page = page.replace(f"git clone {_PLACEHOLDER}", f"git clone {' '.join(_to_clone(url))}")
-    found = _GITHUB.fullmatch(url)
-    if found is None:  # others open neither in Colab nor in Codespaces
+    github = _GITHUB.fullmatch(url)
+    if github is None:  # Colab and Codespaces open only addresses at GitHub
         return page
     badges = [_badge_of_colab(url, notebook)] if notebook else []
-    branch = f"/tree/{found['branch']}" if found["branch"] else ""
+    branch = f"/tree/{github['branch']}" if github["branch"] else ""
     badges.append(
         "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
-        f"(https://codespaces.new/{found['repository']}{branch})"
+        f"(https://codespaces.new/{github['repository']}{branch})"
     )
     title, rest = page.split("\n", 1)
     return f"{title}\n\n{' '.join(badges)}\n{rest}"
 
 
 def _to_clone(url: str) -> list[str]:
-    """Return the address to clone; the address of a branch works in browsers only."""
-    found = _GITHUB.fullmatch(url)
-    if found is None or not found["branch"]:
+    """Return the arguments of `git clone` for an address, which may be the web page of a branch."""
+    github = _GITHUB.fullmatch(url)
+    if github is None or not github["branch"]:
         return [url]
-    return ["--branch", found["branch"], f"https://github.com/{found['repository']}"]
+    return ["--branch", github["branch"], f"https://github.com/{github['repository']}"]
 
 
 def _badge_of_colab(url: str, notebook: str) -> str:
-    found = _GITHUB.fullmatch(url)
-    if found is None:
+    github = _GITHUB.fullmatch(url)
+    if github is None:
         return ""
-    place = f"{found['repository']}/blob/{found['branch'] or _BRANCH}/{notebook}"
+    place = f"{github['repository']}/blob/{github['branch'] or _BRANCH}/{notebook}"
     return f"[![Open in Colab]({_COLAB}/assets/colab-badge.svg)]({_COLAB}/github/{place})"
 
 
 def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
-    """Return a problem's notebook.
+    """Return the content of a problem's notebook.
 
     Args:
         folder: the problem's folder, ending in a slash.
@@ -147,7 +151,7 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
         new_markdown_cell(readme[cut:].strip()),
     ]
     for place, cell in enumerate(cells):
-        cell.id = f"cell-{place}"  # by default it is random, and each release would change it
+        cell.id = f"cell-{place}"  # the default is random, so that each release would change it
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     text: str = nbformat.writes(new_notebook(cells=cells, metadata=metadata))
@@ -155,13 +159,13 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
 
 
 def _with_absolute_links(readme: str, folder: str, url: str) -> str:
-    """Return a README with links that work in a browser, which has only the notebook."""
-    found = _GITHUB.fullmatch(url)
-    if found is None:
+    """Return a README with absolute links, for a notebook that is opened without the course."""
+    github = _GITHUB.fullmatch(url)
+    if github is None:
         return readme
-    branch = found["branch"] or _BRANCH
-    raw = f"https://raw.githubusercontent.com/{found['repository']}/{branch}"
-    page = f"https://github.com/{found['repository']}/blob/{branch}"
+    branch = github["branch"] or _BRANCH
+    raw = f"https://raw.githubusercontent.com/{github['repository']}/{branch}"
+    page = f"https://github.com/{github['repository']}/blob/{branch}"
 
     def absolute(link: re.Match[str]) -> str:
         is_picture, words, target = link.groups()

@@ -1,5 +1,6 @@
-"""Find sizes with the same relation in all questions of a probe. A formula with the wrong one of
-such sizes would give the same answers.
+"""Find two sizes that have the same relation in all questions of a probe, such as equality.
+
+A formula that uses the wrong one of the two sizes would give the same answers to all questions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _RELATIONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
-    """Yield a finding for each pair of sizes of a function that is related in all calls."""
+    """Yield a finding for each pair of arguments of a function that has the same relation in all
+    calls.
+    """
     probe = load_probe(problem)
     if probe is None:
         return
@@ -36,7 +39,7 @@ def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
     for name, function in [*vars(reference).items()]:
         if inspect.isfunction(function) and function.__module__ == reference.__name__:
             setattr(reference, name, _recorded(function, calls.setdefault(name, [])))
-    with suppress(Exception):  # a probe that fails is found otherwise
+    with suppress(Exception):  # the audit reports a failing probe elsewhere
         for part in probe(reference).values():
             for question in part.main.values():
                 attempt(question)
@@ -45,7 +48,7 @@ def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
 
 
 def _recorded(function: Callable[..., Any], calls: list[SizesOfCall]) -> Callable[..., Any]:
-    """Return a function that records its integer arguments."""
+    """Return a wrapper that appends the integer arguments of each call to `calls`."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -59,7 +62,7 @@ def _recorded(function: Callable[..., Any], calls: list[SizesOfCall]) -> Callabl
 
 
 def _related(calls: list[SizesOfCall]) -> Iterator[str]:
-    """Yield the relations that hold in all calls, except those of a constant size."""
+    """Yield the relations between two sizes that hold in all calls. Constant sizes are left out."""
     names = [n for n in (calls[0] if calls else ()) if len({c.get(n) for c in calls}) > 1]
     for one, other in permutations(names, 2):
         for text, holds in _RELATIONS.items():

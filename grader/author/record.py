@@ -1,7 +1,7 @@
-"""Record how every test ends for every file, to show the effects of a change.
+"""Record the result of every test for every candidate, to show the effects of a change.
 
-`author audit --record FILE` writes it, `--against FILE` compares with it. The file is the same in
-every run and has one fact per line, so that a diff of two is readable. Passed tests are left out.
+`author audit --record FILE` writes the file, and `--against FILE` compares with it. The file has
+one fact per line, so that a diff of two files is readable. Passed tests are left out.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _SUBMISSION = "submission "
 
 @dataclass
 class RecordedTest:
-    """How the tests of a problem end for one candidate.
+    """The test results of one candidate.
 
     Attributes:
         points: the earned points.
-        named: the named mistakes.
-        not_passed: the status of each other test, by its id.
+        named: the names of the diagnosed mistakes.
+        not_passed: the status of each test that did not pass, by its id.
     """
 
     points: float
@@ -46,7 +46,7 @@ class Record:
 
     Attributes:
         tests: the points of each test, by its id.
-        candidates: by kind and name, such as `mistake no_scale`.
+        candidates: the results of each candidate, by kind and name, such as `mistake no_scale`.
     """
 
     tests: dict[str, float] = field(default_factory=dict)
@@ -57,10 +57,10 @@ Records = dict[str, Record]
 """By the problem's id."""
 
 
-def records_of(found: Audit, graded: Iterable[SubmissionResult] = ()) -> Records:
+def records_of(audit: Audit, graded: Iterable[SubmissionResult] = ()) -> Records:
     """Return the records of an audit and of graded submissions."""
     records: Records = {}
-    for outcome in found.outcomes:
+    for outcome in audit.outcomes:
         candidate = outcome.candidate
         name = f"{candidate.kind} {candidate.name}"
         _add(records, name, outcome.result, _named(outcome))
@@ -94,8 +94,8 @@ def graded_submissions(
         jobs: the number of submissions to grade at the same time.
 
     Raises:
-        SubmissionError: there are none.
-        InternalError: nothing can be graded here, for example because there is no sandbox.
+        SubmissionError: the paths contain no submission.
+    InternalError: nothing can be graded here, for example because there is no sandbox.
     """
     graded: list[SubmissionResult] = []
     chosen = course.only_with(problems)
@@ -106,10 +106,10 @@ def graded_submissions(
 
 
 def write_records(records: Records, path: Path) -> None:
-    """Write a file that `read_records` reads.
+    """Write the records to a file that `read_records` reads.
 
     Raises:
-        CannotWrite: it can't be written.
+        CannotWrite: the file can't be written.
     """
     text = msgspec.json.encode(records, order="deterministic")
     write_whole(path, msgspec.json.format(text, indent=1) + b"\n")
@@ -119,20 +119,21 @@ def read_records(path: Path) -> Records:
     """Read a file that `write_records` wrote.
 
     Raises:
-        UsageError: there is none, or it is another file.
+        UsageError: the file does not exist, or has another format.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=Records)
     except FileNotFoundError:
-        raise UsageError(f"there is no {path}; write it first, with --record {path}") from None
+        raise UsageError(f"{path} does not exist; write it first with --record {path}") from None
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path} is no file that --record wrote: {error}") from None
+        raise UsageError(f"{path} was not written by --record: {error}") from None
 
 
 def differences(before: Records, now: Records) -> Iterator[str]:
-    """Yield a line for each difference in the problems that were run now.
+    """Yield a line for each difference between two sets of records.
 
-    Submissions in `before` count only where some were run now.
+    Only problems that `now` contains are compared. Submissions are compared only in a problem for
+    which `now` contains a submission.
     """
     with_submissions = any(_is_submission(name) for r in now.values() for name in r.candidates)
     for id, record in now.items():
@@ -141,8 +142,8 @@ def differences(before: Records, now: Records) -> Iterator[str]:
         names = sorted({*earlier.candidates, *record.candidates})
         for name in names:
             if with_submissions or not _is_submission(name):
-                found = _in_candidate(name, earlier, record)
-                yield from (f"{id}: {name}{line}" for line in found)
+                lines = _in_candidate(name, earlier, record)
+                yield from (f"{id}: {name}{line}" for line in lines)
 
 
 def _is_submission(name: str) -> bool:

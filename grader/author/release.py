@@ -1,8 +1,9 @@
 """Write the students' copy of the course, without anything that reveals answers.
 
-Files that only the copy has (its README, its packages) are in `students/`. The copy also has the
-files of the grader that a student's commands, pytest and problems import, and the files of each
-problem that are listed here. A copy with only some parts of the course does not mention others.
+The folder `students/` contains files for the copy only, such as its README and its list of
+packages. From the grader, the copy gets the files that the students' commands, pytest and the
+problems import. From each problem, it gets the files that are listed in this module. If the copy
+has only some parts of the course, its documents do not mention the other parts.
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ from grader.text import counted
 _OF_THE_COURSE = {
     "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
 }  # fmt: skip
-"""Folders in which a copy would be mistaken for a part of the course."""
+"""A copy must not be in one of these folders, because its files would look like course files."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-"""The running grader, parts of which are copied."""
+"""The folder of the grader's package. Some of its files are copied."""
 
 _NEEDED = (FRONT_PAGE, "pyproject.toml")
 """The required files of a course's `students/`; all its other files are copied as well."""
 
 _NEEDS_SOLUTIONS = "grader.student.solved"
-"""The part of the grader that only a copy with solutions has."""
+"""The subpackage of the grader that only a copy with solutions contains."""
 
 _PACKS = (".compare.bin", ".practice.bin")
-"""Files with packed solutions that earlier versions released."""
+"""Names of files with packed solutions that earlier versions of the grader released."""
 
 _HISTORY = (
     "The copy no longer has these solutions, but its git history keeps them. To hand out a copy "
@@ -62,7 +63,7 @@ _HISTORY = (
 )
 
 _TRIVIAL = 24
-"""Shorter lines, such as `return weights`, reveal nothing."""
+"""Lines with fewer characters, such as `return weights`, reveal nothing."""
 
 
 @dataclass
@@ -70,14 +71,14 @@ class Release:
     """The outcome of a release.
 
     Attributes:
-        folder: where the copy is.
-        new: whether there was no copy before.
+        folder: the folder of the copy.
+        new: whether the release created the copy.
         written: the files that are new or changed, as paths in the copy.
-        removed: the files that the course no longer has.
-        kept: the files that were not updated, as a student has changed them.
-        beside: the new paths of changed files that were replaced.
+        removed: the files that were removed because the course no longer has them.
+        kept: the files that were not updated, because a student has changed them.
+        beside: the new paths of the changed files that were renamed before an update.
         unlisted: the problems that the students' front page does not mention.
-        parts: which parts of the course the copy has.
+        parts: a description of the parts of the course that the copy contains.
     """
 
     folder: Path
@@ -90,16 +91,16 @@ class Release:
     unlisted: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """Return a few lines for the terminal."""
-        lines = [f"students/{FRONT_PAGE} says nothing of {id}." for id in self.unlisted]
+        """Return a summary of the release in a few lines for the terminal."""
+        lines = [f"students/{FRONT_PAGE} does not mention {id}." for id in self.unlisted]
         if self.new:
             has = " and ".join(f"part {part}" for part in self.parts)
             number = counted(len(self.written), "file")
             return "\n".join([*lines, f"The students' copy is in {self.folder}: {has}, {number}."])
         lines += [f"written: {path}" for path in self.written]
-        lines += [f"kept, as it was changed there: {path}" for path in self.beside]
+        lines += [f"renamed, because it was changed in the copy: {path}" for path in self.beside]
         lines += [f"removed: {path}" for path in self.removed]
-        lines += [f"left alone, as it was changed there: {path}" for path in self.kept]
+        lines += [f"not updated, because it was changed in the copy: {path}" for path in self.kept]
         if any(_is_solution(path) for path in self.removed):
             lines.append(_HISTORY)
         done = "is up to date." if self.written or self.removed else "was up to date already."
@@ -117,19 +118,21 @@ def release(
 ) -> Release:
     """Write the students' copy into a new folder, or update an earlier copy.
 
-    A file that was changed in the copy is kept. If the course's file has changed, too, the changed
-    one is renamed, except `problem.py`. Options that are not given are those of the earlier copy.
+    A file that was changed in the copy is kept. If the course also has a new version of this file,
+    the copy's version is renamed; only `problem.py` always stays unchanged. If an option is None,
+    the setting of the earlier copy is used.
 
     Args:
-        course: the instructor's, with its hidden tests.
+        course: the instructor's course, with hidden tests.
         folder: the folder of the copy: new, empty except for `.git`, or an earlier copy.
-        parts: the parts of the course for the copy; all for a new one.
-        solutions: whether the copy has `solutions/`. A new copy does not have it.
-        notebooks: whether each problem has a notebook, too. A new copy has none.
-        url: the address that the copy will have; its front page shows it.
+        parts: the parts of the course for the copy. If empty, an earlier copy keeps its parts, and
+            a new copy gets all parts.
+        solutions: whether the copy has `solutions/`; the default for a new copy is false.
+        notebooks: whether each problem has a notebook; the default for a new copy is false.
+        url: the future address of the copy, for its front page.
 
     Raises:
-        UsageError: there is something else in the folder, or it is in the course itself.
+        UsageError: the folder contains other files, or is inside the course.
         CourseError: a file of the course is missing.
         CannotWrite: the copy can't be written.
     """
@@ -153,7 +156,7 @@ def release(
     problems = [Path(path).parent.name for path in files if Path(path).name == SUBMISSION_FILE]
     unlisted = [id for id in problems if id not in page]
     done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
-    if done.new:  # first, so that a release that is cut short can be carried on
+    if done.new:  # first, so that a new run can continue
         _write_manifest(folder, _Released({}, parts, extras))
     for path, content in files.items():
         _bring(folder, path, content, before.get(path), done)
@@ -176,9 +179,9 @@ def _is_solution(path: str) -> bool:
 
 
 def _remove_empty(folder: Path, path: str) -> None:
-    """Remove the folders of a removed file that are empty now."""
+    """Remove the folders that became empty when this file was removed."""
     for place in Path(path).parents[:-1]:
-        with suppress(OSError):  # something is in it
+        with suppress(OSError):  # the folder isn't empty
             (folder / place).rmdir()
 
 
@@ -201,7 +204,7 @@ class _Released:
 
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
-    """Write one file of the copy, unless it is there already or is a student's work."""
+    """Write one file of the copy, unless it is unchanged or a student has changed it."""
     present, ours = _hash_of(folder / path), _sha256(content)
     if present == ours:
         return
@@ -215,12 +218,12 @@ def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Re
 
 
 def _require_outside(folder: Path, root: Path) -> None:
-    """Refuse a folder in which the copy would be a part of the course."""
+    """Raise a UsageError if the folder is inside the course."""
     place, root = folder.resolve(), root.resolve()
     if place.is_relative_to(root) and {*place.relative_to(root).parts[:1]} <= _OF_THE_COURSE:
         raise UsageError(
-            f"{folder} is in the course itself, which a copy there would get mixed up with. "
-            "Name a folder beside the course, such as ../for-students."
+            f"{folder} is inside the course. Name a folder outside of the course, such as "
+            f"../for-students."
         )
 
 
@@ -231,11 +234,11 @@ def _released_before(folder: Path) -> _Released | None:
     manifest = folder / COPY
     if manifest.is_file():
         return _read_manifest(manifest)
-    found = sorted(path.name for path in folder.glob("*") if path.name != ".git")
-    if found:
+    entries = sorted(path.name for path in folder.glob("*") if path.name != ".git")
+    if entries:
         raise UsageError(
-            f"{folder} is not empty and is no released copy: it has {found[0]}, but no {COPY}. "
-            "Name a new folder, or a copy to update."
+            f"{folder} contains {entries[0]}, but no {COPY}, so it is not a students' copy. Name a "
+            f"new folder, or a copy to update."
         )
     return None
 
@@ -250,13 +253,14 @@ def _read_manifest(path: Path) -> _Released:
             extras = Extras(**{n: value for n, value in said["extras"].items() if n in names})
         return _Released(files, tuple(map(str, said.get("parts", ()))), extras)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} can't be read, so it is not clear what to update.") from error
+        raise UsageError(f"{path} can't be read, so the copy can't be updated.") from error
 
 
 def _extras_of(files: Iterable[str]) -> Extras:
-    """Return the extras of a copy whose manifest lists only files, as earlier versions wrote it.
+    """Return the extras of a copy that an earlier version released, based on the names of its
+    files.
 
-    The address can't be derived from them.
+    The manifest of such a copy contains only the files. The address can't be derived from these.
     """
     names = {Path(path).name for path in files}
     return Extras(notebooks=NOTEBOOK in names)
@@ -273,7 +277,7 @@ def _hash_of(path: Path) -> str | None:
 
 
 def _sha256(content: bytes) -> str:
-    """Return a hash that ignores the kind of line ends."""
+    """Return a SHA-256 hash of the content, in which all line ends are replaced by LF."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
@@ -283,11 +287,11 @@ def _sha256(content: bytes) -> str:
 def contents(
     course: Course, parts: Sequence[str] = (), *, solutions: bool = False
 ) -> dict[str, bytes]:
-    """Return all files of the students' copy: path -> content.
+    """Return all files of the students' copy, as a dictionary of path and content.
 
     Args:
-        course: the instructor's.
-        parts: the ids of those of its parts that the copy is to have; all if there is none.
+        course: the instructor's course.
+        parts: the ids of the parts for the copy; all parts if it is empty.
         solutions: whether the copy has `solutions/`.
 
     Raises:
@@ -306,7 +310,7 @@ def contents(
     container = ".devcontainer/devcontainer.json"
     if (course.root / "students" / container).is_file():
         files[container] = course.root / "students" / container
-    found = {name: _read(path) for name, path in files.items()}
+    copied = {name: _read(path) for name, path in files.items()}
     of_problems = {
         name: content for problem in problems for name, content in _problem_files(problem)
     }
@@ -321,20 +325,22 @@ def contents(
     used = modules_used(sources, course.root / "problems")
     for path in shared:
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
-            found[path.relative_to(course.root).as_posix()] = _read(path)
+            copied[path.relative_to(course.root).as_posix()] = _read(path)
     begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
-    found |= _of_the_grader(begun, without="" if solutions else _NEEDS_SOLUTIONS)
+    copied |= _of_the_grader(begun, without="" if solutions else _NEEDS_SOLUTIONS)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
-    found |= of_problems
-    found[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
-    for name in [name for name in found if name.endswith(".md") and left_out]:
-        text = without_part(found[name].decode(), left_out, without)
-        found[name] = beginning_with(text, left_out[0], problems[0].id).encode()
-    return found
+    copied |= of_problems
+    copied[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
+    for name in [name for name in copied if name.endswith(".md") and left_out]:
+        text = without_part(copied[name].decode(), left_out, without)
+        copied[name] = beginning_with(text, left_out[0], problems[0].id).encode()
+    return copied
 
 
 def _entry_points(project: Path) -> bytes:
-    """Return imports of the modules that the students' commands and their pytest begin with."""
+    """Return import statements for the modules that the students' commands and pytest load
+    first.
+    """
     said = tomllib.loads(_text(project))["project"]
     plugins = said["entry-points"]["pytest11"]
     modules = [name.partition(":")[0] for name in (*said["scripts"].values(), *plugins.values())]
@@ -345,30 +351,32 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     """Return the files of a folder that match these patterns, except pictures drawn by students.
 
     Raises:
-        CourseError: a name without a * is missing.
+        CourseError: no file matches a pattern without a `*`.
     """
-    found = []
+    matches = []
     for pattern in patterns:
         paths = folder.glob(pattern) if "*" in pattern else [folder / pattern]
         files = (path for path in paths if "*" not in pattern or path.is_file())
-        found += sorted(path for path in files if not path.name.startswith(OWN_PICTURE))
-    return found
+        matches += sorted(path for path in files if not path.name.startswith(OWN_PICTURE))
+    return matches
 
 
 def _of_the_grader(sources: Iterable[bytes], *, without: str) -> dict[str, bytes]:
-    """Return the grader's files that some sources use, without a subpackage."""
+    """Return the grader's files that these sources import, except those of the subpackage
+    `without`.
+    """
     used = files_used(_PACKAGE, sources, without=without)
     return {path.relative_to(_PACKAGE.parent).as_posix(): _read(path) for path in used}
 
 
 def _solution_files(course: Course, problem: Problem) -> list[Path]:
-    """Return the files of a problem's solutions that can be released; the salt is never one."""
+    """Return the files of a problem's solutions that can be released. The salt is excluded."""
     optional = (edits_file(course, problem), course.comparison(problem))
     return [*course.right_files(problem).values(), *filter(Path.is_file, optional)]
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
-    """Return the files of a problem by their paths in the copy."""
+    """Yield the path in the copy and the content of each file of a problem."""
     folder, data = f"problems/{problem.id}", f"{COPY_DATA}/{problem.id}"
     stub = _stub(problem)
     yield f"{folder}/{SUBMISSION_FILE}", stub
@@ -384,13 +392,13 @@ def _stub(problem: Problem) -> bytes:
     """Return the stub of a problem.
 
     Raises:
-        CourseError: it is missing, or it contains a solution.
+        CourseError: the stub is missing, or contains a solution.
     """
     stub = _read(problem.original)
     if STUB_LINE.encode() not in stub:
         raise CourseError(
-            f"{problem.original} leaves nothing to write, and would go out as the stub. "
-            "Put your own work there aside first."
+            f"{problem.original} contains no function to write, but it would be released as the "
+            f"stub. Move your own code out of it first."
         )
     return stub
 
@@ -400,18 +408,18 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
 
     Args:
         problem: the problem.
-        solution: the reference. Only lines that the stub has may be released.
+        solution: the reference. Of its lines, only those that the stub also has may be released.
     """
     if STUB_LINE not in _text(problem.original):
-        yield "the stub leaves nothing to write"
+        yield "the stub contains no function to write"
         return
     tests = _text(problem.test_file)
     hidden = set(re.findall(r"^def (test_\w+)", tests.removeprefix(visible_half(problem)), re.M))
     secret = code_lines(_text(solution)) - code_lines(_text(problem.original))
     patterns = problem.manifest.students.shared
     shared = {path.name: _read(path) for path in _matching(problem.folder.parents[1], patterns)}
-    own = {Path(name).name: content for name, content in _problem_files(problem)}
-    for name, content in (*shared.items(), *own.items()):
+    released = {Path(name).name: content for name, content in _problem_files(problem)}
+    for name, content in (*shared.items(), *released.items()):
         text = content.decode(errors="replace")
         lines = {line.strip() for line in text.splitlines()}
         yield from (f"the released {name} names {test}" for test in hidden if test in text)
@@ -423,7 +431,7 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
 
 
 def code_lines(source: str) -> set[str]:
-    """Return the lines of code of a source, without imports, docstrings and comments."""
+    """Return the lines of some code, without imports, docstrings and comments."""
     left_out: set[int] = set()
     statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt))
     for node in statements:
@@ -438,7 +446,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def visible_half(problem: Problem) -> str:
-    """Return a problem's test file up to the line where the hidden tests begin."""
+    """Return the text of a problem's test file before its hidden tests."""
     lines = _text(problem.test_file).splitlines(keepends=True)
     hidden = problem.first_hidden_line()
     visible = lines if hidden is None else lines[: hidden - 1]

@@ -1,4 +1,4 @@
-"""Run the audit's candidates through tests, several times where random numbers matter."""
+"""Run the tests on the audit's candidates, several times if random numbers affect the result."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ from grader.run.session import Session
 from grader.run.suite import Suite
 
 _FEW = 4
-"""A mistake that at most this many cases catch is run again, as they may have caught it by
-chance."""
+"""A mistake that was caught by at most this many cases runs again, since that may be chance."""
 
 _GARBAGE = 10_000
 """The threshold of garbage collection in the audit's processes; Python's default is 700."""
@@ -48,12 +47,13 @@ class CandidateOutcome:
     Attributes:
         candidate: the candidate.
         result: the result under the candidate's conditions.
-        answers: the answers to the problem's probe.
+        answers: the candidate's answers to the problem's probe.
         unsteady: ids of tests with another status under other conditions.
-        text: the texts of a mistake for students.
-        weight: the weight of a mistake.
-        asked: for the reference, which of its names each test uses, by the test's id.
-        is_whole: whether all tests ran; a mistake may be caught before.
+        text: the texts for students about a mistake; None for other kinds.
+        weight: the weight of a mistake; None for other kinds.
+        asked: the names in the reference that each test uses, by the test's id; empty for other
+            candidates.
+        is_whole: whether all tests ran. The run of a mistake may stop earlier.
     """
 
     candidate: Candidate
@@ -72,7 +72,7 @@ class CandidateOutcome:
 
     @property
     def caught_visibly(self) -> bool:
-        """Whether a visible test catches it."""
+        """Whether a visible test catches the candidate."""
         return any(not test.hidden for test in self.caught_by)
 
     @property
@@ -84,11 +84,11 @@ class CandidateOutcome:
 
 @dataclass(frozen=True)
 class ByReference:
-    """Data on each test from the reference's run, by the test's id.
+    """Data on each test from the run of the reference; the keys are the ids of the tests.
 
     Attributes:
         seconds: how long the test took.
-        asked: the names of the file that the test uses.
+        asked: the names in the student's file that the test uses.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -97,8 +97,8 @@ class ByReference:
 
 @contextmanager
 def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Yield a function like `map`. It uses this process for one job, and other processes for
-    several, which end with the context.
+    """Yield a function like `map`. With several jobs, it uses other processes, which end with the
+    context.
     """
     if jobs == 1:
         yield map
@@ -122,21 +122,23 @@ class _AuditPool:
         self._threads = ThreadPoolExecutor(len(started))
 
     def map(self, function: Callable[..., Any], *each: Iterable[Any]) -> Iterator[Any]:
-        """Call a function with each of these arguments, and yield its results in order."""
-        given = [self._threads.submit(self._call, function, *t) for t in zip(*each, strict=True)]
-        return (future.result() for future in given)
+        """Call a function with the arguments at each position of the iterables, and yield the
+        results in order.
+        """
+        futures = [self._threads.submit(self._call, function, *t) for t in zip(*each, strict=True)]
+        return (future.result() for future in futures)
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         connection = self._free.get()
         try:
             connection.send((function, arguments))
-            is_value, found = connection.recv()
+            is_value, result = connection.recv()
         except (EOFError, OSError):
             raise InternalError("one of the audit's processes has ended") from None
         self._free.put(connection)
         if not is_value:
-            raise found
-        return found
+            raise result
+        return result
 
     def close(self) -> None:
         """Kill the processes."""
@@ -149,8 +151,8 @@ class _AuditPool:
 
 
 def carry_out(connection: Connection, _: None) -> None:
-    """Call the functions received on a connection until it is closed, in a process of the pool."""
-    # Collect garbage less often, and exclude loaded modules.
+    """Call the functions that are received on a connection until it is closed. Runs in the pool."""
+    # Run the garbage collector less often, and exclude loaded modules.
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 10)
     with suppress(EOFError, BrokenPipeError):
@@ -163,7 +165,7 @@ def carry_out(connection: Connection, _: None) -> None:
             connection.send(answer)
 
 
-@torch.enable_grad()  # a candidate before may have switched gradients off
+@torch.enable_grad()  # an earlier candidate may have disabled gradients
 def run(
     candidate: Candidate,
     answers: dict[str, Answers] | None = None,
@@ -178,19 +180,19 @@ def run(
     Args:
         candidate: the candidate.
         answers: the answers to the problem's probe, if they are known.
-        first: id of the test to begin with, which caught a mistake before.
+        first: the id of the first test to run, because it caught this mistake earlier; or empty.
         known: the data on each test from the reference's run.
         root: the course's folder.
-        all_tests: whether a mistake runs through all tests, even when its weight is settled.
+        all_tests: whether a mistake runs through all tests even after its weight is confirmed.
     """
-    # The guard doubles the time of a run. A mistake needs it only if it calls a forbidden function,
-    # and those of the catalogue do so by name. The solution must pass all tests under the guard,
-    # and variants must answer the probe under it.
+    # The guard doubles the time of a run. Mistakes call forbidden functions only by name, so the
+    # guard is needed only for a mistake that contains such a name. The reference must pass all
+    # tests with the guard, and variants must answer the probe with it.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     is_mistake = candidate.kind is CandidateKind.MISTAKE
     forbidden = is_mistake and _names_forbidden(candidate)
     watch = forbidden or not is_mistake
-    torch.set_num_threads(1)  # as everywhere where tests run; the one before may have left another
+    torch.set_num_threads(1)  # an earlier candidate may have changed it
     if answers is None:
         answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is CandidateKind.SOLUTION
@@ -215,7 +217,7 @@ def run(
 
 @torch.enable_grad()
 def run_these(candidate: Candidate, tests: Iterable[str], *, root: Path) -> list[TestResult]:
-    """Run a mistake through some tests only, and return how they end."""
+    """Run only these tests on a mistake, and return their results."""
     watch = _names_forbidden(candidate)
     return _run_once(candidate, candidate.conditions, root, watch=watch, tests=tests).tests
 
@@ -229,17 +231,19 @@ def _run_until_settled(
     *,
     watch: bool,
 ) -> tuple[ProblemResult, bool]:
-    """Run a mistake's tests until its weight is settled, and return whether all of them ran.
+    """Run tests on a mistake until its weight is confirmed. Return the results, and whether all
+    tests ran.
 
-    The test that caught it before runs first. If points decide, tests with many points per second
-    follow, otherwise tests that recently caught similar mistakes. Hidden tests run last while no
-    test is known to catch it, because the summary counts mistakes that visible tests catch.
+    The test that caught the mistake in an earlier audit runs first. If the weight depends on
+    points, tests with many points per second follow. Otherwise tests follow that recently caught
+    similar mistakes. If no such test is known, hidden tests run last, because the summary counts
+    the mistakes that visible tests catch.
 
     Args:
         mistake: the mistake.
         root: the course's folder.
-        weight: its weight.
-        first: id of the test to begin with; empty for none.
+        weight: the weight of the mistake.
+        first: the id of the first test to run; or empty.
         known: the data on each test from the reference's run.
         watch: whether to detect forbidden calls.
     """
@@ -265,7 +269,7 @@ def _run_until_settled(
 
 
 _CAUGHT: dict[str, dict[str, int]] = {}
-"""Which tests of a problem have caught mistakes, by its id; the later, the larger the number."""
+"""For each problem id, the tests that caught mistakes. A larger number means a later catch."""
 
 
 def _run_once(
@@ -298,7 +302,7 @@ def _run_once(
 
 
 def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
-    """Return which names of a file each test of its problem uses."""
+    """Return the names in a candidate's file that each test uses, by the test's id."""
     with _as_file(candidate) as files:
         notes = NotesNames(files)
         session = Session(notes, hidden=True, on_start=notes.begin, watch=False, diagnose=False)
@@ -308,7 +312,7 @@ def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
 
 @contextmanager
 def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
-    """Yield a file with a candidate's code, as a mistake is only an edit in a common file."""
+    """Yield a temporary file with the candidate's code, because a mistake has no file."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / SUBMISSION_FILE
         path.write_bytes(candidate.source)
@@ -317,7 +321,7 @@ def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
 
 @cache
 def _suite(problem: Problem, root: Path) -> Suite:
-    """Return a problem's tests, collected once for all the candidates that this process runs."""
+    """Return a problem's tests. Each process collects them once."""
     return Suite([problem], root)
 
 
@@ -327,8 +331,8 @@ def _names_forbidden(candidate: Candidate) -> bool:
     whole = _folded(candidate.source.decode())
     if not any(name in whole for name in names):
         return False
-    code = _folded(_without_docstrings(candidate.source))  # docstrings may say such a name
-    # As an attribute, by import, or as a text for getattr.
+    code = _folded(_without_docstrings(candidate.source))  # docstrings may contain such a name
+    # As an attribute, in an import, or as a string for getattr.
     return bool(re.search(rf"(\.|import .*|['\"])({'|'.join(names)})\b", code))
 
 
@@ -347,7 +351,7 @@ def _folded(text: str) -> str:
 
 
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
-    # Mistakes print, do what torch warns of, and leave gradients off.
+    # Mistakes may print text, cause warnings of torch, and leave gradients disabled.
     with quiet(), torch.enable_grad(), _as_file(candidate) as opener:
         if tests.probe is None:
             return {}
@@ -359,7 +363,9 @@ def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) ->
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
-    """Return the other conditions for a candidate; more of them if random numbers matter."""
+    """Return the additional conditions under which a candidate runs. There are more of them if
+    random numbers affect the tests.
+    """
     match candidate.kind:
         case CandidateKind.SOLUTION:
             return OTHERS
@@ -376,7 +382,7 @@ def _caught(result: ProblemResult) -> list[TestResult]:
 
 
 def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
-    """Return the ids of the tests with another status."""
+    """Return the ids of the tests that have different statuses in the two results."""
     before = {test.id: test.status for test in usual.tests}
     return {test.id for test in again.tests if before[test.id] is not test.status}
 
@@ -384,8 +390,8 @@ def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
 def _missed_by_chance(
     candidate: Candidate, usual: ProblemResult, conditions: Conditions, root: Path, *, watch: bool
 ) -> set[str]:
-    """Return whether a mistake passes under other conditions. The tests that caught it run
-    first.
+    """Return a message if a mistake passes all tests under these conditions, otherwise an empty
+    set. The tests that caught the mistake before run first.
     """
     for tests in ([test.id for test in _caught(usual)], ()):
         again = _run_once(

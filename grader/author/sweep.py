@@ -1,16 +1,16 @@
 """Search torch for functions that give the same answers as a forbidden function.
 
-`swept.py` calls all of torch in a sandbox. Functions with the answers of a forbidden function are
-called again in a worker from which the forbidden functions were removed, and once more under the
-guard of a student's run. None should give an answer then. So an author who moves the course to
-another version of torch learns which functions it has added.
+`swept.py` calls all functions of torch in a sandbox. If one gives the same answers as a forbidden
+function, it is called again in a worker without the forbidden functions, and also under the guard
+of a student's run. It should fail in both. So an author who changes the version of torch learns
+which of its new functions to forbid.
 
-The result depends on torch, on the forbidden names and on the code that removes them. If nothing
-was found, `solutions/swept.json` keeps a hash over these, and such a problem is not swept again
-until one of them changes.
+The result depends on torch, on the forbidden names and on the code that removes them. If a problem
+has no findings, `solutions/swept.json` keeps a hash of these inputs. The problem is not searched
+again until the hash changes.
 
-Only single calls on a few inputs are tried. Combinations of several functions, such as a softmax
-out of `torch.logaddexp`, are not found.
+Each function is called alone, with a few inputs. Combinations of several functions, such as a
+softmax that uses `torch.logaddexp`, are not detected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REMOVAL = Path(__file__).parents[1] / "sandbox" / "worker" / "removal.py"
 
 _SOURCE = _SWEPT.read_bytes()
 _GUARD = _WATCHING.read_text(encoding="utf-8")
-"""The source of the guard, as a worker can't import the grader."""
+"""The source code of the guard, because a worker can't import the grader."""
 
 _CALL_SECONDS, _ALL_SECONDS = 5.0, 900.0
 
@@ -47,14 +47,14 @@ _ALSO = {
     "layer_norm": {"layer_norm", "group_norm", "instance_norm", "batch_norm"},
     "MultiheadAttention": {"MultiheadAttention", "multi_head_attention_forward"},
 }
-"""Forbidden functions that give the same answers, by the one that `swept.py` names."""
+"""For a name that `swept.py` reports, all forbidden functions with the same answers."""
 
 Ways = dict[str, list[str]]
-"""The calls with answers of a forbidden function, each as "function=(x)", by name."""
+"""For each name in torch, its calls with the answers of a forbidden function ("softmax=(x)")."""
 
 
 def every(name: str) -> bool:
-    """Select all names."""
+    """Return True for each name."""
     return True
 
 
@@ -63,12 +63,12 @@ def sweep_findings(
 ) -> list[str]:
     """Return a sentence for each function of torch that replaces a forbidden one.
 
-    Without a sandbox there are none, as calling all of torch is unsafe.
+    Without a sandbox the result is empty, because calling all functions of torch is unsafe.
 
     Args:
         course: the course.
         problems: the problems with forbidden functions.
-        jobs: how many processes share torch's names.
+        jobs: the number of processes. Each calls a share of torch's functions.
         write: whether to write the hashes of problems without findings.
     """
     forbidden = {p.id: [*filter(None, p.entry.all_forbidden())] for p in problems}
@@ -85,14 +85,14 @@ def sweep_findings(
         id: [text for names in of_one for left in shares for text in left.get(names, [])]
         for id, of_one in todo.items()
     }
-    if write and all(shares):  # of a share that had no sandbox nothing is known
+    if write and all(shares):  # a share without a sandbox has no result
         clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
         write_whole(record, json.dumps(kept | clean, indent=1, sort_keys=True) + "\n")
     return [f"{id}: {sentence}" for id, sentences in found.items() for sentence in sentences]
 
 
 def _kept(record: Path) -> dict[str, str]:
-    """Return the content of the record; empty if it is missing or can't be read."""
+    """Return the hash of each problem in the file; empty if it is missing or can't be read."""
     try:
         kept = json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -122,13 +122,14 @@ def left_open(
     wanted: Callable[[str], bool] = every,
     share: slice = slice(None),
 ) -> dict[tuple[str, ...], list[str]]:
-    """Return for each set of forbidden functions a sentence about each function that replaces one.
+    """Return a sentence about each function that replaces a forbidden one, by the forbidden
+    functions.
 
     Args:
-        sandbox: where torch is called.
-        sets: of forbidden functions, as `grader.code.forbidden.Guard` names them.
-        wanted: selects the names of torch to call.
-        share: selects a part of these.
+        sandbox: the sandbox in which the functions are called.
+        sets: sets of forbidden functions, with names as in `grader.code.forbidden.Guard`.
+        wanted: returns whether to call the function with this name.
+        share: the slice of these names to call.
     """
     (every_name,) = _called(sandbox, [("names",)])
     names = [name for name in every_name if wanted(name)][share]
@@ -154,17 +155,17 @@ def answering(
     """Return the calls that give the same answers as a function that the course forbids.
 
     Args:
-        sandbox: where torch is called.
-        names: the names to call.
-        forbidden: the functions that are removed.
-        watched: the functions that are watched as in a student's run at home.
+        sandbox: the sandbox in which the functions are called.
+        names: the names of the functions to call.
+        forbidden: the functions that are removed first.
+        watched: the functions that the guard forbids, as in a student's run at home.
     """
     found, left = {}, [*names]
     while left:
         watch = ("watch", _GUARD, watched)
         answers = _called(sandbox, [watch, *(("look", name) for name in left)], forbidden)
         next(answers)
-        with suppress(CannotLoad):  # one crashed or did not end
+        with suppress(CannotLoad):  # a call crashed or did not end
             while left:
                 name = left.pop(0)
                 if ways := next(answers):
@@ -187,7 +188,7 @@ def _called(
 
 
 def _of(ways: list[str], forbidden: tuple[str, ...]) -> list[str]:
-    """Return the calls that give the answers of a forbidden function."""
+    """Return those of the calls that give the answers of one of these forbidden functions."""
     return [way for way in ways if _ALSO.get(k := way.partition("=")[0], {k}) & {*forbidden}]
 
 

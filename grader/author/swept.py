@@ -1,7 +1,8 @@
-"""Call everything in torch, and report what gives the same answers as a forbidden function.
+"""Call all functions of torch, and report those with the same answers as a forbidden function.
 
-`sweep.py` sends this file to a worker instead of a student's; it must not import the grader.
-As it mentions torch.compile, its worker has loaded all of torch that a file can use.
+`sweep.py` sends this file to a worker instead of a student's file, so it must not import the
+grader. Because this file mentions torch.compile, the worker loads all modules of torch that a
+student's file can use.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ APART = tuple(
         *("serialization", "storage", "testing", "utils", "xpu"),
     )
 )
-"""Modules that compute nothing from a tensor, including their submodules."""
+"""Modules to skip, with their submodules: they compute nothing from a tensor."""
 
 PLACES = (
     *("torch._C._nn", "torch._C._special", "torch._refs.nn.functional"),
@@ -43,7 +44,7 @@ PLACES = (
 SPACES = ("aten", "prim", "quantized", "_quantized", "mkldnn")
 
 ALIKE = ("backward", "_foreach", "_fused", "_cudnn", "cudnn_", "miopen", "_copy", "_out", "mps_")
-"""Parts of the names of functions that do what others do, elsewhere or for lists."""
+"""Functions with these texts in their names are skipped. They are versions of other functions."""
 
 torch.manual_seed(5)
 X, Y = 1.5 * torch.randn(3, 4), 1.5 * torch.randn(2, 3, 4)
@@ -54,13 +55,13 @@ MADE_WITH = [(), (-1,), (3,), (4,), (1, 3), (4, 2), (X,)]
 
 
 def softmax(x: Tensor, dim: int) -> Tensor:
-    """Return softmax, computed without the functions that may have been removed."""
+    """Return softmax. Functions that may have been removed are not used."""
     powers = x.exp()
     return powers / powers.sum(dim, keepdim=True)
 
 
 def answers_known(x: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Yield the name of each forbidden function and its result for a tensor."""
+    """Yield the name of each known forbidden function and its result for a tensor."""
     for dim in range(x.dim()):
         yield "softmax", softmax(x, dim)
         yield "softmin", softmax(-x, dim)
@@ -84,7 +85,9 @@ TABLE = {n: ([k for k, _ in of], torch.stack([a for _, a in of])) for n, of in K
 
 
 def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield arguments for a function of one tensor, each with its source text."""
+    """Yield arguments for a function of one tensor: their source text, and positional and keyword
+    arguments.
+    """
     eps = 1e-5
     yield "x", (X.clone(),), {}
     for dim in (-1, 0, (4,), (-1,)):
@@ -110,7 +113,7 @@ def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
 
 
 def few_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield arguments for objects that were created to be called with one tensor."""
+    """Yield arguments, as `calls` does, for callable objects such as modules."""
     yield "x", (X.clone(),), {}
     yield "x, x", (X.clone(), X.clone()), {}
     yield "y", (Y.clone(),), {}
@@ -163,11 +166,11 @@ def _is_apart(module: str) -> bool:
 
 
 def _find(path: str) -> Any:
-    """Return the object with a name of `names`, or None."""
+    """Return the object with this name, as `names` lists it, or None."""
     place, _, name = path.partition(":")
     try:
         found: Any = importlib.import_module(place)
-    except Exception:  # some want what isn't there, and some are no modules
+    except Exception:  # some imports fail, and some names aren't modules
         found, name = torch, ".".join([*place.split(".")[1:], *name.split()])
     for part in name.split(".") if name else ():
         found = getattr(found, part, None)
@@ -175,8 +178,10 @@ def _find(path: str) -> Any:
 
 
 def look(name: str) -> list[str]:
-    """Call an object in all ways, and return matching forbidden functions as "forbidden=how"."""
-    torch.set_grad_enabled(True)  # an earlier call may have changed that
+    """Call an object with many arguments. Return each match with a forbidden function, as
+    "sum=(x)".
+    """
+    torch.set_grad_enabled(True)  # an earlier call may have changed this setting
     torch.set_default_dtype(torch.float32)
     thing = _find(name)
     found = set(_ways(thing, calls))
@@ -208,7 +213,7 @@ def _ways(thing: Any, ways: Callable[[], Any], how: str = "") -> Iterator[str]:
         return
     for label, arguments, options in ways():
         for tensor in _tensors(_tried(thing, *arguments, **options)):
-            kinds = _tried(_answers_as, tensor) or ()  # some tensors can't be looked at
+            kinds = _tried(_answers_as, tensor) or ()  # some tensors can't be compared
             yield from (f"{kind}={how}({label})" for kind in kinds)
     for shape, qkv in SEQUENCES.items():
         kind = _attends(thing, qkv, keys=0 if len(shape) == 3 else 2)
@@ -229,7 +234,7 @@ def _tried(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _tensors(answer: Any) -> Iterator[Tensor]:
-    """Yield the tensors of an answer as plain ones: itself or its items."""
+    """Yield the tensors in an answer, as dense tensors: the answer or its items."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if type(answer).__module__.startswith("torch.distributions"):
         parts = [_tried(getattr, answer, name) for name in dir(answer) if name[0] != "_"]
@@ -245,8 +250,8 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def _answers_as(tensor: Tensor) -> set[str]:
-    """Return the forbidden functions with this result. The last of cumulative sums counts as a
-    sum.
+    """Return the forbidden functions with this result. For a cumulative sum, the last value is
+    compared with the sum.
     """
     looked_at = [tensor]
     if tensor.dim() > 1 and tensor.numel():
@@ -263,13 +268,14 @@ def _answers_as(tensor: Tensor) -> set[str]:
 def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
     """Return the kind of attention that a function of three tensors computes, or None.
 
-    With any weights the joint order of keys and values doesn't matter, and that of the queries
-    does. If all values are one, the result doesn't depend on the queries.
+    In attention with any weights, reordering keys and values together doesn't change the result,
+    but reordering the queries does. If all values are one, the result doesn't depend on the
+    queries.
 
     Args:
         function: a function of queries, keys and values.
-        qkv: the three, one after the other.
-        keys: the dimension of the keys' positions, out of three.
+        qkv: queries, keys and values, stacked in this order.
+        keys: the dimension of the positions of the keys: 0, 1 or 2.
     """
 
     def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor | None:
@@ -302,14 +308,15 @@ def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
 
 
 WATCH: list[Any] = [contextlib.nullcontext]
-"""What watches each call."""
+"""The guard that watches each call."""
 
 
 def watch(source: str, forbidden: list[str]) -> None:
-    """Watch each call from now on, as at home.
+    """Raise an error from now on when a forbidden function is called, as in a student's run at
+    home.
 
     Args:
-        source: of `grader/code/forbidden.py`, which a worker can't import.
+        source: the source code of `grader/code/forbidden.py`, which a worker can't import.
         forbidden: the functions that may not be called.
     """
     module = types.ModuleType("forbidden")

@@ -1,4 +1,4 @@
-"""Show an audit as tables: the tests that catch each mistake, and the points that it leaves."""
+"""Show an audit as tables: the tests that catch each mistake, and the points that it keeps."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from grader.files import write_whole
 
 
 def matrix(audit: Audit, problem: Problem) -> Table:
-    """Return the table mistakes x tests of one problem; the legend names the tests.
+    """Return a table with a row for each mistake and a column for each test of a problem.
 
-    A mark means that the test caught the mistake. The cell is empty if the test did not run. Tests
-    are in the order of their file.
+    A mark means that the test caught the mistake. The cell is empty if the test did not run. The
+    columns are numbered in the order of the test file; `legend` returns their names.
     """
     tests = test_names(audit, problem)
     table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
@@ -41,23 +41,23 @@ def matrix(audit: Audit, problem: Problem) -> Table:
 
 
 def _column_numbers(columns: int) -> str:
-    """Return the numbers from 1 on, each written downwards in a column of one character."""
+    """Return the numbers from 1 to `columns` as two lines: tens above, ones below."""
     tens = "".join(str(n // 10) if n >= 10 else " " for n in range(1, columns + 1))
     return f"{tens}\n{''.join(str(n % 10) for n in range(1, columns + 1))}"
 
 
 def legend(audit: Audit, problem: Problem) -> str:
-    """Return the numbers of the matrix's columns with their tests."""
+    """Return the number and the test of each column of the matrix, as text."""
     numbered = enumerate(test_names(audit, problem), 1)
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
 
 
 def what_is_left(audit: Audit, problem: Problem) -> Table:
-    """Return, per function, how many of its points each idea and slip leaves.
+    """Return a table of the points that each mistake keeps, with a column for each function.
 
-    The points of a function are those of the tests that use it alone. The idea of a function is
-    shown for that function only. Where a mistake did not run through all tests, it leaves at most
-    the number shown.
+    The points of a function are those of the tests that use no other function. A mistake that
+    misses the idea of a function is shown only for that function. If a mistake did not run through
+    all tests, the table shows an upper limit.
     """
     (solution,) = audit.of(CandidateKind.SOLUTION, problem)
     table = Table(title="Points left", title_justify="left", pad_edge=False, box=None)
@@ -69,8 +69,8 @@ def what_is_left(audit: Audit, problem: Problem) -> Table:
     for function in sorted({name for names in solution.asked.values() for name in names}):
         most = sum(test.max for test in tests_of(function, solution.result, solution.asked))
         for mistake in weighed:
-            own = tests_of(function, mistake.result, solution.asked)
-            lost = sum(test.max - test.points for test in own)
+            tests = tests_of(function, mistake.result, solution.asked)
+            lost = sum(test.max - test.points for test in tests)
             if function == mistake.weight.function or lost and not mistake.weight.function:
                 left = f"{'' if mistake.is_whole else '≤ '}{most - lost:.4g}/{most:g}"
                 name = escape(mistake.candidate.name)
@@ -85,11 +85,11 @@ def test_names(audit: Audit, problem: Problem) -> list[str]:
 
 
 TABLE = "audit.csv"
-"""The name of an audit's file."""
+"""The name of the file with an audit's results."""
 
 
 def write_table(audit: Audit, problems: list[Problem], folder: Path) -> None:
-    """Write `audit.csv`, with a line for each mistake and test, into `folder`."""
+    """Write `audit.csv` to `folder`. It has a line for each test of each mistake."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])

@@ -1,10 +1,10 @@
-"""Weights of mistakes: `idea` loses at least half of the points, `slip` at most a fifth.
+"""Check the weights of mistakes: `idea` must cost half of the points, `slip` at most a fifth.
 
-The weight of a mistake in `mistakes.edits` follows its head, if it has one:
+In `mistakes.edits` the head of a mistake may end with its weight:
 
-    == no_mask (reference) idea                  it misses the idea of the problem
-    == inverted (reference) idea of area  it misses the idea of this function or class
-    == in_float32 (reference) slip               digits, a default, the type of an error
+    == no_mask (reference) idea           the mistake misses the idea of the problem
+    == inverted (reference) idea of area  the mistake misses the idea of this function or class
+    == in_float32 (reference) slip        a small error, such as in digits or a default
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
-"""The share of a problem's points that a mistake which misses its idea may keep."""
+"""The largest share of the points that a mistake may keep if it misses the problem's idea."""
 
 FUNCTION_KEEPS = 0.2
-"""The share of a function's points that a mistake which misses its idea may keep."""
+"""The largest share of a function's points that a mistake may keep if it misses its idea."""
 
 SLIP_LOSES = 0.2
-"""The share of the points of a problem, and of each function, that a slip may cost."""
+"""The largest share of the points that a slip may cost, of the problem and of each function."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Weight:
 
     Attributes:
         kind: "idea", "slip", or empty for neither.
-        function: the function or class whose idea is missed; empty for that of the problem.
+        function: the function or class with the missed idea; empty if it is the problem's idea.
     """
 
     kind: str = ""
@@ -42,8 +42,8 @@ class Weight:
 
     @classmethod
     def read(cls, text: str) -> Weight:
-        """Read the end of a head: "idea", "idea of area", "slip" or nothing. Anything else is an
-        error.
+        """Parse the end of a head: "idea", "idea of area", "slip" or nothing. Raise a ValueError
+        for other texts.
         """
         kind, _, function = text.partition(" of ")
         return cls(kind, function)
@@ -56,12 +56,12 @@ class Weight:
 def misplaced(
     weight: Weight, result: ProblemResult, asked: Mapping[str, frozenset[str]]
 ) -> str | None:
-    """Return a sentence when a mistake keeps more points, or loses more, than its weight allows.
+    """Return a sentence if a mistake keeps or loses more points than its weight allows, or None.
 
     Args:
         weight: the weight of the mistake.
-        result: its result.
-        asked: the names of the student's file that each test uses, by the test's id.
+        result: the test results of the mistake.
+        asked: the names in the student's file that each test uses, by the test's id.
     """
     if weight.kind == "slip":
         return _costly(result, asked)
@@ -71,18 +71,20 @@ def misplaced(
         keeps, of, share = result.points, result.max, IDEA_KEEPS
         what = "the problem"
     else:
-        own = tests_of(weight.function, result, asked)
-        keeps, of = sum(test.points for test in own), sum(test.max for test in own)
+        tests = tests_of(weight.function, result, asked)
+        keeps, of = sum(test.points for test in tests), sum(test.max for test in tests)
         share, what = FUNCTION_KEEPS, weight.function
-        if not own:
-            return f"is said to miss the idea of {what}, which no test uses by itself"
+        if not tests:
+            return f"has the weight 'idea of {what}', but no test uses only {what}"
     if keeps > share * of + 1e-9:
-        return f"keeps {keeps:.4g} of {of:g} points, and misses the idea of {what}"
+        return f"keeps {keeps:.4g} of {of:g} points, but should miss the idea of {what}"
     return None
 
 
 def _costly(result: ProblemResult, asked: Mapping[str, frozenset[str]]) -> str | None:
-    """Return a sentence when a slip costs too much of the problem, or of one function."""
+    """Return a sentence if a slip costs too many points of the problem or of a function, or
+    None.
+    """
     functions = sorted({name for names in asked.values() for name in names})
     parts = [("the problem", result.tests)]
     parts += [(name, tests_of(name, result, asked)) for name in functions]
@@ -90,26 +92,27 @@ def _costly(result: ProblemResult, asked: Mapping[str, frozenset[str]]) -> str |
         most = sum(test.max for test in tests)
         lost = most - sum(test.points for test in tests)
         if lost > SLIP_LOSES * most + 1e-9:
-            return f"loses {lost:.4g} of the {most:g} points of {what}, and is a slip"
+            return f"loses {lost:.4g} of the {most:g} points of {what}, but should be a slip"
     return None
 
 
 def tests_of(
     function: str, result: ProblemResult, asked: Mapping[str, frozenset[str]]
 ) -> list[TestResult]:
-    """Return the results of the tests that use only one function or class."""
+    """Return the results of the tests that use this function or class and no other."""
     return [test for test in result.tests if asked.get(test.id) == frozenset({function})]
 
 
 def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
-    """Return whether the tests that ran determine the judgement of a mistake.
+    """Return whether the tests that ran are enough to judge the weight of a mistake.
 
-    A slip must not lose too much of any function, so all tests run.
+    For a slip all tests must run, because it must not lose too many points of any function.
 
     Args:
         weight: the weight of the mistake.
-        result: the tests that ran; for a function's idea those that use only it.
-        most: the points of all such tests.
+        result: the results so far. If the idea of a function is missed, only those of the tests
+            that use no other function.
+        most: the points of all such tests, including those that did not run.
     """
     if all(test.status is Status.PASSED for test in result.tests):
         return False
@@ -124,13 +127,13 @@ def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
 
 
 class NotesNames:
-    """Open a problem's file, and record which of its names each test uses.
+    """Load a problem's file, and record which of its names each test uses.
 
     Args:
-        files: opens the file.
+        files: loads the file.
 
     Attributes:
-        asked: the names, by the test's id.
+        asked: the used names, by the test's id.
     """
 
     def __init__(self, files: LocalFiles) -> None:
@@ -139,16 +142,16 @@ class NotesNames:
         self.asked: dict[str, frozenset[str]] = {}
 
     def begin(self, problem: str, test: str) -> None:
-        """Record the start of a test; a session calls it."""
+        """Start to record names for this test. The test session calls this method."""
         self._test = test
         self.asked[test] = frozenset()
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
-        """Return the module, which records the names that are used."""
+        """Return a proxy of the module that records the used names."""
         return _Watched(self._files(problem, forbidden), self._note)
 
     def forget(self, problem: Problem) -> None:
-        """Load the module again next time."""
+        """Load the module again in the next call."""
         self._files.forget(problem)
 
     def _note(self, name: str) -> None:

@@ -26,10 +26,10 @@ TIMEOUT_SECONDS = 10.0
 The slowest test takes less than a second.
 """
 
-NO_END = "Your code did not come to an end."
+NO_END = "Your code did not finish in time."
 """The message to the student for code that was stopped."""
 
-NO_END_OF_FILE = "problem.py does not come to an end while it is being imported."
+NO_END_OF_FILE = "problem.py does not finish while it is being imported."
 """The message to the student for a file that was stopped while it was imported."""
 
 WALL_FACTOR = 20

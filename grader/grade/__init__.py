@@ -1,1 +1,1 @@
-"""Grade submissions: one, a class, on a cluster, or again; and record the provenance of marks."""
+"""Grade submissions on this machine or a cluster, and record the provenance of marks."""

@@ -1,8 +1,8 @@
 """Grade on Gradescope: build the archive to upload, and grade the submissions there.
 
 Run as `python -m grader.grade.autograder FOLDER` inside Gradescope's container, where FOLDER is
-`/autograder`: it grades `FOLDER/submission` and writes `FOLDER/results/results.json`. When the
-grader itself fails there is no such file, so that Gradescope shows a failure and never a zero.
+`/autograder`: it grades `FOLDER/submission` and writes `FOLDER/results/results.json`. If the grader
+itself fails, it writes no such file, so that Gradescope shows a failure and not a zero.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _COURSE = (
     "problems/*.py",
     "problems/shared/**/*.py",
 )
-"""The included files of the course: those for building its package and those that tests share."""
+"""The files of the course in the archive: for building its package, and shared by its tests."""
 
 _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py", "solutions/{id}/salt.txt")
-"""The included files of a problem: those for grading it."""
+"""The files of a problem in the archive: those for grading it."""
 
 _NOT_HERE = b"# The tests of this problem are not in this autograder.\n"
-"""Replaces the tests of other assignments: all problems are needed to recognize folder names."""
+"""Replaces the tests of other problems. Their folders are needed to recognize folder names."""
 
 _CONSTRAINTS = "constraints.txt"
 
@@ -48,7 +48,7 @@ _SETUP = """\
 # Gradescope runs this once, with network, when the autograder is built.
 set -euo pipefail
 course="${AUTOGRADER_ROOT:-/autograder}/source/course"
-to="${AUTOGRADER_PREFIX:-/opt}"  # where every user may read: student code runs as one of its own
+to="${AUTOGRADER_PREFIX:-/opt}"  # readable for all users: student code runs as another user
 apt-get update && apt-get install -y python3 python3-pip python3-venv
 python3 -m pip install --quiet uv || python3 -m pip install --quiet --break-system-packages uv
 
@@ -63,7 +63,7 @@ if [ -z "$python" ]; then
     echo "This image has $(python3 --version), and the course needs 3.11 or later: getting 3.12."
     export UV_PYTHON_INSTALL_DIR="$to/python"
     python3 -m uv python install 3.12 || {
-        echo "There is no Python for the course. Choose an image with Python 3.11 or later, such as"
+        echo "No suitable Python is available. Choose an image with Python 3.11 or later, such as"
         echo "Ubuntu 24.04, in the assignment's settings, and build the autograder again."
         exit 1
     }
@@ -92,16 +92,16 @@ def build(
     problem: Problem | None = None,
     part: str | None = None,
 ) -> Path:
-    """Write an autograder's archive into a folder and return its path.
+    """Write an autograder's archive to a folder, and return the path of the archive.
 
     Args:
-        course: what to grade with.
-        folder: the folder to write, which is created if it does not exist.
-        isolation: the isolation of student code there.
+        course: the course with the tests.
+        folder: the folder for the archive. It is created if it does not exist.
+        isolation: the isolation of student code at Gradescope.
         policy: how much students see of hidden tests.
         problem: the only problem of the assignment; None for all.
-        part: the only part that is graded; None for all, where the score is that of the required
-            problems.
+        part: the only part that is graded. If it is None, all parts are graded, and the score
+            counts the required problems.
 
     Raises:
         CourseError: the hidden tests, the solutions or `uv.lock` are missing.
@@ -128,7 +128,7 @@ def build(
 
 
 def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]:
-    """Return the files of the course for the archive: names and contents."""
+    """Return the files of the course for the archive, as a dictionary of name and content."""
     patterns = [*_COURSE, *(each.format(id=p.id) for p in graded for each in _PROBLEM)]
     paths = {path for pattern in patterns for path in course.root.glob(pattern) if path.is_file()}
     paths |= {*files_of(course.root / "grader", FOR_AN_AUTOGRADER)}
@@ -141,10 +141,10 @@ def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]
 def _constraints(course: Course) -> str:
     """Return the versions of `uv.lock` in the form of pip's constraints.
 
-    They are valid for the CPU's build of torch, too, which the lock file does not list.
+    The constraints also match the CPU build of torch, which the lock file does not list.
 
     Raises:
-        CourseError: there is no such file.
+        CourseError: `uv.lock` is missing or can't be read.
     """
     try:
         lock = tomllib.loads((course.root / "uv.lock").read_text(encoding="utf-8"))
@@ -180,7 +180,7 @@ def grade_uploaded(
 
     Args:
         root: Gradescope's folder.
-        course: what to grade with.
+        course: the course with the tests.
         settings: seed, limits and level of isolation.
         policy: how much students see of hidden tests.
         grade: grades submissions, as `grader.grade.pool.grade_all` does.
@@ -196,30 +196,35 @@ def grade_uploaded(
     graded = [problem] if problem else course.of_part(part)
     ids = {each.id for each in graded}
     try:
-        found = find_submissions(root / "submission", course, problem)
+        submissions_found = find_submissions(root / "submission", course, problem)
     except SubmissionError:
-        found = []
-    submissions = [each.only([id for id in each.files if id in ids]) for each in found]
+        submissions_found = []
+    submissions = [each.only([id for id in each.files if id in ids]) for each in submissions_found]
     if not any(each.files for each in submissions):
         wanted = SUBMISSION_FILE if problem else _wanted(graded)
-        write_whole(path, refused_json(f"There is nothing to grade. Hand in {wanted}."))
+        write_whole(
+            path, refused_json(f"The submission contains no file to grade. Submit {wanted}.")
+        )
         return
     if len(submissions) != 1:
         names = ", ".join(submission.name for submission in submissions[:5])
-        write_whole(path, refused_json(f"This holds several submissions ({names}); hand in one."))
+        write_whole(
+            path,
+            refused_json(f"The upload contains several submissions ({names}). Submit only one."),
+        )
         return
     results: list[SubmissionResult] = []
     grade(submissions, course.only_with(graded), settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
         raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
-    # In an assignment of only one problem, show an untouched stub, too.
+    # In an assignment with only one problem, an unchanged stub is shown, too.
     shown = results[0] if problem else results[0].without_skipped()
     write_whole(path, results_json(shown, policy))
 
 
 def _wanted(graded: Sequence[Problem]) -> str:
-    """Return the names of the files to submit, as a list for a sentence. Optional files are
-    included only if all problems are optional.
+    """Return the names of the files to submit, as part of a sentence. Optional problems are named
+    only if all problems are optional.
     """
     counted = [each for each in graded if not each.part.optional]
     return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in counted or graded)

@@ -25,14 +25,14 @@ from grader.result import Policy, Status, SubmissionResult
 _INDEX, _FEEDBACK, _STUDENTS = "index.html", "feedback", "instructor"
 REPORT_FOLDERS = (RESULTS, _FEEDBACK, _STUDENTS, SOURCES)
 REPORT_FILES = (_INDEX, GRADEBOOK)
-"""The files that a run writes; that they are writable is checked before grading."""
+"""The files that a run writes. Before grading, the run checks that it can write them."""
 
 
 class ClassReports:
     """The reports of a class.
 
     Args:
-        rows: the results of the whole class, adjusted by the book.
+        rows: the results of the whole class, with the adjustments from the instructor's files.
         course: the course.
         part: the only requested part; None for all.
 
@@ -50,9 +50,9 @@ class ClassReports:
         self._part = part
 
     def problems(self) -> list[str]:
-        """Return the ids of the problems that count and have a result.
+        """Return the ids of the required problems that have a result.
 
-        If there are no results at all, return all of them.
+        If there are no results at all, return the ids of all required problems.
         """
         known = {problem.id for row in self._rows for problem in row.problems}
         asked = {id for id, part in self._parts.items() if self._part in (None, part.id)}
@@ -62,7 +62,9 @@ class ClassReports:
         return [id for id, part in self._parts.items() if not part.optional]
 
     def optional(self) -> dict[str, list[str]]:
-        """Return the problems of each optional part that was attempted or requested."""
+        """Return the problem ids of each optional part that was attempted or requested, by the
+        part's id.
+        """
         tried = {id for row in self._rows for id in row.optional}
         shown: dict[str, list[str]] = {}
         for id, part in self._parts.items():
@@ -80,7 +82,7 @@ class ClassReports:
             run: the summary of the run.
             policy: how much students see of hidden tests.
             matched: the class matched with its roster.
-            sources: the files as they were graded.
+            sources: the graded files.
         """
         problems, optional = self.problems(), self.optional()
         today = date.today().isoformat()
@@ -105,7 +107,9 @@ class ClassReports:
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
 
     def _own_files(self) -> dict[str, dict[str, bytes]]:
-        """Return the correct files of the course for each problem, by their names in reports."""
+        """Return the content of the course's correct files, by problem id and by their names in
+        reports.
+        """
         found: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():
             files = self._course.right_files(problem).items()

@@ -1,4 +1,4 @@
-"""Grade a class into a folder of reports, and keep valid results of previous runs."""
+"""Grade a class, write its reports to a folder, and keep valid results of previous runs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ClassRun(RunSummary):
     """The outcome of a run.
 
     Attributes:
-        results: the results of the whole class, graded now or kept.
-        problems: the ids of the problems that count and have a result.
+        results: the results of the whole class, graded now or kept from previous runs.
+        problems: the ids of the required problems that have a result.
         optional: the ids of the problems of each optional part that the reports show.
     """
 
@@ -60,10 +60,10 @@ def grade_class(
 ) -> ClassRun:
     """Grade new and changed submissions and write all reports.
 
-    Each result is written when it is ready, so that an interrupted run can continue. The gradebook
-    is written last, so it is always that of a completed run.
+    Each result is written as soon as it is complete, so that an interrupted run can continue. The
+    gradebook is written last, so a gradebook always belongs to a completed run.
 
-    The reports show the whole class that the folder knows. Results of students and problems that
+    The reports show all students with a result in the folder. Results of students and problems that
     are not among the submissions are kept unchanged.
 
     Args:
@@ -71,24 +71,24 @@ def grade_class(
         course: the course with the tests.
         settings: seed, limits and level of isolation.
         out: the folder of results and reports.
-        jobs: how many to grade at a time.
+        jobs: the number of submissions to grade at the same time.
         policy: how much students see of hidden tests.
         fresh: whether to ignore previous results.
-        is_whole: whether these are the whole class, so that missing students are reported. By
-            default, two submissions or more are.
-        part: the only part to grade. The reports show an optional part if it is this one, or if
-            a student attempted a problem of it.
+        is_whole: whether the submissions are those of the whole class, so that missing students are
+            reported. The default is true for two or more submissions.
+        part: the only part to grade; None for all. The reports show an optional part if `part`
+            names it, or if a student attempted one of its problems.
         people: the identity by a submission's name or other identity, from `names.csv`.
         book: the instructor's files; by default the folder next to `out`.
         scheduler: address of a dask scheduler, whose workers grade instead of this machine.
         on_start: called with the number of submissions to grade.
-        on_result: called after each of them.
+        on_result: called with each new result.
 
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: there is no such scheduler, or its workers can't grade this course; a line of
-            the book can't be followed; or the folder is another course's.
+        UsageError: the scheduler does not answer, or its workers can't grade this course; a line in
+            the instructor's files can't be applied; or the folder belongs to another course.
         OSError: the reports can't be written.
     """
     book = book or GradebookFolder(out.parent / FOLDER)
@@ -157,7 +157,9 @@ def _grade(
     scheduler: str,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade the planned problems, on this machine or on the workers of a scheduler."""
+    """Grade the planned problems on this machine, or on the workers of a scheduler if one is
+    given.
+    """
     submissions = [each.submission.only(each.reasons) for each in plans]
     if scheduler and submissions:
         grade_on_cluster(submissions, course, settings, scheduler, on_result)
@@ -166,7 +168,7 @@ def _grade(
 
 
 class _Keeper:
-    """Collects the results of a run, and writes each when it is ready."""
+    """Collects the results of a run, and writes each result as soon as it is complete."""
 
     def __init__(self, out: Path, course: Course, settings: Settings) -> None:
         self.results: list[SubmissionResult] = []
@@ -177,7 +179,7 @@ class _Keeper:
         self._settings = settings
 
     def keep_sources(self, submissions: Iterable[Submission]) -> None:
-        """Keep the submitted files, for the pages that show them."""
+        """Save the submitted files for the pages that show them."""
         files = (file for submission in submissions for file in submission.files.values())
         self.sources.keep(file.source for file in files if file.source is not None)
 
@@ -187,16 +189,18 @@ class _Keeper:
         absent: Iterable[SubmissionResult],
         previous: Mapping[str, SubmissionResult],
     ) -> None:
-        """Keep results without problems to grade, and write those that changed."""
+        """Keep the previous results of submissions without a problem to grade. Write those that
+        changed.
+        """
         for result in (*(self._assembled(each, {}) for each in plans), *absent):
             if result != previous.get(result.submission):
                 save_result(result, self._folder)
             self.results.append(result)
 
     def add(self, result: SubmissionResult, plan: Plan) -> None:
-        """Add a new result, with the kept results of its other problems."""
+        """Add the kept problems of the same submission to a new result, and write the result."""
         if result.status == Status.INTERNAL:
-            # The next run grades these files again, but knows when they were first submitted.
+            # The next run grades these files again, and needs the time of their first submission.
             result.problems = [*plan.kept.values(), *result.problems]
             result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
         else:
@@ -208,7 +212,9 @@ class _Keeper:
         self.results.append(result)
 
     def keep_adjustments(self, same: SamePeople, rows: Iterable[SubmissionResult]) -> None:
-        """Write the book's adjustments into each result; a row may combine several results."""
+        """Write the instructor's adjustments to each result, also if a row combines several
+        results.
+        """
         of_row = {row.submission: row for row in rows}
         for result in self.results:
             name = result.submission
@@ -220,13 +226,13 @@ class _Keeper:
                 save_result(replace(result, problems=problems, full_name=full_name), self._folder)
 
     def _assembled(self, plan: Plan, new: dict[str, ProblemResult]) -> SubmissionResult:
-        found = plan.kept | new
-        known = [(id, part) for id, part in self._parts.items() if id in found]
-        problems = [replace(found[id], part=p.id, optional=p.optional) for id, p in known]
+        results = plan.kept | new
+        known = [(id, part) for id, part in self._parts.items() if id in results]
+        problems = [replace(results[id], part=p.id, optional=p.optional) for id, p in known]
         return assemble(plan.submission, self._settings, self._grader_sha256, problems)
 
 
 def _counted(problem: ProblemResult, counted: Mapping[str, ProblemResult]) -> ProblemResult:
-    """Return a problem with the adjustments of its row, if it counts there."""
+    """Return a problem's result, with the adjustments of its row if it counts in that row."""
     now, without = counted.get(problem.id), replace(problem, adjustments=[])
     return now if now and replace(now, adjustments=[]) == without else without

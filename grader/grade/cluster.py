@@ -1,9 +1,9 @@
 """Grade on the workers of a dask scheduler, on several machines.
 
-Each worker process has a separate sandbox and grades a submission as `pool` does here. First it
-checks that it has the same course and grader as this machine, and that the reference solutions
-get full marks there. If a worker is lost, its submission goes to another one. After several losses
-the result is `internal`, as for any error of the grader.
+Each worker process has a separate sandbox and grades submissions in the same way as `pool`. First
+the worker checks that it has the same course and grader as this machine, and that the reference
+solutions get full marks. If a worker is lost, another worker grades its submission. After several
+losses the result is `internal`, as for any error of the grader.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from grader.grade.submission import Grader
 
 CONNECT_SECONDS = 10.0
-"""How long to look for the scheduler."""
+"""The seconds to wait for the scheduler."""
 
 
 def grade_on_cluster(
@@ -47,14 +47,14 @@ def grade_on_cluster(
     """Grade `submissions` as `pool.grade_all` does, on the workers of a cluster.
 
     Args:
-        submissions: in any order; of each, the problems that it has an entry for are graded.
-        course: the course with the tests; the workers need the same one.
+        submissions: the submissions, in any order. The problems in `files` of each are graded.
+        course: the course with the tests. The workers need the same course.
         settings: seed, limits and level of isolation.
         address: the scheduler's address, such as `tcp://10.0.0.1:8786`.
         on_result: called once for each submission.
 
     Raises:
-        UsageError: dask or the scheduler or workers are missing, or a worker has another course.
+        UsageError: dask, the scheduler or its workers are missing, or a worker has another course.
         InternalError: a worker can't grade, or the connection was lost.
     """
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
@@ -89,8 +89,8 @@ class _RunOfCluster:
     """The data that a worker needs in addition to a submission.
 
     Attributes:
-        root: the course's folder; None for the course that the worker's own grader belongs to,
-            which may be anywhere.
+        root: the course's folder. If it is None, a worker uses the course in which its grader is
+            installed.
         settings: seed, limits and level of isolation.
         needed: names and values that must be equal on the worker's machine.
     """
@@ -106,7 +106,7 @@ class _RunOfCluster:
 
 
 def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
-    """Return the inputs of marks that may differ between machines."""
+    """Return the names and values of the inputs of marks that may differ between machines."""
     return (
         ("the course", grader_sha256(course)),
         ("Python", platform.python_version()),
@@ -116,7 +116,7 @@ def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yield a client of a scheduler that has workers."""
+    """Yield a client of the scheduler at this address, which must have workers."""
     try:
         from distributed import Client
     except ModuleNotFoundError:
@@ -138,14 +138,14 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _require_listener(address: str) -> None:
-    """Check that a TCP address accepts connections, as dask's attempt may wait forever.
+    """Check that a TCP address accepts connections, because dask may wait forever for one.
 
     Raises:
-        OSError: it does not.
+        OSError: the address does not accept connections.
     """
-    found = re.fullmatch(r"(?:tcp://)?([\w.-]+):(\d+)", address)
-    if found:
-        host, port = found[1], int(found[2])
+    match = re.fullmatch(r"(?:tcp://)?([\w.-]+):(\d+)", address)
+    if match:
+        host, port = match[1], int(match[2])
         socket.create_connection((host, port), CONNECT_SECONDS).close()
 
 
@@ -157,12 +157,15 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
     try:
         return as_result(submission, future.result())
     except KilledWorker:
-        return as_result(submission, "its workers ended, several times")
+        return as_result(
+            submission, "the workers that graded this submission were lost several times"
+        )
     except (UsageError, InternalError):
         raise
     except CancelledError:
         raise InternalError(
-            "the scheduler is gone; to continue, run the same command with another one"
+            "the connection to the scheduler was lost; run the same command with another scheduler "
+            "to continue"
         ) from None
     except Exception as error:
         raise InternalError(
@@ -171,12 +174,12 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
         ) from None
 
 
-# On a worker's machine
+# Functions that run on a worker's machine
 
 
 @dataclass
 class _Desk:
-    """The grader of a worker process for one order."""
+    """The grader of a worker process for one run."""
 
     order: _RunOfCluster
     grader: Grader
@@ -191,8 +194,9 @@ _turn = threading.Lock()
 def _grade(
     submission: Submission, order: _RunOfCluster, seconds: float | None
 ) -> SubmissionResult | str:
-    """Grade one submission in a worker, with a limit on the seconds of all calls."""
-    from grader.grade.job import answer, memory_limit  # imports torch, which only workers need
+    """Grade one submission in a worker. `seconds` limits the time of all calls of its code."""
+    # Imported here, because it loads torch, which only workers need.
+    from grader.grade.job import answer, memory_limit
 
     global _desk
     with _turn:
@@ -206,7 +210,7 @@ def _grade(
 
 
 def _opened(order: _RunOfCluster) -> _Desk:
-    """Start a sandbox, and check that this machine gives the same marks as the client's."""
+    """Start a sandbox, and check that this worker gives the same marks as the client's machine."""
     from grader.grade.job import answer, grader_for
 
     host = socket.gethostname()

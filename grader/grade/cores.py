@@ -1,7 +1,8 @@
-"""Share out a machine's cores: a job and its workers use the same one, as they take turns.
+"""Assign a machine's cores to jobs. A job and its workers share one core, as they never run
+together.
 
-A process reserves a core by a name that only one process of the machine can hold. So separate runs
-and the workers of a cluster do not use the same core.
+A process reserves a core by binding a socket to a name, which only one process of the machine can
+do. So separate runs, and the workers of a cluster, use different cores.
 """
 
 from __future__ import annotations
@@ -16,33 +17,34 @@ from itertools import cycle, islice
 
 @contextmanager
 def cores_of_its_own(number: int) -> Iterator[list[int | None]]:
-    """Yield a core for each job, free ones first.
+    """Yield a list with a reserved core for each job. If there are more jobs than free cores, some
+    jobs share a core.
 
-    More jobs than free cores share these. None means any core: other runs have all cores, or the
-    system is not Linux.
+    The cores are None if other runs have reserved all of them, or if the system is not Linux. Then
+    each job may run on any core.
     """
     if sys.platform != "linux":
         yield [None] * number
         return
     with ExitStack() as stack:
-        own = list(islice((core for core in _cores() if _gets(stack, core)), number))
-        yield list(islice(cycle(own or [None]), number))
+        free = list(islice((core for core in _cores() if _gets(stack, core)), number))
+        yield list(islice(cycle(free or [None]), number))
 
 
 def taken_by_others() -> tuple[int, int]:
-    """Return the number of cores that other runs have, and the number of all cores."""
+    """Return the number of cores that other runs have reserved, and the number of all cores."""
     if sys.platform != "linux":
         return 0, 0
-    found = _cores()
+    cores = _cores()
     with ExitStack() as stack:
-        free = sum(_gets(stack, core) for core in found)
-    return len(found) - free, len(found)
+        free = sum(_gets(stack, core) for core in cores)
+    return len(cores) - free, len(cores)
 
 
 def _cores() -> list[int]:
-    found = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(found)  # not the same for each run that has fewer jobs than cores
-    return [*found[first:], *found[:first]]
+    cores = sorted(os.sched_getaffinity(0))
+    first = os.getpid() % len(cores)  # so that runs with few jobs begin with different cores
+    return [*cores[first:], *cores[:first]]
 
 
 def _gets(stack: ExitStack, core: int) -> bool:

@@ -25,17 +25,17 @@ from grader.text import counted
 
 _NEEDED = (3, 11)
 _MB_FOR_ONE = 1500
-"""What one job of `grade` takes: the process with the tests, the prefork server, a worker."""
+"""The memory of one job of `grade`: a process with the tests, a prefork server and a worker."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check of the machine.
 
     Attributes:
-        name: the subject.
-        found: the finding.
-        advice: what to do about it; empty when nothing need be done.
+        name: the checked item, such as "Python".
+        found: the state of this item.
+        advice: a recommendation to the user; empty if the item is in order.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Examination:
     """The findings of `grader doctor`.
 
     Attributes:
-        findings: in the order to show them.
+        findings: the results of all checks, in the order to show them.
         level: the level of isolation that this machine reaches: "sandbox" or "process".
     """
 
@@ -57,7 +57,7 @@ class Examination:
 
     @property
     def advice(self) -> list[str]:
-        """Advice on everything that is missing."""
+        """The recommendations of all findings."""
         return [finding.advice for finding in self.findings if finding.advice]
 
     @property
@@ -67,10 +67,10 @@ class Examination:
 
 
 def examine() -> Examination:
-    """Look at the machine. Starts the sandbox and attacks it, as `grade` does."""
+    """Check the machine. This starts the sandbox and tests it with attacks, as `grade` does."""
     level, reason = _isolation()
-    found = [_course(), _python(), _torch(), _cores(), _memory(), *_layers()]
-    return Examination([*found, _level(level, reason)], level)
+    findings = [_course(), _python(), _torch(), _cores(), _memory(), *_layers()]
+    return Examination([*findings, _level(level, reason)], level)
 
 
 # What runs
@@ -83,39 +83,39 @@ def _course() -> Finding:
 
 
 def _python() -> Finding:
-    found = f"{platform.python_version()} ({sys.executable})"
+    version = f"{platform.python_version()} ({sys.executable})"
     if sys.version_info < _NEEDED:
-        return Finding("Python", found, "The course needs Python 3.11 or later.")
-    return Finding("Python", found)
+        return Finding("Python", version, "The course needs Python 3.11 or later.")
+    return Finding("Python", version)
 
 
 def _torch() -> Finding:
     build = f"CUDA {torch_cuda()}" if torch_cuda() else "CPU"
-    # Grading doesn't use a GPU, so which build it is only matters for its size.
+    # Grading doesn't use a GPU, so the build matters only for its size.
     return Finding("PyTorch", f"{torch_version()} ({build} build)")
 
 
 def _cores() -> Finding:
     jobs = default_jobs()
-    return Finding("Cores", f"{jobs}, so `grade` takes {jobs} submissions at a time")
+    return Finding("Cores", f"{jobs}, so `grade` runs {counted(jobs, 'job')} at the same time")
 
 
 def _memory() -> Finding:
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return Finding("Memory", "not known here")
     mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
-    found = f"{mb / 1024:.1f} GB"
+    size = f"{mb / 1024:.1f} GB"
     jobs = max(1, mb // _MB_FOR_ONE)
     if jobs < default_jobs():
-        return Finding("Memory", found, f"Grade with --jobs {jobs}, or memory may run out.")
-    return Finding("Memory", found)
+        return Finding("Memory", size, f"Grade with --jobs {jobs}, or memory may run out.")
+    return Finding("Memory", size)
 
 
 # What isolates
 
 
 def _layers() -> Iterator[Finding]:
-    """Look for each layer of the sandbox by itself."""
+    """Yield a finding for each layer of the sandbox."""
     if sys.platform != "linux":
         return
     from grader.sandbox import landlock, seccomp
@@ -135,7 +135,7 @@ def _layers() -> Iterator[Finding]:
 
 
 def _scope(version: int) -> str:
-    return "network and signals" if version >= 6 else "seccomp does the rest"
+    return "network and signals" if version >= 6 else "seccomp restricts the rest"
 
 
 def _no_landlock() -> str:
@@ -147,22 +147,22 @@ def _no_landlock() -> str:
 
 def _user() -> Finding:
     if os.geteuid() != 0:
-        return Finding("Users", "workers run as your user, which is sufficient")
+        return Finding("Users", "workers run as your user, which is safe")
     from grader.sandbox import confine
 
-    found = find_spec("torch")
-    readable = [os.__file__, *([found.origin] if found and found.origin else [])]
+    torch = find_spec("torch")
+    readable = [os.__file__, *([torch.origin] if torch and torch.origin else [])]
     if confine.may_become(confine.pick_uid(os.getpid()), readable):
-        return Finding("Users", "you are root; each worker becomes a separate user")
+        return Finding("Users", "you are root; each worker runs as a separate user")
     return Finding(
         "Users",
-        "you are root, and workers stay root: no other user can read this Python",
+        "you are root, and workers also run as root, because other users can't read this Python",
         "Grade as an ordinary user, or install Python and torch where all users can read them.",
     )
 
 
 def _isolation() -> tuple[str, str]:
-    """Return the level that a sandbox reaches, and why it isn't the sandbox."""
+    """Return the level of isolation that works here, and the reason if it is not the sandbox."""
     try:
         call_apart(f"{__name__}:try_sandbox", Isolation.SANDBOX)
         return "sandbox", ""
@@ -171,15 +171,15 @@ def _isolation() -> tuple[str, str]:
 
 
 def try_sandbox(prefork_server: socket.socket | None) -> None:
-    """Start the sandbox with its self-test, and end it. Runs in a trusted process.
+    """Start the sandbox, run its self-test, and stop the sandbox. Runs in a trusted process.
 
     Args:
-        prefork_server: the connection to one that was started with this process, if any was.
+        prefork_server: the connection to this process's prefork server, if there is one.
 
     Raises:
-        SandboxError: there is none, or it has a hole; the text says why.
+        SandboxError: the sandbox can't be started, or an attack succeeded. The text has the reason.
     """
-    from grader.sandbox.sandbox import Sandbox  # here: the command does without torch
+    from grader.sandbox.sandbox import Sandbox  # imported here, because the command needs no torch
 
     with Sandbox(prefork_server=prefork_server):
         pass

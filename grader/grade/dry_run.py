@@ -30,8 +30,8 @@ class Foreseen:
 
     Attributes:
         plans: the problems to grade and to keep, for each submission.
-        kept: the results of the whole class without the problems to grade.
-        same: which results belong together.
+        kept: the results of the whole class, without the problems to grade.
+        same: the results that belong to the same person.
         late: the row and the problem of each late file.
         summary: the summary of the run.
     """
@@ -47,7 +47,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
     """Return the forecast of `grade_class` for a prepared run.
 
     Raises:
-        UsageError: a file of the book can't be read.
+        UsageError: one of the instructor's files can't be read.
     """
     plans = ready.plans
     kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
@@ -80,7 +80,7 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
 
 
 def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResult:
-    """Return a result with the problems submitted now, and kept ones for the others."""
+    """Return a result with the problems of `came`, and with the problems that only `kept` has."""
     ids = {problem.id for problem in came.problems}
     return replace(kept, problems=[*came.problems, *(p for p in kept.problems if p.id not in ids)])
 
@@ -88,20 +88,22 @@ def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResul
 def _pending(
     plans: Iterable[Plan], same: SamePeople, who: Mapping[str, str]
 ) -> set[tuple[str, str]]:
-    """Return the missing marks, each by its row and column of the gradebook."""
+    """Return the row and the column in the gradebook of each mark that a run would still add."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
 def _about_what_is_there(notices: Sequence[str], plans: Iterable[Plan]) -> list[str]:
-    """Return the remarks on the book, without those that depend on marks still missing."""
+    """Return the remarks on the instructor's files that don't depend on marks still to be
+    graded.
+    """
     is_open = any(each.reasons for each in plans)
     return [text for text in notices if not (is_open and "been graded in" in text)]
 
 
 def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
-    """Return a submission's result with all problems that were submitted now."""
-    found = [
+    """Return a submission's result with all submitted problems, including those not graded yet."""
+    added = [
         ProblemResult(id, file.sha256, late=file.late, handed_in=file.handed_in)
         for id, file in plan.submission.files.items()
         if file.is_there
@@ -111,7 +113,7 @@ def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
         result.seed,
         result.isolation,
         "",
-        found,
+        added,
         identity=result.identity,
         full_name=result.full_name,
     )
@@ -129,10 +131,15 @@ def reading_table(foreseen: Foreseen) -> Table:
     for title in ("submission", "handed in as", *(id[:2] for id in ids)):
         table.add_column(title, overflow="fold")
     for each in sorted(foreseen.plans, key=lambda p: str(names[p.submission.name]).casefold()):
-        own = each.submission
-        row = row_of.get(own.name, own.name)
-        cells = [_state(own.files.get(id), each, id, (row, id) in foreseen.late) for id in ids]
-        table.add_row(*(escape(line(t)) for t in (str(names[own.name]), own.handed_in_as)), *cells)
+        submission = each.submission
+        row = row_of.get(submission.name, submission.name)
+        cells = [
+            _state(submission.files.get(id), each, id, (row, id) in foreseen.late) for id in ids
+        ]
+        table.add_row(
+            *(escape(line(t)) for t in (str(names[submission.name]), submission.handed_in_as)),
+            *cells,
+        )
     return table
 
 
@@ -152,7 +159,7 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
 
 
 def foreseen_lines(foreseen: Foreseen) -> list[str]:
-    """Return the lines below the table."""
+    """Return the lines to show below the table."""
     reasons = Counter(why for each in foreseen.plans for why in each.reasons.values())
     names = people_of(foreseen.kept)
     late = sorted({str(names[row]) for row, _ in foreseen.late})
@@ -176,7 +183,7 @@ def _would(text: str) -> str:
 
 
 def _unclear(plan: Plan) -> list[str]:
-    """Return a submission's notes, and why files of it can't be read."""
+    """Return a submission's notes, and the reasons why some of its files can't be read."""
     files = plan.submission.files.values()
     reasons = [file.reason for file in files if file.reason and file.bad]
     notes = [note for note in plan.submission.notes if note != HANDED_IN_LATE]

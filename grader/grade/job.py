@@ -1,7 +1,7 @@
 """Grade submissions in a process of the pool, one after the other.
 
-It holds the tests and never runs a student's code; that happens in the sandbox. It alone loads
-torch: the command that started it does without.
+The process has loaded the tests and never runs a student's code, which runs in the sandbox. The
+process loads torch; the command that started it does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if sys.platform != "win32":
     import resource
 
 _MEMORY = 1 << 30
-"""Bytes for recording the reference and judging messages; the largest take less than a third."""
+"""The memory limit in bytes for recording the reference and judging messages. Tests of the
+course need less than a third of it."""
 
 
 def serve(
@@ -41,7 +42,8 @@ def serve(
     """Grade submissions from a connection until it is closed.
 
     Args:
-        connection: receives submissions with their seconds, and returns the result of `answer`.
+        connection: receives submissions and their time limits, and sends back the result of
+            `answer`.
         prefork_server: the connection to this process's prefork server, if there is one.
         course: the course with the tests.
         settings: seed, limits and level of isolation.
@@ -56,10 +58,10 @@ def serve(
                     submission, seconds = connection.recv()
                     connection.send(answer(submission, grader, seconds))
         except InternalError as error:
-            connection.recv()  # with an unread message, closing could lose the answer
+            connection.recv()  # closing with an unread message could lose the answer
             connection.send(str(error))
         except CourseError as error:
-            while True:  # another process would fail in the same way
+            while True:  # a new process would fail in the same way
                 connection.recv()
                 connection.send(str(error))
 
@@ -67,7 +69,7 @@ def serve(
 def limit_memory(size: int) -> None:
     """Limit the bytes that this process may allocate from now on. Linux only.
 
-    Messages of workers have other limits. If a test makes too much of one, the test fails.
+    Messages of workers have separate limits. A test that needs more memory for a message fails.
     """
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[5])
@@ -112,13 +114,13 @@ def grader_for(
         InternalError: the sandbox can't be started.
         CourseError: a test file can't be run.
     """
-    torch.set_num_threads(1)  # there is a job for each core, and small tensors need no second one
+    torch.set_num_threads(1)  # each core has a job, and small tensors need no second thread
     with sandbox_for(settings, prefork_server) as sandbox:
         grader = Grader(course, settings, sandbox, needed)
-        # Existing objects stay alive, so exclude them from garbage collection.
+        # Existing objects are used until the end, so exclude them from garbage collection.
         gc.freeze()
         if core is not None:
-            sandbox.stay_on(core)  # starting was quicker with several
+            sandbox.stay_on(core)  # loading the tests was faster with several threads
         yield grader
 
 
@@ -130,7 +132,7 @@ def answer(
     Args:
         submission: the submission to grade.
         grader: the grader.
-        seconds: how long all calls of its code may take, if that is less than usual.
+        seconds: the time limit of all calls of its code; None for the usual limit.
     """
     try:
         return grader.grade(submission, seconds)

@@ -1,4 +1,6 @@
-"""Combine the results of problems, or describe an error of the grader, as a result."""
+"""Make the result of a submission from the results of its problems, or from an error of the
+grader.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ def assemble(
 ) -> SubmissionResult:
     """Return a submission's result from problems graded in this run or a previous one.
 
-    Its level of isolation is the weakest of its problems. The time of submission of a problem is
-    that of its file.
+    The level of isolation is the weakest level of all problems. The submission time of each problem
+    is the time of its file.
     """
     problems = [_with_times(problem, submission) for problem in problems]
     levels = {settings.isolation, *(p.provenance.get("isolation") for p in problems)}
@@ -41,13 +43,11 @@ def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult
     return replace(problem, late=file.late, handed_in=file.handed_in) if file else problem
 
 
-def as_result(submission: Submission, found: SubmissionResult | str) -> SubmissionResult:
-    """Return the result, or an internal error if `found` is a sentence about an error of the
-    grader.
-    """
-    if isinstance(found, SubmissionResult):
-        return found
-    failed = internal_result(submission.name, found)
+def as_result(submission: Submission, answer: SubmissionResult | str) -> SubmissionResult:
+    """Return a result unchanged. Convert a sentence about an error of the grader to a result."""
+    if isinstance(answer, SubmissionResult):
+        return answer
+    failed = internal_result(submission.name, answer)
     failed.members, failed.late = submission.members, submission.late
     failed.identity, failed.full_name = submission.identity, submission.full_name
     return failed

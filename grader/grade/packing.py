@@ -1,4 +1,6 @@
-"""Choose the package's files for students, for an autograder and for the hash of a mark."""
+"""List the grader's files for the students' copy, for an autograder, and for a mark's
+provenance.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +19,24 @@ FOR_AN_AUTOGRADER = (
     "gradebook",
     "reports",
 )
-"""What grades submissions and writes reports."""
+"""The subpackages that grade submissions and write reports."""
 
 MARKS_REST_ON = ("code", "diagnose", "run", "sandbox", "grade")
-"""Packages that marks depend on. Marks depend on the submitted files, not on the code that reads
-them, nor on reports and the commands of students and authors."""
+"""The subpackages that marks depend on. Marks do not depend on the code that reads submissions,
+writes reports, or implements the commands of students and authors."""
 
 
 def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:
-    """Return the package's files at the top and in some of its folders."""
+    """Return the package's files at the top level and in these folders."""
     within = (path for folder in folders for path in (package / folder).rglob("*"))
-    found = [*package.glob("*.py"), *within]
-    return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts)
+    files = [*package.glob("*.py"), *within]
+    return sorted(p for p in files if p.is_file() and "__pycache__" not in p.parts)
 
 
 def files_used(package: Path, sources: Iterable[bytes], *, without: str = "") -> list[Path]:
-    """Return the package's files that some sources import, and those that these import.
+    """Return the package's files that these sources import, directly or through other files.
 
-    An import in a function counts as well. An import by a computed name does not.
+    An import in a function counts as well. An import with a computed name does not count.
 
     Args:
         package: the package's folder.
@@ -47,7 +49,7 @@ def files_used(package: Path, sources: Iterable[bytes], *, without: str = "") ->
         begun = (path.read_bytes() for path in packages)
         modules = modules_used([*begun, *sources], package.parent, without=without)
         used = {path for path in modules if path.is_relative_to(package)}
-        found = packages | {p for path in used if (p := path.with_name("__init__.py")).is_file()}
-        if found == packages:
+        files = packages | {p for path in used if (p := path.with_name("__init__.py")).is_file()}
+        if files == packages:
             return sorted(used | packages)
-        packages = found
+        packages = files

@@ -1,7 +1,8 @@
-"""Grade many submissions in a few long-lived processes, each one after the other.
+"""Grade many submissions in a few long-lived processes. Each process grades one submission at a
+time.
 
-The processes contain the tests and never run student code (`job`). So if one of them dies, that is
-an error of the grader, and its submission gets the status `internal`, never a zero.
+The processes have loaded the tests and never run student code; see `job`. So if a process crashes,
+that is an error of the grader. Its submission gets the status `internal` and not a zero.
 """
 
 from __future__ import annotations
@@ -38,17 +39,18 @@ def grade_all(
     jobs: int,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade `submissions`, `jobs` at a time, and report results as they are ready.
+    """Grade `submissions` in `jobs` processes, and report each result as soon as it is valid.
 
-    The reference solutions are graded with the first submissions, in the same sandbox, and no
-    result counts before they have full marks. Failures that the code may not have caused, such as
-    a test that took too long, are graded once more at the end, alone, and that result counts.
+    The reference solutions are graded together with the first submissions. No result is reported
+    before they have full marks. If the student's code may not have caused a failure, for example if
+    a test took too long, the problem is graded again at the end, without other jobs at the same
+    time. Then the second result counts.
 
     Args:
-        submissions: in any order; of each, the problems that it has an entry for are graded.
+        submissions: the submissions, in any order. The problems in `files` of each are graded.
         course: the course with the tests.
         settings: seed, limits and level of isolation.
-        jobs: how many processes grade at the same time.
+        jobs: the number of processes that grade at the same time.
         on_result: called once for each submission.
 
     Raises:
@@ -56,7 +58,7 @@ def grade_all(
     """
     needed = {id for submission in submissions for id in submission.files}
     reference = reference_submission(course).only(needed)
-    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # the last one is next
+    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # graded from the end
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
     start = partial(_start, course, settings, needed)
@@ -83,14 +85,14 @@ def grade_all(
 
 
 class _Gate:
-    """Hold results back until the reference solutions have full marks."""
+    """Holds results back until the reference solutions have full marks."""
 
     def __init__(self, on_result: Callable[[SubmissionResult], None]) -> None:
         self._on_result = on_result
         self._held: list[SubmissionResult] | None = []
 
     def let(self, result: SubmissionResult) -> None:
-        """Report a result now, or when the gate is opened."""
+        """Report a result if the gate is open, otherwise hold it back."""
         if self._held is None:
             self._on_result(result)
         else:
@@ -105,10 +107,10 @@ class _Gate:
 
 @dataclass
 class _Pool:
-    """Processes that grade.
+    """The processes that grade.
 
     Attributes:
-        jobs: the job of each process.
+        jobs: the processes, each with its current submission.
         start: starts a process for a core.
     """
 
@@ -116,7 +118,7 @@ class _Pool:
     start: Callable[[int | None], _Grading]
 
     def alive(self, job: _Grading) -> _Grading:
-        """Return the job, or a new one in its place if its process has ended."""
+        """Return the job, or replace it with a new job if its process has ended."""
         if not job.process.is_alive():
             self.jobs[self.jobs.index(job)] = job = self.start(job.core)
         return job
@@ -126,12 +128,14 @@ class _Pool:
 def _pool(
     start: Callable[[Start, int | None], _Grading], isolation: Isolation, size: int
 ) -> Iterator[_Pool]:
-    """Start processes that grade, and end them: at once if something went wrong."""
+    """Yield new processes that grade, and end them with the context. After an exception, kill
+    them.
+    """
     size = max(1, size)
-    with cores_of_its_own(size) as own, processes(isolation) as start_process:
+    with cores_of_its_own(size) as cores, processes(isolation) as start_process:
         pool = _Pool([], partial(start, start_process))
         try:
-            for core in own:
+            for core in cores:
                 pool.jobs.append(pool.start(core))
             yield pool
         except BaseException:
@@ -157,7 +161,7 @@ def _start(
 def _give(job: _Grading, waiting: list[Submission], seconds: float | None) -> None:
     if waiting:
         job.submission = waiting.pop()
-        with suppress(BrokenPipeError):  # it died; _finish reports that
+        with suppress(BrokenPipeError):  # the process crashed; _finish reports this
             job.connection.send((job.submission, seconds))
 
 
@@ -171,11 +175,11 @@ def _finish(job: _Grading) -> tuple[Submission, SubmissionResult]:
     assert job.submission is not None
     submission, job.submission = job.submission, None
     try:
-        found = job.connection.recv()
+        answer = job.connection.recv()
     except (EOFError, OSError):
         job.process.join(5)
-        found = f"the grader's process ended with {job.process.exitcode}"
-    return submission, as_result(submission, found)
+        answer = f"the grader's process ended with {job.process.exitcode}"
+    return submission, as_result(submission, answer)
 
 
 def _ask(job: _Grading, submission: Submission) -> SubmissionResult:

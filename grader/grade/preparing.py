@@ -58,7 +58,7 @@ class Prepared:
         absent: the results of students who are not among the submissions.
         previous: the results of previous runs.
         gradebook: the rows of the last run's gradebook.
-        common: the provenance of each problem except the student's file.
+        common: the provenance of each problem, without the student's file.
         people: the identity by a submission's name or other identity, from `names.csv`.
         is_whole: whether the submissions are the whole class.
         about_files: sentences about the names of result files and about replaced files.
@@ -79,14 +79,14 @@ class Prepared:
         return {each.submission.name for each in self.plans}
 
     def rows_of(self, same: SamePeople) -> set[str]:
-        """Return the names of the rows that the submissions belong to."""
+        """Return the names of the gradebook rows of the submissions."""
         return {same.row_of.get(name, name) for name in self.names}
 
     def require_book(self, book: GradebookFolder, course: Course, settings: Settings) -> None:
-        """Check that each line of the book can be applied, before grading.
+        """Check before grading that each line of the instructor's files can be applied.
 
         Raises:
-            UsageError: a line can't be; the text says which, and how to correct it.
+            UsageError: a line can't be applied. The text names it and a correction.
         """
         problems = course.problems()
         tests = _foreseen(problems, book)
@@ -118,13 +118,13 @@ class Prepared:
         """Return the summary of a run.
 
         Args:
-            rows: the results of the whole class, adjusted by the book.
-            same: which results belong together in one row.
+            rows: the results of the whole class, with the adjustments from the instructor's files.
+            same: the results that belong in the same row.
             matched: the class matched with its roster.
             book: the instructor's files.
-            about_book: remarks on these.
-            asked: questions about corrections and names.
-            pending: marks that are still missing, each by its row and column.
+            about_book: remarks on the instructor's files.
+            asked: questions to the instructor about corrections and names.
+            pending: the row and the column of each mark that is still missing.
         """
         rows = sorted(rows, key=lambda row: row.submission)
         shown = [row.without_skipped() for row in rows]
@@ -174,7 +174,7 @@ def prepare(
     is_whole: bool | None = None,
     part: str | None = None,
 ) -> Prepared:
-    """Match submissions with previous results, and plan what to grade, without changing files.
+    """Match submissions with previous results, and plan the run. No file is changed.
 
     The arguments are those of `grade_class`.
 
@@ -203,15 +203,16 @@ def prepare(
 
 
 def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Return a result with full marks of each problem by id, with its current tests.
+    """Return a result with full marks for the current tests of each problem, by the problem's id.
 
-    Without corrections of single tests, one test represents them all. The cases of a test are known
-    only to pytest, so corrections of single cases cost seconds.
+    If the instructor corrected no single test of a problem, the result has only one test. The cases
+    of a parametrized test are known only after loading the tests, which takes seconds. Therefore
+    they are loaded only if the instructor corrected a single case.
     """
     lines = [line for line in read_lines(book.folder, Correction) if line.test]
-    found = {}
+    results = {}
     for problem in problems:
-        found[problem.id] = result = problem.result()
+        results[problem.id] = result = problem.result()
         named = {line.test for line in lines if line.concerns(problem.id)}
         if any("[" in name for name in named):
             function = f"{__name__}:points_of_cases"
@@ -221,7 +222,7 @@ def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
         result.tests = [
             TestResult(id, id, False, most, Status.FAILED) for id, most in points.items()
         ]
-    return found
+    return results
 
 
 def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
@@ -262,13 +263,13 @@ def _points(decorator: ast.expr) -> float:
 def _asked_for(
     submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
-    """Return submissions with only a part's problems. Skip optional ones that were not
-    submitted.
+    """Return the submissions with only the problems of this part. Skip optional problems that were
+    not submitted.
     """
     asked = {problem.id for problem in course.of_part(part)}
     optional = [problem for problem in course.problems() if problem.part.optional]
-    found = [each.only(id for id in each.files if id in asked) for each in submissions]
-    return [without_skipped(each, optional) for each in found]
+    chosen = [each.only(id for id in each.files if id in asked) for each in submissions]
+    return [without_skipped(each, optional) for each in chosen]
 
 
 def _about_roster(

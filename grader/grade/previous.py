@@ -1,7 +1,7 @@
 """Read the results of previous runs, and decide which of them are still valid.
 
-A result lists the inputs that its marks depend on (`provenance`): the student's file, the tests,
-the grader, the seed and so on. While they are unchanged, the marks are kept. An incomplete file is
+A result lists the inputs of its marks (`provenance`): the student's file, the tests, the grader,
+the seed and so on. As long as these inputs are unchanged, the marks are kept. Incomplete files are
 ignored.
 """
 
@@ -39,7 +39,7 @@ _VERSION = re.compile(rb'\s*{\s*"schema":\s*(\d+)')
 
 
 def sweep(folder: Path) -> None:
-    """Remove incomplete files of a run that was killed."""
+    """Remove incomplete files that a killed run left in a folder."""
     for pattern in (".*.part", "*/.*.part"):
         for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ def read_result(path: Path) -> SubmissionResult:
     """Return the result in a file.
 
     Raises:
-        ValueError: it is damaged, or can't be read; the text says why.
+        ValueError: the file is damaged or can't be read. The text has the reason.
     """
     if not path.is_file():
         raise ValueError("it is not a file")
@@ -89,8 +89,8 @@ class Previous:
     """The results of previous runs, by the names of submissions.
 
     Attributes:
-        results: the readable results, each identity once.
-        damaged: why the other ones can't be read.
+        results: the readable results, one for each identity.
+        damaged: the reason why a result can't be read, for each damaged result.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Previous:
         return result if result and result.who == submission.identity else None
 
     def why_none(self, name: str) -> str:
-        """Return why there is no result of a submission's problem, as a reason to grade it."""
+        """Return the reason to grade a submission for which there is no previous result."""
         return _DAMAGED if name in self.damaged else NEW
 
 
@@ -110,16 +110,16 @@ def require_this_version(folder: Path) -> None:
     """Check that a folder has no results in another version of the format.
 
     Raises:
-        UsageError: it has; nothing in it was changed.
+        UsageError: the folder has such results. No file was changed.
     """
     for path in _results_in(folder):
         with suppress(OSError), path.open("rb") as file:
             version = _VERSION.match(file.read(_FIRST_BYTES))
             if version and int(version[1]) != SCHEMA_VERSION:
                 raise UsageError(
-                    f"{folder.parent} holds results of version {int(version[1])} of the format, "
-                    f"and this grader reads version {SCHEMA_VERSION} alone: grade the submissions "
-                    "again into another folder, with --out."
+                    f"{folder.parent} contains results in version {int(version[1])} of the format, "
+                    f"but this grader reads only version {SCHEMA_VERSION}. Grade the submissions "
+                    f"again into another folder with --out."
                 )
 
 
@@ -131,7 +131,7 @@ def load_previous(folder: Path) -> Previous:
     """Read all results in a folder.
 
     Raises:
-        UsageError: they are in another version of the format.
+        UsageError: a result has another version of the format.
     """
     require_this_version(folder)
     previous = Previous()
@@ -160,32 +160,33 @@ def keep_aside(previous: Previous, names: Collection[str], folder: Path) -> None
 
 
 def require_same_course(previous: Previous, course: Course, folder: Path) -> None:
-    """Refuse a folder of reports with results of problems that the course does not have.
+    """Check that the course has all problems for which a folder of reports has results.
 
     Raises:
-        UsageError: there are such results.
+        UsageError: the folder has results of other problems.
     """
     results = previous.results.values()
     ids = {problem.id for each in results for problem in each.problems if problem.id}
     if others := sorted(ids - {problem.id for problem in course.problems()}):
         raise UsageError(
-            f"{folder} holds results of problems that this course does not have "
-            f"({', '.join(others[:3])}), and they would be lost. Name another folder with --out, "
-            "or the course that has them with --course."
+            f"{folder} contains results of problems that this course does not have "
+            f"({', '.join(others[:3])}). They would be lost. Choose another folder with --out, or "
+            f"the right course with --course."
         )
 
 
 def named_as_before(
     submissions: Iterable[Submission], previous: Previous
 ) -> tuple[list[Submission], list[str]]:
-    """Give submissions the names of their previous results; return them and remarks.
+    """Return the submissions, with the names of their previous results, and remarks about new
+    names.
 
-    A new student never gets the result file of another one, even if that one was renamed or two
-    hashes are equal.
+    A new student never gets the result file of another student, even if the other student was
+    renamed or two hashes are equal.
     """
     names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
-    found, remarks = [], []
+    named, remarks = [], []
     for each in submissions:
         name = names.get(each.identity, each.name)
         if each.identity not in names and name.lower() in taken:
@@ -193,8 +194,8 @@ def named_as_before(
             remarks.append(
                 f"The files of {quoted(each.identity)} are {name}, as {each.name} is taken."
             )
-        found.append(replace(each, name=name))
-    return found, remarks
+        named.append(replace(each, name=name))
+    return named, remarks
 
 
 # Plans
@@ -205,9 +206,9 @@ class Plan:
     """The plan for one submission.
 
     Attributes:
-        submission: the submission; a file that is known has the time of its first submission.
-        kept: the results that are valid, or of problems not submitted now, by problem id.
-        reasons: why each other problem has to be graded, by its id.
+        submission: the submission. Each file that was submitted before has its earlier time.
+        kept: the results that are still valid or of problems not submitted now, by problem id.
+        reasons: the reasons for grading the other problems, by problem id.
     """
 
     submission: Submission
@@ -215,7 +216,9 @@ class Plan:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def foreseen(self, graded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
-        """Return the kept results, and those of a dictionary for problems to grade."""
+        """Return the kept results, and the results in `graded` for the problems that a run would
+        grade.
+        """
         files = self.submission.files
         new = [replace(graded[id], sha256=files[id].sha256) for id in self.reasons]
         return [*self.kept.values(), *new]
@@ -228,7 +231,8 @@ def plan(
     *,
     fresh: bool,
 ) -> Plan:
-    """Return the problems of a submission that have to be graded, and why.
+    """Return the plan for a submission: the results to keep, and the problems to grade with the
+    reasons.
 
     The results of problems that are not part of the submission are kept.
 
@@ -241,28 +245,28 @@ def plan(
     result = previous.of(submission)
     known = {problem.id: problem for problem in result.problems} if result else {}
     submission = _as_first_seen(submission, known)
-    found = Plan(submission)
+    planned = Plan(submission)
     for id, rest in common.items():
         old = known.get(id)
         if id not in submission.files:
-            found.kept |= {id: old} if old is not None else {}
+            planned.kept |= {id: old} if old is not None else {}
         elif result is not None and result.status == Status.INTERNAL:
-            found.reasons[id] = _FAULT
+            planned.reasons[id] = _FAULT
         elif old is None or not old.tests:
-            found.reasons[id] = previous.why_none(submission.name)
+            planned.reasons[id] = previous.why_none(submission.name)
         elif changed := _changed(old, provenance(submission.files[id], rest)):
-            found.reasons[id] = ", ".join(f"{name} changed" for name in changed)
+            planned.reasons[id] = ", ".join(f"{name} changed" for name in changed)
         elif fresh:
-            found.reasons[id] = _FRESH
+            planned.reasons[id] = _FRESH
         else:
-            found.kept[id] = old
-    return found
+            planned.kept[id] = old
+    return planned
 
 
 def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
-    """Return a warning if several folders have other files than in the previous run.
+    """Return a warning if several folders contain other files than in the previous run.
 
-    Another section may have folders of the same names, which no platform distinguishes.
+    In that case the folders may belong to another section with the same folder names.
     """
     replaced = [
         quoted(each.submission.shown_name)
@@ -272,15 +276,15 @@ def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
     if len(replaced) < 2:
         return []
     return [
-        f"{len(replaced)} submissions replace other files of folders with the same names: "
-        f"{some(replaced, _SHOWN)}. If these are other students, such as another section, their "
-        "marks replace those of the first ones: grade each section with its own --out, or give "
-        "the folders different names."
+        f"{len(replaced)} submissions replace different files from folders with the same names: "
+        f"{some(replaced, _SHOWN)}. If they are from other students, such as another section, the "
+        f"earlier marks are lost. Use a separate --out for each section, or give the folders "
+        f"different names."
     ]
 
 
 def _is_replaced(submission: Submission, previous: Previous) -> bool:
-    """Return whether a file that was graded before is another one now."""
+    """Return whether a file of the submission differs from the file that was graded before."""
     result = previous.of(submission)
     before = {each.id: each.sha256 for each in result.problems} if result else {}
     return any(
@@ -290,9 +294,10 @@ def _is_replaced(submission: Submission, previous: Previous) -> bool:
 
 
 def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:
-    """Set the time of each file to that of the first submission of its bytes.
+    """Return the submission, in which the time of each unchanged file is that of its first
+    submission.
 
-    A platform may have only one time for a whole repository: that of the newest push.
+    Some platforms have only one time for a whole repository, which is the time of the last push.
     """
     files = {
         id: _first_time(file, known[id]) if id in known and known[id].sha256 else file

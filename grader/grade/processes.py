@@ -1,7 +1,7 @@
 """Start the trusted processes of a run, which contain the tests. The command loads no torch.
 
-With a sandbox, each process is forked with torch already loaded and has a prefork server. Otherwise
-it is a fresh interpreter that loads torch, without a prefork server.
+With a sandbox, each process is forked from a process that has loaded torch, and has a prefork
+server. Otherwise each process is a new interpreter that loads torch, without a prefork server.
 """
 
 from __future__ import annotations
@@ -30,33 +30,34 @@ class Process(Protocol):
 
     @property
     def exitcode(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """The exit code; None while the process runs."""
 
     def is_alive(self) -> bool:
-        """Return whether it has not ended."""
+        """Return whether the process is still running."""
 
     def join(self, timeout: float) -> None:
-        """Wait until it exits, and kill it after `timeout` seconds."""
+        """Wait until the process exits. After `timeout` seconds, kill the process."""
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the process."""
 
 
 Start = Callable[..., tuple[Process, Connection]]
-"""Starts a process that runs a function, named as `package.module:function`, with arguments.
+"""Starts a process that calls a function, which is named as `package.module:function`.
 
-Its first two arguments are a connection to this process, and one to a prefork server or None. It is
-given by name, so that this process need not import modules that load torch.
+The first two arguments of the function are a connection to this process, and a connection to a
+prefork server or None. The function is passed as a name, so that this process need not import
+modules that load torch.
 """
 
 
 @contextmanager
 def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) -> Iterator[Start]:
-    """Yield a function that starts processes, which end with this context.
+    """Yield a function that starts processes. The processes end with this context.
 
     Args:
-        isolation: the isolation of student code in them.
-        beside: whether each has a prefork server, which it needs to run student code.
+        isolation: the isolation of student code.
+        beside: whether each process has a prefork server, which is needed to run student code.
     """
     if isolation is not Isolation.SANDBOX or sys.platform != "linux":
         yield start_alone
@@ -75,16 +76,16 @@ def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
     """Call a function in a separate trusted process, and return its result or raise its exception.
 
     Args:
-        function: its name as `package.module:function`. Its first argument is a connection to a
-            prefork server or None.
-        isolation: the isolation of student code in it.
-        arguments: its further arguments.
+        function: the name of the function as `package.module:function`. Its first argument is a
+            connection to a prefork server, or None.
+        isolation: the isolation of student code in the process.
+        arguments: the remaining arguments of the function.
     """
     with processes(isolation) as start:
         process, connection = start(f"{__name__}:answer_call", function, arguments)
         with connection:
             try:
-                is_value, found = connection.recv()
+                is_value, result = connection.recv()
             except (EOFError, OSError):
                 process.join(_GRACE_SECONDS)
                 reason = f"the grader's process ended with {process.exitcode}"
@@ -96,8 +97,8 @@ def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
             process.join(_GRACE_SECONDS)
             process.kill()
     if not is_value:
-        raise found
-    return found
+        raise result
+    return result
 
 
 def answer_call(
@@ -117,7 +118,9 @@ def answer_call(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and hangup in this context, and always in processes started in it."""
+    """Ignore Ctrl-C and hangup in this context. Processes that are started in it always ignore
+    them.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

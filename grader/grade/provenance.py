@@ -1,6 +1,6 @@
 """Record the inputs that a mark depends on: the student's file, tests, grader, seed and so on.
 
-This provenance is kept with each result, so that a later run knows which marks are still valid.
+This provenance is saved with each result, so that a later run can check whether a mark is valid.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def grader_sha256(course: Course) -> str:
 def code_sha256() -> str:
     """Return a hash over the part of the grader that marks depend on.
 
-    It is cached, as a running program doesn't change with its files.
+    The hash is cached, because changed files do not affect a running program.
     """
     package = Path(__file__).resolve().parents[1]
     files = files_of(package, MARKS_REST_ON)
@@ -44,8 +44,8 @@ def code_sha256() -> str:
 def tests_sha256(course: Course, problem: Problem) -> str:
     """Return a hash over a problem's tests, its solution, and the modules and data of both.
 
-    No mark depends on the probe, but the names of mistakes do. The catalogue of mistakes has a
-    separate hash (`words`), as a new name can be added to a kept result.
+    The probe is included, because the diagnosis depends on it, although marks do not. The catalogue
+    of mistakes has a separate hash (`words`), because new names can be added to a kept result.
     """
     data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
     asked = [p.read_bytes() for p in (problem.test_file, problem.probe_file) if p.is_file()]
@@ -66,12 +66,14 @@ def words_sha256(problem: Problem) -> str:
 
 
 def torch_version() -> str:
-    """Return `torch.__version__` without loading torch, which takes seconds."""
+    """Return `torch.__version__` without loading torch, because loading takes seconds."""
     return str(_about_torch()["__version__"])
 
 
 def torch_cuda() -> str | None:
-    """Return the version of CUDA that torch was built for, in the same way; None without CUDA."""
+    """Return the version of CUDA of this torch without loading torch; None for a build without
+    CUDA.
+    """
     return _about_torch().get("cuda")
 
 
@@ -81,7 +83,7 @@ def _about_torch() -> dict[str, Any]:
 
 
 def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:
-    """Return the provenance of each problem except the student's file."""
+    """Return the provenance of each problem, without the student's file, by the problem's id."""
     same = Provenance(
         grader=code_sha256(),
         python=platform.python_version(),
@@ -94,7 +96,8 @@ def common_provenance(course: Course, settings: Settings) -> dict[str, Provenanc
 
 
 def provenance(file: StudentFile, common: Provenance) -> Provenance:
-    """Return the provenance of a problem's marks, which are valid while it does not change.
+    """Return the provenance of a problem's marks. They are valid while their provenance is
+    unchanged.
 
     Args:
         file: the student's file.

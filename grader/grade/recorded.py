@@ -1,7 +1,8 @@
 """Run a problem's tests in workers, which send records, and judge the records here.
 
-Each half and each set of forbidden functions has separate workers; visible tests run first. If a
-worker ends or hangs, the current test fails, and the remaining tests run in a new worker.
+Visible and hidden tests, and tests with different forbidden functions, run in separate workers.
+Visible tests run first. If a worker ends or hangs, the current test fails, and the remaining tests
+run in a new worker.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
 class _InWorkers:
-    """The opener of a session whose files are opened only in workers."""
+    """Loads no student's file, because the files of the session are loaded only in workers."""
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> NoReturn:
-        """Raise an error, as no student code may run here."""
-        raise InternalError(f"{problem.id} was to be opened in the trusted process")
+        """Raise an error, because no student code may run in this process."""
+        raise InternalError(f"a student's {problem.id} must not be loaded in the trusted process")
 
     def forget(self, problem: Problem) -> None:
-        """Do nothing, as no module is cached."""
+        """Do nothing, because no module is cached."""
 
 
 IN_WORKERS = _InWorkers()
-"""Opens no file in the trusted process; the tests of a session with it run in workers."""
+"""The loader of sessions with tests that run in workers. It loads no file."""
 
 
 class RecordedTests:
@@ -64,8 +65,8 @@ class RecordedTests:
     Args:
         tests: all tests of the problems.
         sandbox: runs student code.
-        quotes_hidden: whether results may contain text from a worker with hidden tests. It could
-            reveal hidden inputs, so only instructors may read it.
+        quotes_hidden: whether results may contain text from a worker with hidden tests. This text
+            could reveal hidden inputs, so only instructors may read it.
     """
 
     def __init__(
@@ -99,17 +100,18 @@ class RecordedTests:
         budget: SubmissionBudget,
         wanted: str = "",
     ) -> Recording:
-        """Run the tests of a problem on a file; the session keeps the results.
+        """Run the tests of a problem on a file, add the results to the session, and return the
+        recording.
 
         Args:
-            session: receives the results, and can run the file again in the same way.
+            session: receives the results, and has the seed.
             problem: the problem.
             file: the student's file.
             budget: the limits of the submission.
-            wanted: the id or name of the only test to run; by default all run.
+            wanted: the id or name of the only test to run; empty for all tests.
 
         Raises:
-            CourseError: there is no such test.
+            CourseError: the problem has no test `wanted`.
         """
         tests = [
             test
@@ -125,13 +127,13 @@ class RecordedTests:
         chosen = session.choose(tests)
         run.all_of(chosen)
         for test in chosen:
-            found, seconds = run.found[test]
+            outcome, seconds = run.found[test]
             went = run.went.get(test.id, Went())
-            keep(test, session, found, seconds, went.printed)
+            keep(test, session, outcome, seconds, went.printed)
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
-        """Return the expectation for a worker's record of a test in runs with this seed."""
+        """Return the expectation for the records of a test in runs with this seed."""
         if (test, seed) not in self._expected:
             reference = OpenModule(test.tests.solution)
             session = Session(reference, hidden=True, seed=seed, watch=False, diagnose=False)
@@ -145,7 +147,9 @@ class RecordedTests:
         source: bytes,
         budget: SubmissionBudget,
     ) -> Recorder:
-        """Return the connection to a new worker that runs these tests, all of one kind."""
+        """Return the connection to a new worker that runs these tests. They must be of the same
+        kind.
+        """
         steps = order([(test, self.expected(test, seed)) for test in tests], seed)
         first = tests[0]
         half = self._halves[first.problem.id, first.hidden]
@@ -160,23 +164,23 @@ class RecordedTests:
 
 
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
-    """Return a key that is equal for tests that can run in one worker."""
+    """Return the kind of a test. Tests of the same kind can run in one worker."""
     return test.hidden, test.forbidden
 
 
 @dataclass
 class Recording:
-    """The tests of one problem on one file.
+    """The state of a run of one problem's tests on one file.
 
     Attributes:
         tests: starts workers and returns expectations.
-        session: has the seed.
-        source: the file.
+        session: the test session, with the seed.
+        source: the content of the student's file.
         budget: the limits of the submission.
         found: the verdict and the seconds of each test that ran.
         went: the workers' claims for the instructor, by the test's id.
-        messages: the workers' messages, by the test's id; kept only for an instructor.
-        tried: sentences about forbidden actions of the file while it was loaded.
+        messages: the workers' messages, by the test's id. They are kept only for an instructor.
+        tried: sentences about forbidden actions of the file during loading.
         cannot_load: the verdict on all tests if the file can't be used.
         timeouts: the number of tests that reached the time limit.
     """
@@ -193,12 +197,12 @@ class Recording:
     timeouts: int = 0
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe; none if a worker sends no answers.
+        """Return the answers to the problem's probe, by part; empty if the worker sends no answers.
 
         Raises:
-            CannotLoad: the file can't be used.
+            CannotLoad: the file can't be loaded.
         """
-        found: dict[str, Answers] = {}
+        answers: dict[str, Answers] = {}
         left = PROBE_SECONDS
         for forbidden in tests.problem.entry.all_forbidden():
             try:
@@ -210,28 +214,30 @@ class Recording:
                     message, seconds = recorder.receive(left)
                 finally:
                     recorder.close()
-                found |= read_answers(message)
+                answers |= read_answers(message)
             except (WorkerFailure, BadRecord):
                 return {}
             left = max(0.0, left - seconds)
-        return known_only(found, tests.fingerprints.reference)
+        return known_only(answers, tests.fingerprints.reference)
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
         """Run tests again in new workers, and return the ids of those that pass."""
         again = Recording(self.tests, self.session, self.source, self.budget)
         again.all_of(tests)
         return {
-            test.id for test, (found, _) in again.found.items() if found.status is Status.PASSED
+            test.id for test, (outcome, _) in again.found.items() if outcome.status is Status.PASSED
         }
 
     def all_of(self, tests: Iterable[CollectedTest]) -> None:
-        """Run tests, each kind in separate workers."""
-        by_worker = sorted(tests, key=_kind)  # stable, so the order of the file is kept
+        """Run tests. Each kind of tests runs in separate workers."""
+        by_worker = sorted(
+            tests, key=_kind
+        )  # a stable sort, which keeps the order of the test file
         for _, some in groupby(by_worker, key=_kind):
             self._all_of_a_kind([*some])
 
     def _all_of_a_kind(self, tests: list[CollectedTest]) -> None:
-        """Run tests of one kind, in as many workers as needed."""
+        """Run tests of one kind. Start a new worker when a worker can no longer be used."""
         left = tests
         while left:
             if self.timeouts >= MOST_TIMEOUTS:
@@ -239,9 +245,9 @@ class Recording:
             if self.cannot_load:
                 self.found |= dict.fromkeys(left, (self.cannot_load, 0.0))
                 return
-            for test, found, seconds in self._in_one_worker(left):
-                self.found[test] = found, seconds
-                self.timeouts += found.status is Status.TIMEOUT
+            for test, outcome, seconds in self._in_one_worker(left):
+                self.found[test] = outcome, seconds
+                self.timeouts += outcome.status is Status.TIMEOUT
             left = [test for test in left if test not in self.found]
 
     def _in_one_worker(
@@ -264,18 +270,20 @@ class Recording:
                     return
                 expected = self.tests.expected(test, seed)
                 quotes = self.tests.quotes_hidden or not test.hidden
-                found = verdict(test, expected, message, quotes=quotes)
+                outcome = verdict(test, expected, message, quotes=quotes)
                 self.went[test.id] = Went.read(message)
                 if self.tests.quotes_hidden:
                     self.messages[test.id] = message
-                yield test, found, seconds
-                if found.status is Status.BAD_OUTPUT:
+                yield test, outcome, seconds
+                if outcome.status is Status.BAD_OUTPUT:
                     return
         finally:
             recorder.close()
 
     def _load(self, recorder: Recorder, *, hidden: bool) -> None:
-        """Read the report on loading the file, without its text if the worker has hidden tests."""
+        """Read the worker's report on loading the file. Remove its text if the worker has hidden
+        tests.
+        """
         try:
             report = LoadReport.read(recorder.receive()[0])
             attempts = sentences_on(report.attempts)

@@ -21,11 +21,11 @@ _MOST_CHECKS = 40
 
 
 def records_shown(expected: Expectation, student: bytes, reference: bytes) -> str:
-    """Return for each check of a test its call and both values, up to the first wrong one.
+    """Return the call and both values of each check of a test, up to the first wrong value.
 
     Args:
-        expected: how the values of a worker are judged.
-        student: the message of a worker with the student's file, which may be anything.
+        expected: the expectation for the values of the test.
+        student: the message of a worker with the student's file. It may be invalid.
         reference: the message of a worker with the reference.
     """
     theirs, right = _RecordReader(student), _RecordReader(reference)
@@ -34,11 +34,11 @@ def records_shown(expected: Expectation, student: bytes, reference: bytes) -> st
         if number == _MOST_CHECKS:
             lines.append(f"and {len(expected.checks) - number} more")
             break
-        found, wanted = theirs.value(check), right.value(check)
+        value, wanted = theirs.value(check), right.value(check)
         if check.is_claim:
             continue
-        is_right = _is_right(check, found)
-        lines += [f"{check.call}: {'right' if is_right else 'wrong'}", *_both(found, wanted)]
+        is_right = _is_right(check, value)
+        lines += [f"{check.call}: {'right' if is_right else 'wrong'}", *_both(value, wanted)]
         if not is_right:
             break
     return "\n".join(lines)
@@ -48,7 +48,7 @@ class _Missing:
     """Replaces the value of a check that a record does not have.
 
     Args:
-        reason: why it is not there.
+        reason: the reason why the value is missing.
     """
 
     def __init__(self, reason: str) -> None:
@@ -56,7 +56,9 @@ class _Missing:
 
 
 class _RecordReader:
-    """Reads the values of a message, which may be anything, in the order of the checks."""
+    """Reads the values of a worker's message in the order of the checks. The message may be
+    invalid.
+    """
 
     def __init__(self, message: bytes) -> None:
         self._left: list[Any] = []
@@ -80,21 +82,21 @@ class _RecordReader:
                     return self._decoder.decode(value)
                 except BadRecord:
                     return _Missing("cannot be read")
-        return _Missing("the test did not get to this call")
+        return _Missing("the test did not reach this call")
 
 
-def _is_right(check: Expected, found: Any) -> bool:
-    if isinstance(found, _Missing):
-        return found.reason.startswith("left out")
+def _is_right(check: Expected, value: Any) -> bool:
+    if isinstance(value, _Missing):
+        return value.reason.startswith("left out")
     try:
-        judge_value(check.judge, found, check.call)
+        judge_value(check.judge, value, check.call)
     except Mismatch:
         return False
     return True
 
 
-def _both(found: Any, wanted: Any) -> Iterator[str]:
-    yield from _labelled("the code:      ", found)
+def _both(value: Any, wanted: Any) -> Iterator[str]:
+    yield from _labelled("the code:      ", value)
     yield from _labelled("the reference: ", wanted)
 
 
@@ -105,7 +107,7 @@ def _labelled(label: str, value: Any) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text that is not too long."""
+    """Return a short text about a value."""
     match value:
         case _Missing():
             return value.reason

@@ -1,4 +1,4 @@
-"""Grade the reference solutions: unless they have full marks, no result counts."""
+"""Check the reference solutions. No result counts unless they get full marks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def require_full_marks(reference: SubmissionResult) -> None:
     """Require that the reference solutions passed all tests.
 
     Raises:
-        InternalError: they did not.
+        InternalError: a test failed, or a problem has no tests.
     """
     if reference.notes:
         raise InternalError(reference.notes[0])
@@ -28,7 +28,7 @@ def require_full_marks(reference: SubmissionResult) -> None:
         problem, test = failed[0]
         raise InternalError(
             f"the reference solution of {problem} fails {test.id} ({test.status}), so its tests "
-            f"are not right here:\n{test.message}"
+            f"are wrong or do not work on this machine:\n{test.message}"
         )
     empty = [problem.id for problem in reference.problems if not problem.tests]
     if empty:

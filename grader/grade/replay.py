@@ -53,8 +53,8 @@ class Rerun:
     """The outcome of a replayed test in its process.
 
     Attributes:
-        tests: the results, case by case.
-        tracebacks: the traceback of each test's end, by the test's id.
+        tests: the results of each case of the test.
+        tracebacks: the traceback of each failed test, by the test's id.
         printed: the text that the student's code printed.
         checks: the values of the code and the reference in each check, by the test's id.
     """
@@ -66,18 +66,18 @@ class Rerun:
 
 
 def replay(path: Path, test: str, course: Course, settings: Settings, out: Path) -> Replay:
-    """Run a test again, alone, with the seed and the level of isolation it was graded with.
+    """Run a test again, alone, with the seed and the level of isolation of the graded run.
 
     Args:
         path: a submission, or a class's path followed by a submission's name.
-        test: a test's name, optionally after a problem and /, or followed by a case in brackets.
+        test: a test's name. A problem and `/` may precede it, and a case in brackets may follow.
         course: the course with the test.
-        settings: limits; seed and level are used only if there is no result.
+        settings: the limits. Its seed and its level are used only without a graded result.
         out: the folder of reports.
 
     Raises:
-        SubmissionError: there is no such submission.
-        UsageError: there is no such test.
+        SubmissionError: the path contains no such submission.
+        UsageError: the course has no such test.
     """
     problem, name = find_test(test, course)
     previous = load_previous(out / RESULTS)
@@ -109,7 +109,7 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
 def _graded(
     submission: Submission, problem: Problem, previous: Previous, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
-    """Return the graded result of a submission's problem, if there is one, and remarks on it."""
+    """Return the graded result of a submission's problem, or None, and remarks on the result."""
     (submission,), _ = named_as_before([submission], previous)
     path = result_path(out / RESULTS, submission.name)
     if not path.exists():
@@ -118,11 +118,11 @@ def _graded(
         result = read_result(path)
     except ValueError as error:
         return None, [f"The result in {path} can't be used: {error}."]
-    found = next((each for each in result.problems if each.id == problem.id), None)
-    if found is None:
-        return None, [f"The result in {path} is without {problem.id}."]
-    changed = found.sha256 != submission.files[problem.id].sha256
-    return found, ["The file is not the one that was graded."] if changed else []
+    graded = next((each for each in result.problems if each.id == problem.id), None)
+    if graded is None:
+        return None, [f"The result in {path} does not contain {problem.id}."]
+    changed = graded.sha256 != submission.files[problem.id].sha256
+    return graded, ["The file has changed since it was graded."] if changed else []
 
 
 # Arguments
@@ -131,22 +131,24 @@ def _graded(
 def find_one(
     path: Path, course: Course, only: Problem | None = None, previous: Previous | None = None
 ) -> Submission:
-    """Return the submission at a path, or the one of that name in the class there.
+    """Return the submission at a path, or the named submission in the folder of a class.
 
     Args:
         path: a submission, or a class's path followed by a submission's name.
         course: the course.
-        only: the problem to look for, as it may have been submitted alone.
-        previous: the results of previous runs, which have the real names in reports.
+        only: the only problem to look for; None for all.
+        previous: the results of previous runs, with the names of submissions in reports.
 
     Raises:
-        SubmissionError: there is none, or more than one.
+        SubmissionError: there is no such submission, or more than one.
     """
     if path.exists():
-        found = find_submissions(path, course, only)
-        if len(found) == 1:
-            return found[0]
-        raise SubmissionError(f"{path} holds {len(found)} submissions; add a name: {path}/NAME")
+        submissions = find_submissions(path, course, only)
+        if len(submissions) == 1:
+            return submissions[0]
+        raise SubmissionError(
+            f"{path} contains {len(submissions)} submissions; add a name: {path}/NAME"
+        )
     results = previous.results.values() if previous else ()
     names = {result.who: result.full_name for result in results}
     known = [
@@ -168,12 +170,12 @@ def find_test(test: str, course: Course) -> tuple[Problem, str]:
     place, _, name = test.rpartition("/") if "/" in test.partition("[")[0] else ("", "", test)
     problems = course.select([place] if place else [])
     function = name.partition("[")[0]
-    found = [problem for problem in problems if _source(problem, function)]
-    if len(found) == 1:
-        return found[0], name
-    if found:
-        where = " or ".join(f"{problem.id}/{name}" for problem in found)
-        raise UsageError(f"'{name}' is a test of several problems; say {where}")
+    matches = [problem for problem in problems if _source(problem, function)]
+    if len(matches) == 1:
+        return matches[0], name
+    if matches:
+        where = " or ".join(f"{problem.id}/{name}" for problem in matches)
+        raise UsageError(f"'{name}' is a test of several problems; use {where}")
     known = sorted({name for problem in problems for name in _functions(problem)})
     near = difflib.get_close_matches(function, known, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
@@ -198,23 +200,23 @@ def _source(problem: Problem, function: str) -> str:
 # Output
 
 
-def report(found: Replay) -> str:
+def report(replayed: Replay) -> str:
     """Return the whole replay as text for a terminal."""
-    lines = [f"{found.submission}, {found.problem}", *found.notes, "", found.source]
-    for test in found.rerun.tests:
-        lines += ["", *_case(test, found)]
-    printed = found.rerun.printed.rstrip() or "Nothing."
+    lines = [f"{replayed.submission}, {replayed.problem}", *replayed.notes, "", replayed.source]
+    for test in replayed.rerun.tests:
+        lines += ["", *_case(test, replayed)]
+    printed = replayed.rerun.printed.rstrip() or "Nothing."
     lines += ["", "Output of the student's code:", *_indented(printed)]
     return plain("\n".join(lines))
 
 
-def _case(test: TestResult, found: Replay) -> Iterator[str]:
+def _case(test: TestResult, replayed: Replay) -> Iterator[str]:
     yield f"{test.id}: {test.status}"
-    graded = found.graded.get(test.id)
+    graded = replayed.graded.get(test.id)
     if graded is not None and graded.status is not test.status:
-        yield f"  It was {graded.status} when it was graded, after the tests before it."
+        yield f"  In the graded run, after the previous tests, it was {graded.status}."
     yield from _indented(test.message)
-    for shown in (found.rerun.tracebacks, found.rerun.checks):
+    for shown in (replayed.rerun.tracebacks, replayed.rerun.checks):
         if shown.get(test.id):
             yield from ["", *_indented(shown[test.id])]
 

@@ -32,12 +32,12 @@ def run_again(
         prefork_server: the connection to this process's prefork server, if there is one.
         submission: the submission with the code.
         problem: the problem with the test.
-        test: its name, or the id of a case.
-        course: where the problem is.
+        test: the name of the test, or the id of a case.
+        course: the course with the problem.
         settings: limits, seed and level of isolation.
 
     Raises:
-        CourseError: there is no such test.
+        CourseError: the problem has no such test.
         InternalError: the sandbox can't be started.
     """
     torch.set_num_threads(1)
@@ -53,12 +53,12 @@ def run_again(
             right = tests.run(again, problem, reference, sandbox.budget(), test)
             checks = _checks(recording, right)
         printed = "".join(session.printed[problem.id].values())
-        found = session.results[problem.id].tests
-        return Rerun(found, _tracebacks(problem, recording), printed, checks)
+        results = session.results[problem.id].tests
+        return Rerun(results, _tracebacks(problem, recording), printed, checks)
 
 
 def _checks(student: Recording, reference: Recording) -> dict[str, str]:
-    """Return the values of both files in the checks of each test, by the test's id."""
+    """Return a text with the values of both files in the checks of each test, by the test's id."""
     return {
         test.id: records_shown(
             student.tests.expected(test, student.session.seed),
@@ -77,13 +77,13 @@ def _tracebacks(problem: Problem, recording: Recording) -> dict[str, str]:
         True: problem.test_file.read_text(encoding="utf-8").splitlines(),
         False: recording.source.decode(errors="replace").splitlines(),
     }
-    found = {}
+    tracebacks = {}
     for test, went in recording.went.items():
         frames = [
-            traceback.FrameSummary(files[own], number, name, line=line)
-            for number, name, own in went.steps
-            for line in [*lines[own][number - 1 : number], ""][:1]
+            traceback.FrameSummary(files[is_test_file], number, name, line=line)
+            for number, name, is_test_file in went.steps
+            for line in [*lines[is_test_file][number - 1 : number], ""][:1]
         ]
         if frames:
-            found[test] = "".join(traceback.format_list(frames))
-    return found
+            tracebacks[test] = "".join(traceback.format_list(frames))
+    return tracebacks

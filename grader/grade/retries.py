@@ -1,8 +1,10 @@
 """Grade a submission again, alone, after a failure that its code may not have caused.
 
-Such failures are: a test took too long while other submissions were graded; a submission reached
-its first time limit, which is short so that slow ones don't delay a class; another program killed a
-process of student code or of the grader.
+Such failures are:
+
+- A test took too long while other submissions were graded at the same time.
+- A submission reached its first time limit, which is short so that slow code doesn't delay a class.
+- Another program killed a process with student code, or a process of the grader.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from grader.intake.handed_in import Submission
 from grader.result import Status, SubmissionResult
 
 GRADED_AGAIN = (
-    "This failed twice, through no fault of the student's. No mark was given; the next run grades "
-    "it again."
+    "Grading failed twice, and the student's code is not the reason. No mark was given. The next "
+    "run grades this problem again."
 )
 
 
@@ -24,23 +26,23 @@ _FIRST_SECONDS = 20.0
 
 
 def first_seconds(settings: Settings) -> float:
-    """Return the first time limit of a submission, ten times that of correct ones.
+    """Return the first time limit of a submission in seconds, ten times the time of a correct one.
 
-    A submission that needs more is graded again after all others, with the full time limit.
+    A submission that needs more time is graded again after all others, with the full time limit.
     """
     return max(_FIRST_SECONDS, 2 * settings.call_seconds)
 
 
 def to_retry(submission: Submission, result: SubmissionResult, *, shared: bool) -> list[str]:
-    """Return the ids of the problems that have to be tried again.
+    """Return the ids of the problems that have to be graded again.
 
     Args:
         submission: the graded submission.
         result: its result.
-        shared: whether others were graded at the same time.
+        shared: whether other submissions were graded at the same time.
     """
     if result.status == Status.INTERNAL and not any(p.id for p in result.problems):
-        return [*submission.files]  # the grading process was lost
+        return [*submission.files]  # the grading process crashed
     doubtful = {Status.INTERNAL, Status.TIMEOUT} if shared else {Status.INTERNAL}
     return [
         problem.id
@@ -55,7 +57,7 @@ def alone(
     first: SubmissionResult,
     ids: list[str],
 ) -> SubmissionResult:
-    """Grade some problems again, alone.
+    """Grade some problems again, alone, and return the first result with these problems replaced.
 
     Args:
         grade: grades a submission.

@@ -1,7 +1,7 @@
-"""Combine several results of one person by `names.csv`, or ask about them.
+"""Combine several results of one person as `names.csv` says, or list results to combine.
 
-Each result stays as it was graded. Results are combined only in reports, so a line of `names.csv`
-can be removed again.
+The saved results do not change. Results are combined only in reports, so a line can be removed from
+`names.csv` again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from grader.text import cell, quoted
 
 
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
-    """Return submissions under the real names that the roster has for them.
+    """Return the submissions with the full names from the roster.
 
-    Moodle's groups are identified by their members, as a group's number is no participant's.
+    The identity of a Moodle group consists of its members, because its number is not that of a
+    participant.
     """
     if not roster.entries:
         return [*submissions]
@@ -40,7 +41,7 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
 
 
 def _with_members(submission: Submission, roster: Roster) -> Submission:
-    """Return the submission of a group of Moodle with its members, if they are known."""
+    """Return the submission of a Moodle group with its members, if the roster lists them."""
     is_moodle = submission.identity.startswith("moodle:")
     entries = roster.group(submission.full_name) if is_moodle else []
     if not entries:
@@ -53,13 +54,13 @@ def _with_members(submission: Submission, roster: Roster) -> Submission:
 
 @dataclass(frozen=True)
 class SamePeople:
-    """Which results belong together.
+    """The results that belong to the same person.
 
     Attributes:
-        row_of: for a result that belongs to another one's row, the name of that one.
-        replaced: for a result, the problems in which the result of a larger group counts instead.
+        row_of: the name of the row for each result that belongs in the row of another result.
+        replaced: the problems of each result for which the result of a larger group counts.
         also: the other names of a row's person, by the name of the row.
-        unclear: the lines of `names.csv` that can't be applied, and why.
+        unclear: a sentence for each line of `names.csv` that can't be applied.
     """
 
     row_of: Mapping[str, str]
@@ -68,22 +69,22 @@ class SamePeople:
     unclear: Sequence[str]
 
     def rows(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
-        """Return results, with those of one person combined."""
+        """Return one result for each row. The results of one person are combined."""
         parts: dict[str, list[SubmissionResult]] = {}
         for result in sorted(results, key=lambda r: (r.submission in self.row_of, r.submission)):
-            gone = self.replaced.get(result.submission, ())
-            if gone:
-                left = [problem for problem in result.problems if problem.id not in gone]
+            replaced = self.replaced.get(result.submission, ())
+            if replaced:
+                left = [problem for problem in result.problems if problem.id not in replaced]
                 result = replace(result, problems=left)
             row = self.row_of.get(result.submission, result.submission)
             parts.setdefault(row, []).append(result)
-        return [_as_one(own) for own in parts.values()]
+        return [_as_one(of_person) for of_person in parts.values()]
 
 
 def same_people(
     results: Iterable[SubmissionResult], people: Mapping[str, str], roster: Roster
 ) -> SamePeople:
-    """Return which results belong together by `names.csv`.
+    """Return the results that belong to the same person according to `names.csv`.
 
     Args:
         results: the results of the whole class.
@@ -97,7 +98,7 @@ def same_people(
     known = People([*by_name.values()], roster.match(map(author, by_name.values())), {})
 
     def rows_called(name: str) -> list[str]:
-        """Return the names of all rows that a name may mean."""
+        """Return the names of all rows to which a name may refer."""
         return list(dict.fromkeys(_row(each.submission, row_of) for each in known.meant(name)))
 
     row_of: dict[str, str] = {}
@@ -107,27 +108,29 @@ def same_people(
     for name, means in people.items():
         targets = rows_called(means)
         if not targets:
-            unclear.append(f"{NAMES_FILE}: nobody is called {quoted(means)}.")
+            unclear.append(f"{NAMES_FILE}: there is no student called {quoted(means)}.")
             continue
         _require_one(means, [by_name[row] for row in targets])
         target = targets[0]
         also[target].append(name)
         others = [row for row in rows_called(name) if row != target]
         _require_one(name, [by_name[row] for row in others])
-        for own in others:
-            together = [by_name[n] for n in by_name if _row(n, row_of) in (own, target)]
-            old, new = by_name[own], by_name[target]
+        for other in others:
+            together = [by_name[n] for n in by_name if _row(n, row_of) in (other, target)]
+            old, new = by_name[other], by_name[target]
             if _has_joined(old, new) and (both_did := _handed_in(old) & _handed_in(new)):
-                # What else the smaller group did stays with its members.
-                replaced[own] = both_did
+                # The other problems of the smaller group still count for its members.
+                replaced[other] = both_did
                 if _handed_in(old) - both_did:
                     continue
-            if own not in replaced and _are_two(together) and not _is_renamed(old, new, roster):
-                both = f"{quoted(by_name[own].who)} and {quoted(by_name[target].who)}"
-                unclear.append(f"{NAMES_FILE}: {both} both handed in, so they stay two.")
+            if other not in replaced and _are_two(together) and not _is_renamed(old, new, roster):
+                both = f"{quoted(by_name[other].who)} and {quoted(by_name[target].who)}"
+                unclear.append(
+                    f"{NAMES_FILE}: {both} submitted the same problem, so they were not combined."
+                )
             else:
-                row_of[own] = target
-                also[target] += [by_name[own].who, *also.pop(own, [])]
+                row_of[other] = target
+                also[target] += [by_name[other].who, *also.pop(other, [])]
     return SamePeople({n: _row(n, row_of) for n in row_of}, replaced, also, unclear)
 
 
@@ -135,7 +138,8 @@ def _require_one(name: str, rows: Sequence[SubmissionResult]) -> None:
     if len(rows) > 1:
         whose = " and ".join(sorted(row.who for row in rows))
         raise UsageError(
-            f"{NAMES_FILE}: {quoted(name)} may be {whose}. Write one of these identities instead."
+            f"{NAMES_FILE}: {quoted(name)} may refer to {whose}. Write one of these identities "
+            f"instead."
         )
 
 
@@ -157,14 +161,16 @@ def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
 
 
 def _is_renamed(old: SubmissionResult, new: SubmissionResult, roster: Roster) -> bool:
-    """Return whether two results are of one name on one platform, and one student has it."""
+    """Return whether two results have the same name and platform, and the roster has that name
+    once.
+    """
     platforms = {result.who.partition(":")[0] for result in (old, new)}
     is_same = _called(old) == _called(new) and len(platforms) == 1 and len(new.members) < 2
     return is_same and roster.has_one(new.full_name) and not _are_of_canvas(old, new)
 
 
 def _are_of_canvas(*results: SubmissionResult) -> bool:
-    """Return whether all are users of Canvas, whose numbers never change."""
+    """Return whether all results are from Canvas, where the number of a user never changes."""
     return all(result.who.startswith("canvas:") for result in results)
 
 
@@ -173,12 +179,14 @@ def _called(result: SubmissionResult) -> str:
 
 
 def _handed_in(result: SubmissionResult) -> set[str]:
-    """Return the problems of which a file was read."""
+    """Return the ids of the problems with a file that could be read."""
     return {problem.id for problem in result.problems if problem.sha256}
 
 
 def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
-    """Return the results of one person as one. A file that was read goes before none."""
+    """Combine the results of one person. For each problem, results with a readable file have
+    priority.
+    """
     first, *others = results
     if not others:
         return first
@@ -196,7 +204,7 @@ def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
     )
 
 
-# Who may be the same
+# Suggestions for names.csv
 
 
 def perhaps_the_same(
@@ -205,15 +213,16 @@ def perhaps_the_same(
     people: Mapping[str, str],
     roster: Roster,
 ) -> list[str]:
-    """Return lines for `names.csv` about rows that may be one person's or one group's.
+    """Return suggested lines for `names.csv` about rows that may belong to the same person or
+    group.
 
-    Moodle gives people new numbers in each assignment, and a student may have moved to another
-    folder. Two names that have a file for the same problem, or that both have a current submission,
-    are different people. Exceptions are a student who joined a group and a renamed account on the
-    roster.
+    Moodle gives students new numbers in each assignment, and a student may use another folder. Two
+    rows belong to different people if both have a file for the same problem, or if both have a
+    current submission. There are two exceptions: a student who joined a group, and a renamed
+    account that is on the roster.
 
     Args:
-        rows: of the whole class.
+        rows: the rows of the whole class.
         here: the names of the current submissions.
         people: the known lines of `names.csv`.
         roster: the roster of the class.
@@ -232,20 +241,20 @@ def perhaps_the_same(
         elif any(may_be):
             who = ", ".join(quoted(row.who) for row in same)
             unclear.append(
-                f"Called {quoted(same[0].shown_name)}, and it isn't clear which are the same: "
-                f"{who}. Say so in {NAMES_FILE}."
+                f"Several rows are called {quoted(same[0].shown_name)}: {who}. List those of the "
+                f"same student in {NAMES_FILE}."
             )
     if lines:
         lines = [
-            f"Of one name or group, and perhaps the same: {len(lines)}. Copy the lines that are "
-            f"right into {NAMES_FILE}, below found,means,name, and run this again:",
+            f"Rows that may belong to the same student or group: {len(lines)}. Copy the correct "
+            f"lines to {NAMES_FILE}, below found,means,name, and run this again:",
             *sorted(lines),
         ]
     return [*lines, *unclear]
 
 
 def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: Roster) -> list[str]:
-    """Return a line for each earlier row that a new row with the same problems may continue."""
+    """Return a line for each earlier row that may belong to the same group as a new row."""
     now = [row for row in rows if row.submission in here]
     before = [row for row in rows if row.submission not in here]
     return [
@@ -262,7 +271,7 @@ def _line(row: SubmissionResult, of: SubmissionResult) -> str:
 
 
 def _by_name(rows: Iterable[SubmissionResult]) -> list[list[SubmissionResult]]:
-    found: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
+    by_name: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
     for row in rows:
-        found[_called(row)].append(row)
-    return [same for same in found.values() if len(same) > 1]
+        by_name[_called(row)].append(row)
+    return [same for same in by_name.values() if len(same) > 1]

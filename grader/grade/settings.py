@@ -15,8 +15,8 @@ class Settings:
 
     Attributes:
         seed: the seed of the tests' inputs.
-        call_seconds: how long one call of a student's function may take.
-        memory_mb: how much memory a student's process may take beyond what torch needs.
+        call_seconds: the time limit of one call of a student's function.
+        memory_mb: the memory limit of a student's process, in addition to the memory of torch.
         isolation: the isolation of student code.
     """
 
@@ -27,7 +27,9 @@ class Settings:
 
 
 def default_jobs() -> int:
-    """Return the number of submissions to grade at a time: one for each usable core."""
+    """Return the default number of submissions to grade at the same time: one for each usable
+    core.
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -26,7 +26,7 @@ from grader.sandbox.sandbox import Sandbox
 def sandbox_for(
     settings: Settings, prefork_server: socket.socket | None = None, *, capture: bool = False
 ) -> Sandbox:
-    """Return the sandbox for student code, which is not entered yet.
+    """Return the sandbox for student code. The caller must enter it as a context.
 
     Args:
         settings: limits and level of isolation.
@@ -43,14 +43,14 @@ def sandbox_for(
 
 
 class Grader:
-    """Grade submissions, one after the other: all tests of both halves, in the sandbox.
+    """Grades submissions one after the other, with all visible and hidden tests, in the sandbox.
 
-    The tests are collected once. Later changes of their files have no effect, and the provenance of
-    marks is that of the collected files.
+    The tests are collected once. Later changes of the test files have no effect, and the provenance
+    of marks contains the hash of the collected files.
 
     Args:
         course: the course with the tests.
-        settings: the settings, of which the seed is used.
+        settings: the settings. Only the seed is used.
         sandbox: the sandbox for student code.
         needed: ids of the problems in the submissions; None for all.
 
@@ -82,7 +82,7 @@ class Grader:
 
         Args:
             submission: the submission.
-            seconds: the time limit of all its code, if that is less than usual.
+            seconds: the time limit of all calls of its code; None for the usual limit.
         """
         session = Session(IN_WORKERS, hidden=True, seed=self._settings.seed)
         problems = [problem for problem in self._problems if problem.id in submission.files]
@@ -92,7 +92,7 @@ class Grader:
             file = submission.files[problem.id]
             tried[problem.id] = self._tests.run(session, problem, file, budget).tried
         name_mistakes(session)
-        found = []
+        results = []
         for problem in problems:
             result = session.results.get(problem.id, problem.result())
             file = submission.files[problem.id]
@@ -102,5 +102,5 @@ class Grader:
             result.notes += [f"{problem.id[:2]}: {text}" for text in notes]
             result.provenance = provenance(file, self._common[problem.id])
             result.provenance["words"] = self._words[problem.id]
-            found.append(result)
-        return assemble(submission, self._settings, self._grader_sha256, found)
+            results.append(result)
+        return assemble(submission, self._settings, self._grader_sha256, results)

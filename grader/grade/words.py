@@ -1,8 +1,8 @@
 """Add names of mistakes to kept results when the catalogue has changed.
 
-No mark depends on a name, so no test runs again for a new mistake in the catalogue: the wrong
-answers without a name are kept with each result. Existing sentences do not change until the problem
-is graded again.
+Marks do not depend on these names, so a new mistake in the catalogue does not require a new run of
+the tests. Each result contains the wrong answers without a name, and these are compared with the
+new catalogue. Existing diagnoses do not change until the problem is graded again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result, with new names for wrong answers without one."""
+        """Return a problem's result, in which wrong answers that had no name may have got one."""
         problem = self._problems.get(result.id)
         if problem is None:
             return result
@@ -42,7 +42,7 @@ class Words:
 
 
 def _load(problem: Problem) -> Fingerprints:
-    # Imported here, as it loads torch, which a run without changes does not need.
+    # Imported here, because it loads torch, which a run without changes does not need.
     from grader.diagnose.fingerprints import Fingerprints
 
     return Fingerprints.load(problem.fingerprints)
@@ -51,28 +51,30 @@ def _load(problem: Problem) -> Fingerprints:
 def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
     from grader.diagnose.naming import without_named
 
-    found = [each for each in _named_now(result, known) if each.sentence not in result.diagnoses]
-    parts = {part for each in found for part in each.parts}
-    names = tuple(name for each in found for name in each.names)
+    evidence = [each for each in _named_now(result, known) if each.sentence not in result.diagnoses]
+    parts = {part for each in evidence for part in each.parts}
+    names = tuple(name for each in evidence for name in each.names)
     return replace(
         result,
-        diagnoses=[*result.diagnoses, *(each.sentence for each in found)],
-        mistakes=[*result.mistakes, *([*each.names] for each in found)],
+        diagnoses=[*result.diagnoses, *(each.sentence for each in evidence)],
+        mistakes=[*result.mistakes, *([*each.names] for each in evidence)],
         unknown=without_named(result.unknown, parts),
         tests=[_with_names(test, names) for test in result.tests],
     )
 
 
 def _named_now(result: ProblemResult, known: Fingerprints) -> Iterable[Evidence]:
-    """Return the known mistakes that match the wrong answers without a name."""
+    """Return the known mistakes that match the result's wrong answers without a name."""
     from grader.diagnose.fingerprints import with_deviations
     from grader.diagnose.naming import diagnose, kept_answers
 
-    given = {part: kept_answers(g) for part, g in result.unknown.items() if part in known.reference}
-    if not given:
+    answers = {
+        part: kept_answers(g) for part, g in result.unknown.items() if part in known.reference
+    }
+    if not answers:
         return []
-    found = diagnose(known, with_deviations(known.reference, given))
-    return [each for each in found if all(name in known.texts for name in each.names)]
+    evidence = diagnose(known, with_deviations(known.reference, answers))
+    return [each for each in evidence if all(name in known.texts for name in each.names)]
 
 
 def _with_names(test: TestResult, names: tuple[str, ...]) -> TestResult:

@@ -1,1 +1,1 @@
-"""Adjust marks by the instructor's book, and export them to a platform."""
+"""Adjust marks with the instructor's files, and export marks to a platform."""

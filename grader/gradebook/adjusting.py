@@ -1,4 +1,4 @@
-"""Apply the book to the results of a class: corrections, points by hand, lateness."""
+"""Apply the instructor's files to a class's results: corrections, points by hand and lateness."""
 
 from __future__ import annotations
 
@@ -28,31 +28,32 @@ from grader.result import ProblemResult, Status, SubmissionResult, readable_name
 from grader.text import counted, quoted, some
 
 _TESTS_ALIKE = 0.5
-"""The similarity of a renamed test, which keeps some of its words."""
+"""The similarity of two names of tests from which one may be the new name of the other."""
 
 _NAMED = 8
-"""The number of tests or problems to list."""
+"""The largest number of tests or problems to list in a message."""
 
 
 class ClassBook:
-    """The results of a class and the book.
+    """The results of a class, adjusted with the instructor's files.
 
     Args:
         results: the known results of the class.
         book: the folder with corrections, points by hand, the late policy and the roster.
-        also: by the name of a submission, other names of the student.
-        problems: the ids of all problems of the course; empty if unknown.
-        is_whole: whether these are all results; otherwise an unknown student may be elsewhere.
+        also: other names of a student, by the name of the submission.
+        problems: the ids of all problems of the course; empty if they are unknown.
+        is_whole: whether these are the results of the whole class. If not, a line about an unknown
+            student is not reported as an error.
 
     Attributes:
         matched: the class matched with its roster.
         people: the students by name.
-        results: with the real names of the roster, and new adjustments instead of old ones.
+        results: the results with the full names from the roster and with new adjustments.
         wrong: messages about lines that match nothing or contradict each other.
         open: messages about missing submissions or marks.
 
     Raises:
-        UsageError: a file can't be read, or is invalid.
+        UsageError: a file can't be read or is invalid.
     """
 
     def __init__(
@@ -101,14 +102,14 @@ class ClassBook:
 
     @property
     def messages(self) -> list[str]:
-        """All messages; none about an empty class."""
+        """All messages; empty for an empty class."""
         return [*self.wrong, *self.open] if self.results else []
 
     def require_followed(self) -> None:
-        """Check that each line of the book has an effect.
+        """Check that each line of the instructor's files has an effect.
 
         Raises:
-            UsageError: some lines have none; the text contains lines to write instead.
+            UsageError: some lines have no effect. The text contains lines to write instead.
         """
         if self.wrong:
             raise UsageError("\n".join(self.wrong))
@@ -124,8 +125,8 @@ class ClassBook:
             before: the results of the last run, by submission.
         """
         return [
-            f"{Correction.file}, line {line.number}: {result.shown_name} has handed in a new file "
-            f"for {problem.id} since the last run. Does the line still hold?"
+            f"{Correction.file}, line {line.number}: {result.shown_name} has submitted a new file "
+            f"for {problem.id} since the last run. Is this line still right?"
             for line in self._lines
             for result, problem, _ in self._new_files(before)
             if problem.sha256 and line.concerns(problem.id)
@@ -134,7 +135,8 @@ class ClassBook:
         ]
 
     def lower_than_before(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a message for each mark below an earlier one in time, and the line that keeps it.
+        """Return a message for each mark that is lower than that of an earlier file in time. The
+        message contains a correction that restores the earlier mark.
 
         Args:
             before: the results of the last run, by submission.
@@ -147,9 +149,9 @@ class ClassBook:
                     self._path, result.who, new.id[:2], earlier, "The earlier file counts."
                 )
                 messages += [
-                    f"{result.shown_name}: {new.id} has {shown(now)} points now, and "
-                    f"the earlier file, which was in time, had {shown(earlier)}. To keep "
-                    f"that mark, put this line into {self._path}:",
+                    f"{result.shown_name}: {new.id} has {shown(now)} points now. The earlier file, "
+                    f"which was in time, had {shown(earlier)}. To restore that mark, add this line "
+                    f"to {self._path}:",
                     line,
                 ]
         return messages
@@ -157,7 +159,9 @@ class ClassBook:
     def _new_files(
         self, before: Mapping[str, SubmissionResult]
     ) -> Iterator[tuple[SubmissionResult, ProblemResult, ProblemResult]]:
-        """Yield each problem with another file than before: whose, its result now, and before."""
+        """Yield each problem with a new file: the submission, the new result and the previous
+        result.
+        """
         for result in self.results:
             earlier = before.get(result.submission)
             of_problem = {problem.id: problem for problem in earlier.problems} if earlier else {}
@@ -185,7 +189,7 @@ class ClassBook:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
     def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
-        """Return lines by the submission's name. Those for the whole class have the name `*`."""
+        """Return the lines by the submission's name. Lines for the whole class have the key `*`."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:
@@ -203,7 +207,7 @@ class ClassBook:
         return by_person
 
     def _has_part(self, line: BookLine, results: Iterable[SubmissionResult]) -> bool:
-        """Return whether a line applies to a graded problem or test; else add a message."""
+        """Return whether a line applies to a graded problem or test. If not, add a message."""
         problems = [p for result in results for p in result.problems if line.concerns(p.id)]
         if any(line.parts(problem) for problem in problems):
             return True
@@ -234,16 +238,16 @@ class ClassBook:
                 person = self.people.one(name).submission
                 by_person[person] = self._policy.extensions_of(name)
             except NotOne as error:
-                if error.is_awaited:  # the submission may come later
+                if error.is_awaited:  # the submission may arrive later
                     continue
                 near = " or ".join(map(quoted, error.instead))
                 why = f"{error}{f', did you mean {near}' if near else ''}"
                 messages = self.wrong if self.people.meant(name) else self.open
-                messages[f"{late_policy.FILE}: this extension does not count: {why}."] = None
+                messages[f"{late_policy.FILE}: this extension has no effect: {why}."] = None
         return by_person
 
     def _lacking(self) -> list[str]:
-        """Return a message for each criterion with points for some students only."""
+        """Return a message for each criterion that has points for some students but not for all."""
         names = readable_names(self.results)
         of_problem: defaultdict[str, dict[str, list[ByHand]]] = defaultdict(dict)
         for result in self.results:
@@ -271,5 +275,5 @@ def _of(
 
 
 def _without_by_hand(problem: ProblemResult) -> float:
-    """Return the points of a problem without those of `criteria.csv`, as a correction sets them."""
+    """Return the points of a problem without the points from `criteria.csv`."""
     return total([problem.points, *(-each.points for each in problem.adjustments if each.max > 0)])

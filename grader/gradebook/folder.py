@@ -1,6 +1,8 @@
-"""The book: the folder with the instructor's own files.
+"""Open the book, which is the folder with the instructor's files, such as corrections and the
+roster.
 
-It is kept in version control. The folder of reports can be deleted; the next run creates it again.
+The book should be under version control. The folder of reports need not be, because each run can
+create it again.
 """
 
 from __future__ import annotations
@@ -24,21 +26,21 @@ FOLDER = "book"
 
 FILES = (Correction.file, ByHand.file, late_policy.FILE, NAMES, roster.FILE)
 _NEAR = 0.8
-"""The similarity of two names above which one is a misspelling of the other."""
+"""The similarity from which a name of a file counts as a misspelling of another name."""
 
 
 @dataclass(frozen=True)
 class GradebookFolder:
-    """The instructor's own files.
+    """The instructor's files.
 
     Attributes:
-        folder: their folder; it need not exist.
+        folder: the folder of the files. It need not exist.
     """
 
     folder: Path
 
     def path(self, name: str) -> Path:
-        """Return the path of a file, which need not exist."""
+        """Return the path of a file in the folder. The file need not exist."""
         return self.folder / name
 
     @cached_property
@@ -51,15 +53,15 @@ class GradebookFolder:
         return read_roster(self.path(roster.FILE))
 
     def files_read(self) -> list[str]:
-        """Return a message about the files that are read."""
+        """Return a message that lists the existing files; empty for an empty folder."""
         present = [name for name in FILES if self.path(name).exists()]
         return [f"The book: {self.folder} ({', '.join(present)})."] if present else []
 
     def files_unread(self, folder: Path) -> Iterator[str]:
-        """Yield a message for each file in a folder that may be meant as one of the book.
+        """Yield a message for each file that is not read because its place or its name is wrong.
 
         Args:
-            folder: where such files may be by mistake, or the book itself.
+            folder: the folder to check: another folder, or the book itself.
         """
         is_other = folder.resolve() != self.folder.resolve()
         for path in sorted(folder.glob("*")):
@@ -69,7 +71,7 @@ class GradebookFolder:
 
 
 def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[GradebookFolder, list[str]]:
-    """Return the book for a folder of reports, and messages about its files.
+    """Return the instructor's files for a folder of reports, and messages about these files.
 
     Args:
         folder: the folder that the user chose; None for the default next to the reports.
@@ -80,8 +82,8 @@ def open_gradebook_folder(folder: Path | None, reports: Path) -> tuple[Gradebook
     """
     if folder is not None and not folder.is_dir():
         raise UsageError(
-            f"There is no folder {folder} with corrections, deadlines and the roster. Choose "
-            f"another --book, or create it: mkdir -p {shlex.quote(str(folder))}"
+            f"The folder {folder} with corrections, deadlines and the roster does not exist. "
+            f"Choose another --book, or create the folder: mkdir -p {shlex.quote(str(folder))}"
         )
     beside, here = reports.absolute().parent / FOLDER, Path.cwd()
     if beside.is_relative_to(here):

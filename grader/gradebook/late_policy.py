@@ -1,10 +1,10 @@
-"""The late policy in `late.toml`: how many points lateness costs. Without the file it costs none.
+"""Read the late policy in `late.toml`, and compute deductions. Without the file there are none.
 
-    per = "day"              # or "hour": each one that has begun counts
-    share = 0.1              # of the points that were reached, for each
-    grace = "15 minutes"     # this much later costs nothing
-    floor = 0.5              # at least this share of the points is kept
-    flagged = 0.2            # the share if a platform reports only that a file was late
+    per = "day"              # or "hour"; a day or an hour counts when it begins
+    share = 0.1              # of the reached points, lost for each day or hour
+    grace = "15 minutes"     # no deduction until this time after the deadline
+    floor = 0.5              # the smallest share of the points that is kept
+    flagged = 0.2            # the share if a platform reports lateness without a time
     zone = "Europe/Berlin"   # the course's time zone
 
     [deadlines]
@@ -17,9 +17,9 @@
 
 `flagged` may differ by problem: `flagged = { 03 = 0, "*" = 0.2 }`.
 
-Days and weeks are calendar days in the course's time zone: one day after Saturday 20:00 is Sunday
-20:00, also when the clocks change. Hours and minutes are exact. The deduction is rounded to
-hundredths of a point, and half of one in the student's favour.
+Days and weeks are calendar days in the course's time zone. For example, one day after Saturday
+20:00 is Sunday 20:00, also when the clocks change. Hours and minutes are exact. The deduction is
+rounded to hundredths of a point, and halves are rounded in the student's favour.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ALL = "*"
 
 _LENGTH = r"([0-9]{1,4}) *(minute|hour|day|week)s?"
 _YEARS = range(1990, 2200)
-"""The years in which something can be due or handed in."""
+"""The range of valid years in deadlines and submission times."""
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _LengthText = Annotated[str, Meta(pattern=f"^{_LENGTH}$")]
@@ -65,20 +65,22 @@ _FORMS = {
     "deadlines": "a table, under [deadlines], of lines such as 03 = 2026-11-02T23:59:00",
     "extensions": 'a table, under [extensions], of lines such as "Ada Lovelace" = "2 days"',
 }
-"""What each key may say."""
+"""The valid content of each key, for messages."""
 
 Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True)
 class Length:
-    """A length of time: calendar days, and exact time in addition."""
+    """A length of time, as a number of calendar days plus an exact time."""
 
     days: int = 0
     exact: timedelta = timedelta()
 
     def after(self, start: datetime) -> datetime:
-        """Return the moment this much later. Days are calendar days in the zone of `start`."""
+        """Return the time after `start` by this length. Days are calendar days in the zone of
+        `start`.
+        """
         if not self.days:
             return start.astimezone(UTC) + self.exact
         return _last(start + timedelta(days=self.days)) + self.exact
@@ -96,24 +98,25 @@ _UNITS = {
 }
 
 Extension = Length | datetime
-"""How much later than the deadline, or another deadline."""
+"""An extension: a length of time after the deadline, or a new deadline."""
 
 Extensions = Mapping[str, Extension]
 """The extensions of a person by problem, or `*` for all."""
 
 
 class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many points lateness costs: the content of the file.
+    """The content of the file.
 
     Attributes:
-        per: the unit of time.
-        share: of the points, for each unit that has begun.
-        grace: how much later costs nothing.
-        floor: the share of the points that is kept in any case.
-        flagged: the share if it is only known that a file was late, for all or by problem.
+        per: the unit of time, "day" or "hour".
+        share: the share of the points that is lost for each unit that has begun.
+        grace: the time after the deadline without a deduction.
+        floor: the smallest share of the points that is kept.
+        flagged: the share that is lost if the time of a late file is unknown, for all problems
+            or by problem.
         zone: the course's time zone.
-        deadlines: by problem.
-        extensions: by person, or `*` for everyone.
+        deadlines: the deadlines by problem.
+        extensions: the extensions by person, or with the key `*` for everyone.
     """
 
     per: Literal["day", "hour"] = "day"
@@ -137,10 +140,10 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def extensions_of(self, person: str) -> Extensions:
-        """Return the extensions of a person, as the file writes the name.
+        """Return the extensions of a person by problem. `person` is a key in the file.
 
         Raises:
-            ValueError: one is invalid.
+            ValueError: an extension is invalid.
         """
         of_person = self.extensions.get(person, {})
         by_problem = of_person if isinstance(of_person, dict) else {ALL: of_person}
@@ -162,20 +165,22 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return [id for id in dict.fromkeys(id for table in tables for id in table) if id != ALL]
 
     def _in_zone(self, time: datetime) -> datetime:
-        """Return a time of the file in the course's time zone.
+        """Return a time in the file in the course's time zone.
 
-        In favour of the students, an hour that the clocks show twice is the second one.
+        If the clocks show an hour twice, the second one is used, in the students' favour.
         """
         if time.year not in _YEARS:
-            raise ValueError(f"{quoted(str(time))} is no deadline; write 2026-11-02T23:59:00")
+            raise ValueError(
+                f"{quoted(str(time))} is not a valid deadline; write 2026-11-02T23:59:00"
+            )
         zone = self.zone or time.tzinfo
         if zone is None:
-            raise ValueError(f"the deadline {time} has no zone; say which under 'zone'")
+            raise ValueError(f"the deadline {time} has no time zone; set 'zone'")
         return (time if time.tzinfo else _last(time.replace(tzinfo=zone))).astimezone(zone)
 
-    def extended(self, own: Extensions) -> Extensions:
-        """Return a person's extensions, and those of everyone for problems without one."""
-        return own if ALL in own else {**self.extensions_of(EVERYBODY), **own}
+    def extended(self, personal: Extensions) -> Extensions:
+        """Return a person's extensions, together with everyone's extensions for other problems."""
+        return personal if ALL in personal else {**self.extensions_of(EVERYBODY), **personal}
 
     def deduction(
         self, problem: ProblemResult, points: float, extended: Extensions
@@ -202,25 +207,29 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return Adjustment(total([-taken]), reason) if taken else None
 
     def is_late(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether a problem was late, as far as that is known."""
+        """Return whether a problem was late, by its deadline or the platform's flag."""
         times = self._times(problem, extended)
         return problem.late if times is None else self._units(*times) > 0
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether lateness costs nothing because its length is unknown."""
+        """Return whether a late problem has no deduction because its submission time is unknown."""
         is_open = problem.late and self._flagged_share(problem, extended) is None
         return is_open and self._times(problem, extended) is None
 
     def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal | None:
-        """Return the share for a flag alone; None if it is not settled."""
+        """Return the share that is lost if only a flag is known; None if the policy doesn't define
+        it.
+        """
         by_problem = self.flagged if isinstance(self.flagged, dict) else {ALL: self.flagged}
         share = _of(by_problem, problem.id)
-        # A platform's flag ignores extensions that are given here.
+        # A platform's flag ignores the extensions in the file.
         is_extended = _of(extended, problem.id) is not None
         return None if share is None or is_extended else _exact(share)
 
     def _units(self, due: datetime, came: datetime) -> int:
-        """Return how many days or hours have begun between two moments, beyond the grace."""
+        """Return the number of days or hours that have begun between two times, without the grace
+        period.
+        """
         if came <= _length(self.grace).after(due):
             return 0
         unit = _UNITS[self.per]
@@ -250,7 +259,7 @@ NO_POLICY = LatePolicy(flagged=0.0)
 
 
 def read_late_policy(path: Path) -> LatePolicy:
-    """Return the policy in a file; one without a cost if there is no such file.
+    """Return the policy in a file; a policy without deductions if the file does not exist.
 
     Raises:
         UsageError: the file cannot be read or understood.
@@ -261,16 +270,18 @@ def read_late_policy(path: Path) -> LatePolicy:
         return msgspec.convert(read_toml(path), LatePolicy, dec_hook=_zone)
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}.") from None
-    except ValueError as error:  # msgspec's is one, too
-        raise UsageError(f"{path} is not understood: {_explained(str(error))}.") from None
+    except ValueError as error:  # msgspec's exception is also a ValueError
+        raise UsageError(f"{path} is invalid: {_explained(str(error))}.") from None
 
 
 def _explained(message: str) -> str:
-    """Return a message of msgspec with the form of the key that is wrong."""
+    """Return msgspec's message about an invalid key, replaced by a description of the valid
+    content.
+    """
     if unknown := re.search("unknown field `(.*)`", message):
-        return f"there is no {unknown[1]!r}; it may say {', '.join(sorted(_FORMS))}"
+        return f"{unknown[1]!r} is unknown; valid keys are {', '.join(sorted(_FORMS))}"
     key = re.search(r"`\$\.(\w+)", message)
-    return f"{key[1]!r} is {_FORMS[key[1]]}" if key else message
+    return f"{key[1]!r} must be {_FORMS[key[1]]}" if key else message
 
 
 def moment(text: str) -> datetime | None:
@@ -293,18 +304,22 @@ def _zone(_: type, name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, TypeError, ValueError, KeyError):
-        raise ValueError(f"there is no zone {name}") from None
+        raise ValueError(f"there is no time zone {name}") from None
 
 
 def _last(time: datetime) -> datetime:
-    """Return the moment of a local time; the later one if the clocks show it twice or skip it."""
+    """Return the time in UTC of a local time. If the clocks show it twice or skip it, there are two
+    possible times, and the later one is returned.
+    """
     return max(time.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
 def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
     """Return the entry of a problem, by its number, or else the entry for all problems."""
-    own = [value for problem, value in by_problem.items() if number_of(problem) == number_of(id)]
-    return own[-1] if own else by_problem.get(ALL)
+    entries = [
+        value for problem, value in by_problem.items() if number_of(problem) == number_of(id)
+    ]
+    return entries[-1] if entries else by_problem.get(ALL)
 
 
 def _exact(share: float) -> Decimal:
@@ -312,7 +327,9 @@ def _exact(share: float) -> Decimal:
 
 
 def _taken(points: float, share: Decimal) -> float:
-    """Return a share of points in hundredths. Round half of one in the student's favour."""
+    """Return a share of points, rounded to hundredths. Halves are rounded in the student's
+    favour.
+    """
     exact = _exact(points) * max(share, Decimal(0))
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_DOWN))
 

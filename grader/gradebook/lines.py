@@ -1,4 +1,4 @@
-"""The lines of `corrections.csv` and `criteria.csv`, read at every run.
+"""Read the lines of `corrections.csv` and `criteria.csv`.
 
     submission,problem,test,mark,reason
     canvas:1004,03,,20,Regraded by hand: only the docstring was broken.
@@ -9,8 +9,8 @@
     canvas:1005,03,Style,5,5,
 
 A correction sets a mark, or leaves tests out. A criterion adds points, which lateness and
-corrections do not change. Empty lines and lines that begin with `#` are skipped. A line that
-matches nothing stops the run before grading.
+corrections do not change. Empty lines and lines that begin with `#` are skipped. If a line matches
+no student or problem, the run stops before grading.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class BookLine:
     """One line of a file about marks.
 
     Attributes:
-        number: its number.
-        cells: by column.
-        separator: between cells.
+        number: the line number.
+        cells: the cells by column.
+        separator: the separator between cells.
     """
 
     file: ClassVar[str]
@@ -59,17 +59,18 @@ class BookLine:
 
     @property
     def problem(self) -> str:
-        """An id, or its number."""
+        """The id of a problem, or its number."""
         return self.cells["problem"]
 
     @property
     def for_everybody(self) -> bool:
-        """Whether it applies to the whole class."""
+        """Whether the line applies to the whole class."""
         return self.submission == EVERYBODY
 
     @property
     def value(self) -> object:
-        """The content. Two lines about one part contradict each other if it differs.
+        """The content of the line. Two lines about the same part contradict each other if it
+        differs.
 
         Raises:
             ValueError: a cell is invalid.
@@ -85,23 +86,23 @@ class BookLine:
         return problem == self.problem or number_of(problem) == self.problem.zfill(2)
 
     def without_effect(self, why: str) -> str:
-        """Return the message for a line that has no effect, for a reason without a full stop."""
-        return f"{self.file}, line {self.number}, does not count: {why}."
+        """Return the message that this line has no effect, for a reason without a full stop."""
+        return f"{self.file}, line {self.number}, has no effect: {why}."
 
     def with_advice(self, why: str, column: str = "", instead: Sequence[str] = ()) -> str:
-        """Return the message for a line that has no effect, with a line that would have one.
+        """Return the message that this line has no effect, with a corrected line.
 
         Args:
             why: the reason, without a full stop.
             column: the column with the wrong text.
-            instead: candidates to replace it.
+            instead: the possible replacements for the wrong text.
         """
         rows = [{**self.cells, column: each} for each in instead]
         lines = [csv_line(row.values(), self.separator) for row in rows]
         way = "Write instead"
         if not lines:
             lines = [f"# {csv_line(self.cells.values(), self.separator)}"]
-            way = "Change the line, or skip it"
+            way = "Change the line, or comment it out"
         return "\n".join([f"{self.without_effect(why)} {way}:", *lines])
 
 
@@ -113,7 +114,7 @@ class Correction(BookLine):
 
     @property
     def test(self) -> str:
-        """A test of the problem, with all its cases or one; empty for the whole problem."""
+        """The name of a test or the id of one of its cases; empty for the whole problem."""
         return self.cells.get("test", "")
 
     @property
@@ -127,7 +128,7 @@ class Correction(BookLine):
         return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
-        """Return the ids of the tests, or an empty text for the whole problem."""
+        """Return the ids of the tests; for the whole problem, an empty text."""
         return frozenset(test.id for test in self.tests(problem)) if self.test else frozenset([""])
 
 
@@ -139,11 +140,11 @@ class ByHand(BookLine):
 
     @property
     def value(self) -> Adjustment:
-        """The adjustment that the line makes."""
+        """The adjustment that this line describes."""
         texts = self.cells["criterion"], self.cells.get("comment", "")
         points, most = (read_points(name, self.cells[name]) for name in ("points", "max"))
         if points > most:
-            raise ValueError(f"{shown(points)} is more than the {shown(most)} that there are")
+            raise ValueError(f"{shown(points)} is more than the maximum, {shown(most)}")
         return Adjustment(points, ". ".join(filter(None, texts)), most)
 
     @property
@@ -160,10 +161,10 @@ Line = TypeVar("Line", bound=BookLine)
 
 
 def read_lines(book: Path, kind: type[Line]) -> list[Line]:
-    """Return the lines of a file of the book; none if the file does not exist.
+    """Return the lines of one of the instructor's files; empty if the file does not exist.
 
     Args:
-        book: the folder.
+        book: the folder of the files.
         kind: the class of the lines.
 
     Raises:
@@ -195,7 +196,7 @@ def read_lines(book: Path, kind: type[Line]) -> list[Line]:
 
 
 def read_criteria(book: Path) -> list[ByHand]:
-    """Return the points given by hand, from the folder of the book.
+    """Return the points given by hand, from `criteria.csv` in the folder `book`.
 
     Raises:
         UsageError: the file can't be read, some lines are invalid, or two lines give different
@@ -213,7 +214,7 @@ def read_criteria(book: Path) -> list[ByHand]:
 
 
 def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, None]) -> list[Line]:
-    """Return the lines that no other line contradicts, each once.
+    """Return the lines that no other line contradicts, without repetitions.
 
     A line for one student takes precedence over a line for the whole class.
 
@@ -233,7 +234,7 @@ def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, N
             and (other.value, other.parts(problem)) != (line.value, parts)
         ]
         if rivals:
-            why = f"line {' and '.join(rivals)} says something else about the same"
+            why = f"line {' and '.join(rivals)} contradicts it"
             wrong[line.with_advice(why)] = None
         elif not line.for_everybody or all(other.for_everybody for other in same):
             kept.setdefault(parts, line)
@@ -243,7 +244,7 @@ def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, N
 def corrected(
     problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
 ) -> list[Adjustment]:
-    """Return the adjustments of a problem, single tests first.
+    """Return the adjustments that these corrections make, first those of single tests.
 
     Args:
         problem: the result of the tests.
@@ -259,7 +260,7 @@ def corrected(
         if mark is None:
             changes.append(Adjustment(total([-earned]), f"Left out: {reason}", total([-most])))
         elif round(mark, 2) > round(most, 2):
-            why = f"{shown(mark)} is more than the {shown(most)} that there are"
+            why = f"{shown(mark)} is more than the maximum, {shown(most)}"
             wrong[line.with_advice(why)] = None
         else:
             mark = min(mark, most)  # reports show hundredths
@@ -271,9 +272,9 @@ def correction_line(path: Path, submission: str, problem: str, mark: float, reas
     """Return a line of a file that sets the mark of a whole problem.
 
     Args:
-        path: the file, which sets the order of the columns; it need not exist.
-        submission: an identity.
-        problem: an id or its number.
+        path: the file, which determines the order of the columns. It need not exist.
+        submission: the identity of the student.
+        problem: the id of the problem, or its number.
         mark: the mark.
         reason: the sentence that student and instructor read.
     """
@@ -295,7 +296,7 @@ def read_points(name: str, text: str, also: str = "") -> float:
     Args:
         name: the column.
         text: the cell.
-        also: another valid content of the cell.
+        also: a word that is also valid in the cell; empty for none.
 
     Raises:
         ValueError: the cell contains no valid number.

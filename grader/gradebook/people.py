@@ -1,6 +1,6 @@
-"""Find the submission for a name, an identity, or a login or e-mail on the roster.
+"""Find a submission by a name or an identity, or by a login or an e-mail address on the roster.
 
-Upper and lower case are equal unless one of two names matches exactly.
+Upper and lower case are ignored, but an exact match has priority.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.result import SubmissionResult, readable_names
 from grader.text import quoted
 
 Aliases = Mapping[str, Sequence[str]]
-"""Other names of the student, by the name of a submission."""
+"""Other names of a student, by the name of the submission."""
 
 NO_ALIASES: Aliases = {}
 
@@ -23,11 +23,11 @@ _ByName = defaultdict[str, dict[str, SubmissionResult]]
 
 
 class NotOne(Exception):  # noqa: N818  (a sentence for the instructor)
-    """A name matches no submission, or several.
+    """A name matches no submission, or more than one.
 
     Attributes:
         instead: the closest name, or the identities of all matches.
-        is_awaited: whether it is a student on the roster without a submission.
+        is_awaited: whether the name is that of a student on the roster without a submission.
     """
 
     def __init__(self, why: str, instead: Sequence[str] = (), *, is_awaited: bool = False) -> None:
@@ -40,9 +40,9 @@ class People:
     """The submissions of a class by name.
 
     Args:
-        results: of the whole class.
+        results: the results of the whole class.
         matched: the roster entries of the class.
-        also: by the name of a submission, other names of the student.
+        also: other names of a student, by the name of the submission.
     """
 
     def __init__(
@@ -61,7 +61,9 @@ class People:
                 self._others[name].append(entry)
         readable = readable_names(results)
         self._by_letters: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
-        """For platforms that leave signs out of the names of files."""
+        """The submissions by names in which only letters and digits are left, as in some file
+        names.
+        """
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
@@ -77,23 +79,23 @@ class People:
         """Return the submissions that a name matches.
 
         Args:
-            name: an identity, the name of a submission or a real name. The id of a platform matches
-                one submission, even if another student has this name.
+            name: an identity, the name of a submission or a full name. An identity has priority
+                over equal names of other students.
         """
         exact = self._by_name.get(_folded(name), {})
         meant = dict(exact or self._by_small.get(_small(name), {}))
         if name in self._by_identity:
             one = self._by_identity[name]
-            if ":" in name:  # the id of a platform, which is no name
+            if ":" in name:  # an identity on a platform
                 return [one]
             meant[one.submission] = one
         return list(meant.values())
 
     def owners(self, name: str) -> list[str]:
-        """Return the names of the submissions that a name in a platform's file identifies.
+        """Return the names of the submissions that match a name in a platform's file.
 
         Args:
-            name: the name, which no other student on the roster may have.
+            name: the name. If other students on the roster also have it, the result is empty.
         """
         if name not in self._by_identity and self._others_called(name):
             return []
@@ -111,14 +113,14 @@ class People:
         """Return the submission that a name matches.
 
         Raises:
-            NotOne: it matches none, or several.
+            NotOne: the name matches no submission, or more than one.
         """
         meant = self.meant(name)
         others = [] if name in self._by_identity else self._others_called(name)
         if len(meant) == 1 and not others:
             return meant[0]
         if not meant and len(others) == 1:
-            why = f"{quoted(name)} is on the roster and has handed in nothing"
+            why = f"{quoted(name)} is on the roster but has submitted nothing"
             raise NotOne(why, is_awaited=True)
         if not meant and not others:
             numbered = [id for id in self._by_identity if id.partition(":")[2] == name]
@@ -138,19 +140,19 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     known = author(result)
     members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
-    if known.platform == "canvas":  # its numbers are not those of the university
+    if known.platform == "canvas":  # the numbers on this platform are not those of the university
         keys = [key for key in keys if not key.isdecimal()]
-    own = {result.submission, result.full_name, *members, *keys}
-    return {*own, *matched.names(result.who)} - {""}
+    names = {result.submission, result.full_name, *members, *keys}
+    return {*names, *matched.names(result.who)} - {""}
 
 
 def nearly(name: str, known: Iterable[str], alike: float = 0.7) -> list[str]:
-    """Return the closest name, if the similarity is at least `alike`."""
+    """Return a list with the closest name; empty unless its similarity is at least `alike`."""
     return difflib.get_close_matches(name, [*known], n=1, cutoff=alike)
 
 
 def _folded(name: str) -> str:
-    """Return a name in normal form: first name first, single spaces."""
+    """Return a name in lower case, with the first name first and single spaces."""
     return first_name_first(" ".join(unicodedata.normalize("NFC", name).split()))
 
 

@@ -1,8 +1,9 @@
-"""The roster, `roster.csv`: the students of the class, as a platform's export or a plain list.
+"""Read the roster, `roster.csv`: a list of the students from a platform or from the instructor.
 
-It supplies real names and sections, and shows who has no submission. Entries are matched with
-submissions by the id of the platform, then by login, e-mail or number, then by name. An ambiguous
-name matches nothing, and entries with different ids of one platform never match.
+The roster contains full names and sections, and shows which students have no submission. Entries
+are matched with submissions by the id on the platform, then by login, e-mail address or number,
+then by name. An ambiguous name matches no submission. Different ids on the same platform never
+match.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Known(NamedTuple):
     """The author of a submission.
 
     Attributes:
-        identity: the same in every run.
-        name: the real name, if the platform supplies it.
-        members: the authors, as the platform identifies them.
+        identity: the identity, which is the same in every run.
+        name: the full name; empty if it is unknown.
+        members: the ids of the authors on the platform.
     """
 
     identity: str
@@ -69,10 +70,10 @@ class RosterEntry:
     """A student on the roster.
 
     Attributes:
-        name: the real name; may be empty.
-        section: the part of the class; may be empty.
+        name: the full name; may be empty.
+        section: the section of the class; may be empty.
         id: the identity on a platform; may be empty.
-        keys: logins, e-mails, numbers.
+        keys: logins, e-mail addresses and numbers.
         spellings: normal forms of the name.
         groups: normal forms of the groups on Moodle.
     """
@@ -91,7 +92,7 @@ class RosterEntry:
 
     @property
     def names(self) -> list[str]:
-        """The names that an instructor may use."""
+        """The names with which an instructor may refer to the student."""
         return [name for name in (self.name, self.id, *sorted(self.keys)) if name]
 
     @property
@@ -102,14 +103,14 @@ class RosterEntry:
 
 @dataclass(frozen=True)
 class Matched:
-    """A class and its roster.
+    """The submissions of a class, matched with the roster.
 
     Attributes:
-        of: the entries of each identity; several for a group.
-        absent: entries without a submission.
-        unclear: entries with several candidates.
-        strangers: identities that are not on the roster.
-        groups: identities with several authors.
+        of: the entries of each identity; several entries for a group.
+        absent: the entries without a submission.
+        unclear: the entries that may match more than one submission.
+        strangers: the identities that are not on the roster.
+        groups: the identities with several authors.
     """
 
     of: Mapping[str, Sequence[RosterEntry]]
@@ -119,7 +120,7 @@ class Matched:
     groups: Collection[str]
 
     def name(self, identity: str) -> str:
-        """Return the real name of a student; empty for a group or an unknown student."""
+        """Return the full name of a student; empty for a group or an unknown student."""
         entries = () if identity in self.groups else self.of.get(identity, ())
         return entries[0].name if entries else ""
 
@@ -144,7 +145,7 @@ class Roster:
         return sum(squeezed(name) in entry.spellings for entry in self.entries) == 1
 
     def group(self, name: str) -> list[RosterEntry]:
-        """Return the members of a group; none if a student has the same name.
+        """Return the members of a group; empty if a student has the same name.
 
         Args:
             name: the name of the group.
@@ -171,11 +172,11 @@ class Roster:
                 candidates = [
                     each for each in pairs.get(entry, ()) if _may_be(entry, each, matched)
                 ]
-                own = [each for each in candidates if not each.is_group]
-                # A student may have been in several groups.
-                is_clear = len(candidates) == 1 or (keys is keys_of and len(own) < 2)
-                if candidates and is_clear and all(entries_of[c.identity] == 1 for c in own):
-                    for each in own or candidates:
+                single = [each for each in candidates if not each.is_group]
+                # A student may be in several groups.
+                is_clear = len(candidates) == 1 or (keys is keys_of and len(single) < 2)
+                if candidates and is_clear and all(entries_of[c.identity] == 1 for c in single):
+                    for each in single or candidates:
                         matched[each.identity].append(entry)
                     free.remove(entry)
                     unclear.pop(entry, None)
@@ -198,7 +199,7 @@ def _pairs(
     known: Iterable[Known],
     keys: Callable[[RosterEntry | Known], Iterable[str]],
 ) -> _Pairs:
-    """Return the authors that share a key with each entry."""
+    """Return pairs of an entry and an author that share a key."""
     by_key: defaultdict[str, dict[str, Known]] = defaultdict(dict)
     for each in known:
         for key in keys(each):
@@ -212,9 +213,11 @@ def _pairs(
 
 
 def _may_be(entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[RosterEntry]]) -> bool:
-    """Return whether an author is free and has no other id on the same platform.
+    """Return whether an entry may belong to an author: the author has no entry yet, and their ids
+    do not contradict each other.
 
-    A user number of Canvas can be the number that the university gave to another student.
+    The ids must be compared, because a user number of Canvas can equal another student's number at
+    the university.
     """
     if entry.id != known.identity:
         if known.platform and entry.id.partition(":")[0] == known.platform:
@@ -226,18 +229,18 @@ def _may_be(entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[Ros
 
 
 def _by_id(each: RosterEntry | Known) -> list[str]:
-    own = each.id if isinstance(each, RosterEntry) else each.identity
-    return [own] if ":" in own else []
+    id = each.id if isinstance(each, RosterEntry) else each.identity
+    return [id] if ":" in id else []
 
 
 def keys_of(each: RosterEntry | Known) -> list[str]:
-    """Return logins, e-mails and numbers in lower case."""
+    """Return the logins, e-mail addresses and numbers of an entry or author, in lower case."""
     if isinstance(each, RosterEntry):
         return [*each.keys]
-    own, members = each.identity.partition(":")[2] or each.identity, each.members
-    if each.platform == "moodle":  # its numbers differ in each assignment
-        own, members = "", [key for key in members if "@" in key]
-    return [_key(key) for key in (own, *members) if key]
+    number, members = each.identity.partition(":")[2] or each.identity, each.members
+    if each.platform == "moodle":  # the numbers on this platform are different in each assignment
+        number, members = "", [key for key in members if "@" in key]
+    return [_key(key) for key in (number, *members) if key]
 
 
 def _by_name(each: RosterEntry | Known) -> list[str]:
@@ -252,7 +255,7 @@ def _key(text: str) -> str:
 
 
 def squeezed(name: str) -> str:
-    """Return the letters, marks and digits of a name, to compare spellings."""
+    """Return only the letters, accents and digits of a name, to compare spellings."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
 
@@ -281,7 +284,7 @@ def read_roster(path: Path) -> Roster:
         columns, rows = ["name"], [table.header.cells, *rows]
         if any(len([cell for cell in cells if cell.strip()]) > 1 for cells in rows):
             raise UsageError(
-                f"{path} doesn't say in its first line what its columns are. Call them such as "
+                f"{path} must begin with a line that names the columns, for example "
                 f"{quoted('name')}, {quoted('email')}, {quoted('id')} and {quoted('section')}."
             )
     entries = [_entry(columns, cells) for cells in rows]
@@ -305,7 +308,7 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
 
 
 def _name(row: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Return a name, first name first, and its spellings."""
+    """Return a name with the first name first, and the normal forms of its spellings."""
     whole, first, last = (_first(row, columns) for columns in (_NAME, _FIRST, _LAST))
     if not whole:
         whole = f"{first} {last}".strip()
@@ -317,15 +320,15 @@ def _name(row: Mapping[str, str]) -> tuple[str, set[str]]:
 
 
 def _ids(row: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Return the identity on a platform, if known, and the other keys."""
+    """Return the identity on a platform, or an empty text, and the other keys."""
     keys = {column: row[column] for column in _KEYS if row.get(column)}
     if row.keys() >= _OF_AN_ASSIGNMENT:
         keys.pop("identifier", None)
     if _is_of_canvas(row):
         id = keys.pop("id", "")
         return f"canvas:{id}" if id else "", {_key(key) for key in keys.values()}
-    own = next((key for key in keys.values() if ":" in key), "")
-    return own, {_key(key) for key in keys.values() if key != own}
+    identity = next((key for key in keys.values() if ":" in key), "")
+    return identity, {_key(key) for key in keys.values() if key != identity}
 
 
 def _is_of_canvas(row: Mapping[str, str]) -> bool:

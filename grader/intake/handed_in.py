@@ -1,4 +1,6 @@
-"""Represent submissions before and after reading: one for each student or group."""
+"""Define the data of submissions before and after reading. A submission has one student or
+group.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ class StudentFile:
 
     Attributes:
         source: the bytes; None if the file could not be read.
-        reason: why there is no source; for the student and the instructor.
-        bad: whether the file exists but cannot be used; False if it is missing.
-        late: whether the platform reports it as late.
+        reason: a sentence for students and instructors that explains why `source` is None.
+        bad: whether the file exists but cannot be used; False if the file is missing.
+        late: whether the platform reports the file as late.
         handed_in: the time of submission in ISO 8601; empty if no platform reports it.
     """
 
@@ -30,12 +32,12 @@ class StudentFile:
 
     @property
     def is_there(self) -> bool:
-        """Whether a file was submitted, usable or not."""
+        """Whether a file was submitted, even if it cannot be used."""
         return self.source is not None or self.bad
 
     @property
     def sha256(self) -> str:
-        """The hash of the source; empty if there is none."""
+        """The SHA-256 hash of the source; empty without a source."""
         return "" if self.source is None else hashlib.sha256(self.source).hexdigest()
 
 
@@ -44,13 +46,13 @@ class Submission:
     """The submission of one student or group.
 
     Attributes:
-        name: the name of its result files; safe and unique.
-        files: by problem id.
+        name: the name of the result files. It is unique and safe as the name of a file.
+        files: the files by problem id.
         notes: sentences about the files, for example a folder with a misspelt name.
-        members: the ids of its students on the learning platform; empty without a platform.
-        late: whether the platform reports it as late.
+        members: the ids of the students on the learning platform; empty without a platform.
+        late: whether the platform reports the submission as late.
         unused: the names of submitted files that belong to no problem.
-        identity: the student's id, the same in every run; the name if there is no other id.
+        identity: the student's id, which is the same in every run. Without an id it is `name`.
         full_name: the student's name according to the platform or the folder.
         handed_in_as: the name of the submitted folder or archive.
         has_unknown_file: whether the problem of a Python file in it is unknown.
@@ -68,7 +70,7 @@ class Submission:
     has_unknown_file: bool = False
 
     def __post_init__(self) -> None:
-        """Use the name as the identity if there is no other."""
+        """Use the name as the identity if no identity is set."""
         self.identity = self.identity or self.name
 
     @property
@@ -78,11 +80,11 @@ class Submission:
 
     @property
     def is_read(self) -> bool:
-        """Whether a file was read for any problem."""
+        """Whether the file of at least one problem was read."""
         return any(file.source is not None for file in self.files.values())
 
     def only(self, ids: Iterable[str]) -> Submission:
-        """Return the same submission with some of its problems."""
+        """Return the submission with only the problems that have these ids."""
         return replace(self, files={id: self.files[id] for id in ids})
 
 
@@ -91,14 +93,14 @@ class UnreadSubmission:
     """The submission of one student or group before its files are read.
 
     Attributes:
-        identity: the student's id, the same in every download: the platform and its id, or else
-            the full name of the folder or archive.
+        identity: the student's id, which is the same in every download: the platform and the id on
+            it, or else the full name of the folder or archive.
         name: the student's name according to the platform or the folder.
         folder: the submitted folder or archive.
-        members: the id of each person in the platform's gradebook.
-        late: whether the platform reports it as late.
-        time: the time of submission as the platform writes it; empty if it does not.
-        notes: sentences about how the files were found.
+        members: the id of each student in the platform's gradebook.
+        late: whether the platform reports the submission as late.
+        time: the time of submission in the platform's format; empty if the platform has no time.
+        notes: sentences about the choice of the files.
         unused: the names of submitted entries that cannot be graded, such as a text typed online.
     """
 
@@ -118,9 +120,9 @@ class Layout:
 
     Attributes:
         title: the kind of download, such as `Canvas download`; empty for any other folder.
-        submissions: one for each student or group.
+        submissions: the submissions, one for each student or group.
         unmatched: sentences about entries that match no student.
-        notes: sentences about the whole.
+        notes: sentences about the whole download.
     """
 
     title: str
@@ -135,9 +137,10 @@ class Intake:
 
     Attributes:
         submissions: in the order in which they were found.
-        recognised: a line about the download of a learning platform.
+        recognised: a line about the download of a learning platform; empty for any other folder.
         unmatched: sentences about entries that belong to no student, or to more than one.
-        without_problem: a hint about files of unknown problems; empty if there are none.
+        without_problem: a hint about files for which the problem is unknown; empty without such
+            files.
     """
 
     submissions: list[Submission]
@@ -147,18 +150,18 @@ class Intake:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is a class of two submissions or more."""
+        """Whether the submissions are a class, which means that there are two or more."""
         return len(self.submissions) > 1
 
     def require_work(self) -> None:
-        """Require a file to grade in a class.
+        """Check that a class has files to grade.
 
-        Without one, `--problem` was forgotten, or the layout of the class is unknown, and all
-        students would get 0 points.
+        A class without files would get 0 points for all students. The reason is usually that
+        `--problem` was forgotten, or that the layout of the folders is unknown.
 
         Raises:
-            UsageError: none of two or more submissions has a file, or most have only files of
-                unknown problems.
+            UsageError: no submission of a class has a file, or most submissions have only files for
+                which the problem is unknown.
         """
         read = sum(each.is_read for each in self.submissions)
         unknown = sum(each.has_unknown_file and not each.is_read for each in self.submissions)
@@ -168,6 +171,6 @@ class Intake:
             first = self.submissions[0]
             reason = next((file.reason for file in first.files.values()), "")
             raise UsageError(
-                f"Nothing was graded: in none of {len(self.submissions)} submissions a file was "
-                f"found that can be graded. {first.shown_name}: {reason}"
+                f"Nothing was graded: none of the {len(self.submissions)} submissions has a file "
+                f"that can be graded. {first.shown_name}: {reason}"
             )

@@ -1,7 +1,7 @@
-"""Give submissions identities and names of result files, and find submissions by name.
+"""Choose identities and names of result files for submissions, and find submissions by name.
 
-The name of a file depends only on the identity and the real name, never on other submissions. Two
-identities never share a file, even on a file system that ignores case.
+The name of a file depends only on the identity and the full name, never on other submissions. Two
+identities never share a file, even on a file system that ignores upper and lower case.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _PLATFORMS = re.compile(r"[a-z]+:")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # reserved by Windows
 _LONGEST = 80
 _SHOWN = 3
-_MARK = "~"  # before a hash; no safe name contains it, so an unchanged name never equals one
+_MARK = "~"  # before a hash; other names never contain it
 
 
 def folder_identity(name: str) -> str:
-    """Return the identity of a folder or an archive that no platform assigns to a student."""
+    """Return the identity of a submission that has only the name of its folder or archive."""
     whole = unicodedata.normalize("NFC", name)
     return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
 
 
 def is_folder_name(identity: str) -> bool:
-    """Return whether an identity is the name of a folder, and no platform's id."""
+    """Return whether an identity is the name of a folder and not an id on a platform."""
     return identity.startswith("folder:") or not _PLATFORMS.match(identity)
 
 
 def result_name(identity: str, full_name: str) -> str:
     """Return the name of a submission's result files.
 
-    It is the identity if that is a safe name in small letters. Otherwise it is the safe part of
-    the real name and a short hash of the identity.
+    If the identity is a safe name in small letters, the identity is returned. Otherwise the result
+    is the safe part of the full name with a short hash of the identity.
 
     Args:
-        identity: the identity; any text.
-        full_name: the real name; any text.
+        identity: the identity, which may be any text.
+        full_name: the full name, which may be any text.
     """
     readable = _readable(identity)
     if readable == identity.lower() == identity and not _DEVICES.fullmatch(identity):
@@ -53,12 +53,16 @@ def result_name(identity: str, full_name: str) -> str:
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
-    """Return a name with the whole hash, which no other identity can be chosen to have."""
+    """Return a name of result files with the whole hash of the identity, so that it is surely
+    unique.
+    """
     return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 
 def _readable(name: str) -> str:
-    """Return a name without accents and unsafe characters; empty if no letter or digit is left."""
+    """Return a name without accents and unsafe characters; empty if this leaves no letter or
+    digit.
+    """
     letters = unicodedata.normalize("NFKD", name)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     safe = _UNSAFE.sub("_", bare)[:_LONGEST].strip(" .")
@@ -69,13 +73,15 @@ def _sha256(identity: str) -> str:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# Each submission of a run has its own identity
+# Unique identities
 
 
 def make_unique(submissions: Sequence[Submission]) -> list[str]:
-    """Give submissions with one identity different ones; return a sentence about each.
+    """Change equal identities so that each submission has a different one. Return a sentence about
+    each.
 
-    The submission with exactly this name keeps it; without one, the first submission does.
+    The submission with exactly this name keeps the identity. If none has this name, the first one
+    keeps it.
     """
     sentences = []
     taken = {submission.identity for submission in submissions}
@@ -85,14 +91,14 @@ def make_unique(submissions: Sequence[Submission]) -> list[str]:
         if identity not in kept:
             kept.add(identity)
             continue
-        own = unicodedata.normalize("NFC", each.handed_in_as)
-        numbered = (f"{identity} ({own}, {number})" for number in count(2))
-        names = chain([f"{identity} ({own})"], numbered)
+        folder_name = unicodedata.normalize("NFC", each.handed_in_as)
+        numbered = (f"{identity} ({folder_name}, {number})" for number in count(2))
+        names = chain([f"{identity} ({folder_name})"], numbered)
         each.identity = next(name for name in names if name not in taken)
         taken.add(each.identity)
         each.name = result_name(each.identity, each.full_name)
         both = f"{quoted(identity)} and {quoted(each.identity)}"
-        sentences.append(f"{quoted(identity)} is there twice: graded as {both}.")
+        sentences.append(f"{quoted(identity)} was submitted twice, and is graded as {both}.")
     return sentences
 
 
@@ -100,7 +106,7 @@ def make_unique(submissions: Sequence[Submission]) -> list[str]:
 
 
 def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[Submission]:
-    """Return the submissions with these names, each an identity, a file's name or a real name.
+    """Return the submissions with these names. Each is an identity, a file's name or a full name.
 
     Raises:
         UsageError: a name matches no submission, or more than one.
@@ -112,7 +118,7 @@ def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[
 def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
     """Return the submission with this identity, or else all submissions with this name.
 
-    A platform's number and an id of its gradebook are names, too.
+    The number on a platform and the id in its gradebook also count as names.
     """
     name = unicodedata.normalize("NFC", name)
     submissions = list(submissions)
@@ -126,14 +132,14 @@ def _ids(submission: Submission) -> set[str]:
 
 
 def _one(submissions: Sequence[Submission], name: str) -> Submission:
-    found = named(submissions, name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        identities = " or ".join(quoted(each.identity) for each in found)
-        raise UsageError(f"{quoted(name)} fits more than one; say {identities}.")
+    matches = named(submissions, name)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        identities = " or ".join(quoted(each.identity) for each in matches)
+        raise UsageError(f"{quoted(name)} matches more than one student; use one of {identities}.")
     known = {name for each in submissions for name in (each.identity, each.full_name)}
-    raise UsageError(f"No one here is called {quoted(name)}.{did_you_mean(name, known)}")
+    raise UsageError(f"There is no submission called {quoted(name)}.{did_you_mean(name, known)}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Limit how much is read, so that one student's upload cannot stop the run.
 
-These limits refuse zip bombs, endless lists of names and huge folders.
+With these limits, zip bombs, huge folders and very long lists of names are rejected.
 """
 
 from __future__ import annotations
@@ -11,35 +11,37 @@ from typing import IO
 from grader.intake.tree import BadArchive
 
 MAX_SOURCE_BYTES = 1_000_000
-"""The largest problem.py that is read. The reference solutions have about 3,000 bytes."""
+"""The largest size of a problem.py in bytes. The reference solutions have about 3,000 bytes."""
 
 MAX_FILES = 50_000
-"""The most files and folders of one submission, without those of tools."""
+"""The largest number of files and folders in a submission, without those created by tools."""
 
 MAX_ENTRIES = 200_000
-"""The most entries of one folder or archive, such as a class with environments in archives."""
+"""The largest number of entries in a folder or archive. Some archives contain whole environments.
+"""
 
 MAX_TOTAL_BYTES = 500_000_000
-"""The most bytes that are read from one archive, packed and unpacked together."""
+"""The largest number of bytes to read from one archive, packed and unpacked bytes together."""
 
 MAX_SECONDS = 10.0
-"""The most processor time for one archive. A usual one takes far less than a second; one at the
-limits takes three: 500 MB in a tar.gz, or an environment with 50,000 files."""
+"""The processor time for one archive in seconds. Usual archives take much less than a second. An
+archive
+at the other limits takes three seconds: 500 MB in a tar.gz, or an environment with 50,000 files."""
 
 MAX_DEPTH = 8
-"""Members deeper than course/class/student/assignment/folder/problems/problem/file are ignored."""
+"""The largest depth of members: course/class/student/assignment/folder/problems/problem/file."""
 
 MAX_NESTED_BYTES = 100_000_000
-"""The largest archive of a student that is opened. It is held in memory while it is read."""
+"""The largest size in bytes of a student's archive, which is read into memory."""
 
 CHUNK = 1 << 16
-"""How many bytes of a member are unpacked at once."""
+"""The number of bytes to unpack at once."""
 
 _LISTED = b"PK\x01\x02"  # before each member in the list of a zip file
 
 
 def require_few(count: int) -> None:
-    """Raise BadArchive if a number of members is above the limit."""
+    """Raise BadArchive if an archive has more members than allowed."""
     if count > MAX_ENTRIES:
         raise BadArchive(
             f"has more than {MAX_ENTRIES:,} members; leave out environments such as .venv"
@@ -53,17 +55,21 @@ class Budget:
         self.renew()
 
     def renew(self) -> None:
-        """Start a new budget, so that one student's nested archive affects no other."""
+        """Start a new budget, so that one student's nested archive doesn't affect other
+        students.
+        """
         self._until = time.thread_time() + MAX_SECONDS
         self._spent = 0
 
     def spend(self, count: int = 0) -> None:
-        """Count bytes that were read; raise BadArchive above the limit of bytes or time."""
+        """Count bytes that were read. Raise BadArchive if the limit of bytes or of time is
+        exceeded.
+        """
         self._spent += count
         if self._spent > MAX_TOTAL_BYTES:
             most = f"{MAX_TOTAL_BYTES:,}"
             raise BadArchive(
-                f"unpacks to more than {most} bytes; hand in the problems' folders alone"
+                f"unpacks to more than {most} bytes; submit only the problems' folders"
             )
         if time.thread_time() > self._until:
             raise BadArchive(f"takes more than {MAX_SECONDS:g} seconds to read")
@@ -74,9 +80,9 @@ class LimitedFile:
 
     Args:
         file: the file to read.
-        budget: the limits for all reads.
-        largest: the most bytes of one read.
-        seeks_by_reading: whether bytes that are skipped count as read, as in a compressed file.
+        budget: the limits for all reads together.
+        largest: the largest number of bytes in one read.
+        seeks_by_reading: whether skipped bytes count as read, as in a compressed file.
     """
 
     def __init__(
@@ -88,11 +94,11 @@ class LimitedFile:
         self._seeks_by_reading = seeks_by_reading
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes; raise BadArchive above the limit of one read."""
+        """Return at most `size` bytes. Raise BadArchive if `size` exceeds the limit of one read."""
         most = self._largest + 1
         content = self._file.read(min(size, most) if size >= 0 else most)
         if len(content) == most:
-            raise BadArchive("holds a name or a list that is too long")
+            raise BadArchive("contains a name or a list that is too long")
         require_few(content.count(_LISTED))
         self._budget.spend(len(content))
         return content
@@ -112,4 +118,4 @@ class LimitedFile:
         return True
 
     def close(self) -> None:
-        """Leave the file open; its owner closes it."""
+        """Do nothing, because the owner of the file closes it."""

@@ -1,15 +1,16 @@
-"""Choose the file of each problem in a submission, by one rule at every depth.
+"""Choose the file of each problem in a submission. The same rule applies at every depth.
 
-The problem of a file is given by its own name, else by the nearest folder around it, else by the
-instructor. Of a problem's files, stubs and empty files are ignored; of the others, the one in the
-clearest place is read:
+The name of a file determines its problem. Otherwise the name of the nearest folder determines it,
+or else the instructor's option. Unchanged stubs and empty files are ignored. Of the remaining files
+for a problem, the file in the clearest place is read:
 
-- `01-name/problem.py`, then `problems/01-name/problem.py`, then the same deeper down;
-- `name.py`, or `problem.py` if the problem is given, then the same deeper down;
+- `01-name/problem.py`, then `problems/01-name/problem.py`, then the same names in deeper folders;
+- `name.py`, or `problem.py` if the problem is known, then the same names in deeper folders;
 - a copy or a misspelling of such a name;
 - any other Python file.
 
-Of two files in equally clear places none is read. Archives are opened if the folders lack a file.
+If two files are in equally clear places, neither is read. Archives are opened only if the folders
+do not contain all files.
 """
 
 from __future__ import annotations
@@ -35,28 +36,28 @@ from grader.intake.tree import Kind, Refused, TreeEntry, archive_suffix, is_mino
 from grader.text import quoted, some
 
 _MISSPELT = "?"
-"""The problem of a file in a folder with nearly the name of a problem."""
+"""The problem of a file in a folder with a name that is similar to the name of a problem."""
 
 _IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
 _PACKED = 10
-"""Places of files, the clearest first; `_PACKED` is added for those in archives."""
+"""Places of files, the clearest first. For a file in an archive, `_PACKED` is added."""
 
 _COURSES = {"shared", "grader", "solutions", "students"}
-"""Folders of the course that contain no problems."""
+"""Names of folders of the course that contain no problems."""
 
 _MOST_ARCHIVES = 10
 _MOST_COMPARED = 1000
-"""The most names that are compared with those of problems, because comparing is slow."""
-_LIST_DEPTH = 2  # a platform's list of students lies in the folder or the only one in it
+"""The largest number of names to compare with the names of problems, because this is slow."""
+_LIST_DEPTH = 2  # a platform's list of students is in the folder or in its only subfolder
 
 _SHOWN = 20
 _QUESTIONS = 3
 
-_A_NOTEBOOK = f"A notebook is not graded: what its code cells hold has to be in {SUBMISSION_FILE}."
+_A_NOTEBOOK = f"A notebook is not graded. Copy the code from its cells to {SUBMISSION_FILE}."
 
 
 def wanted(parts: Sequence[str]) -> int:
-    """Return the largest size in bytes at which an archive's member is read; 0 for never."""
+    """Return the largest size in bytes of a member of an archive to read; 0 to skip the member."""
     name = parts[-1]
     if name in LISTS:
         return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
@@ -68,10 +69,10 @@ class LocatedFiles:
     """The files of a submission by problem.
 
     Attributes:
-        files: the file of each problem that is searched for.
-        notes: sentences about how they were found.
+        files: the file of each requested problem, by the problem's id.
+        notes: sentences about the choice of the files.
         unused: the paths of the files that were not read.
-        has_unknown_file: whether the problem of a Python file in it is unknown.
+        has_unknown_file: whether there is a Python file for which the problem is unknown.
     """
 
     files: dict[str, StudentFile] = field(default_factory=dict)
@@ -120,12 +121,14 @@ class _PythonFile:
 
     @property
     def is_obvious(self) -> bool:
-        """Whether it has the expected name."""
+        """Whether the file has the expected name."""
         return self.entry.name == SUBMISSION_FILE
 
     @property
     def root(self) -> str:
-        """The folder or archive of the course's files, if that is not the submission itself."""
+        """The folder or archive that contains the problems' folders; empty for the submission
+        itself.
+        """
         folders = self.path.split("/")[:-1]
         for course in (self.problem, ALL_PROBLEMS):
             folders = folders[:-1] if folders[-1:] == [course] else folders
@@ -160,8 +163,9 @@ class _SubmittedFiles:
         problems: the problems of the course.
         candidates: the Python files.
         others: the paths of all other files, without those of tools.
-        questions: about folders with nearly the name of a problem.
-        refused: the reason by problem why its folder cannot be read; the key "" is for archives.
+        questions: questions about folders with names similar to the name of a problem.
+        refused: the reason why a problem's folder cannot be read, by the problem's id. The key ""
+            is for archives.
         folders: the problems that have a folder.
         archives: archives that are not opened yet, with their paths and problems.
     """
@@ -177,7 +181,7 @@ class _SubmittedFiles:
     compared: int = 0
 
     def add(self, folder: TreeEntry, around: _Around) -> None:
-        """Add the files of a submission or an archive, without opening archives in it.
+        """Add the files of a submission or an archive. Archives in it are not opened.
 
         Folders that contain only one folder are skipped.
 
@@ -200,11 +204,13 @@ class _SubmittedFiles:
         self._add_all(folder.children(), around)
 
     def open_archives(self) -> None:
-        """Add the files of the archives and of nested archives, as far as these can be opened."""
+        """Add the files of all archives, including nested archives, that can be opened."""
         archives, self.archives = self.archives, []
         if len(archives) > _MOST_ARCHIVES:
             names = some([quoted(path) for _, path, _ in archives], _MOST_ARCHIVES)
-            self.refused.setdefault("", f"There are the archives {names}; keep one.")
+            self.refused.setdefault(
+                "", f"The submission contains the archives {names}. Keep only one of them."
+            )
             return
         for archive, path, problem in archives:
             before = len(self.candidates)
@@ -219,7 +225,7 @@ class _SubmittedFiles:
     def _add_all(self, children: Sequence[TreeEntry], around: _Around) -> None:
         self.entries += len(children)
         if self.entries > limits.MAX_FILES:
-            raise Refused(f"holds more than {limits.MAX_FILES:,} files and folders")
+            raise Refused(f"contains more than {limits.MAX_FILES:,} files and folders")
         is_course = any(child.name in {ALL_PROBLEMS, *self.problems.known} for child in children)
         for child in children:
             name, path = child.name, around.shown(child.name)
@@ -236,7 +242,9 @@ class _SubmittedFiles:
                 self.others.append(path)
 
     def _add_folder(self, folder: TreeEntry, around: _Around) -> None:
-        """Add the files of a folder. If it cannot be read, record this as its problem's reason."""
+        """Add the files of a folder. If the folder cannot be read, record the reason for its
+        problem.
+        """
         id = self.problems.of_folder(folder.name)
         self.folders |= {id} - {""}
         problem = self._folders_problem(folder.name, around.problem)
@@ -256,7 +264,7 @@ class _SubmittedFiles:
             self._add_all(children, replace(around, way=way, problem=problem))
 
     def _folders_problem(self, name: str, around: str) -> str:
-        """Return the problem of the files in a folder or an archive of this name."""
+        """Return the problem of the files in a folder or an archive with this name."""
         id = self.problems.of_folder(name)
         near = "" if id else self._nearly(self.problems.nearly_folder, name)
         if near and not self.problems.only:
@@ -292,7 +300,7 @@ def _is_minor_file(entry: TreeEntry) -> bool:
 
 
 class _ClearestFile:
-    """Choose and read a file for each problem."""
+    """Chooses and reads the clearest file of each problem."""
 
     def __init__(self, candidates: Sequence[_PythonFile], problems: Problems) -> None:
         self._candidates = candidates
@@ -304,16 +312,20 @@ class _ClearestFile:
         return any(map(self.has_work, self.clearest(id)))
 
     def clearest(self, id: str) -> list[_PythonFile]:
-        """Return the files in the clearest place that has a written file, each content once."""
-        own = [each for each in self._candidates if each.problem == id]
-        places = sorted({each.place for each in own})
-        clearest = [[each for each in own if each.place == place] for place in places]
+        """Return the files in the clearest place with a written file. Files with equal content
+        count once.
+        """
+        of_problem = [each for each in self._candidates if each.problem == id]
+        places = sorted({each.place for each in of_problem})
+        clearest = [[each for each in of_problem if each.place == place] for place in places]
         written = ([each for each in files if self.has_work(each)] for files in clearest)
         files = next(filter(None, written), clearest[0] if clearest else [])
         return list({self.read(each).source or each: each for each in files}.values())
 
     def has_work(self, candidate: _PythonFile) -> bool:
-        """Return whether a file is neither empty nor the stub; True if it cannot be read."""
+        """Return whether a file is neither empty nor the stub. Return True if the file cannot be
+        read.
+        """
         source = self.read(candidate).source
         return source is None or not self._problems.is_unwritten(candidate.problem, source)
 
@@ -331,7 +343,7 @@ def read_file(entry: TreeEntry, place: str) -> StudentFile:
     except Refused as refused:
         return StudentFile(None, refused.sentence(name), bad=True)
     if kind := _foreign_kind(source):
-        return StudentFile(None, f"{name} is {kind}, and no Python file.", bad=True)
+        return StudentFile(None, f"{name} is {kind} and not a Python file.", bad=True)
     return StudentFile(source)
 
 
@@ -339,14 +351,16 @@ _STARTS = {
     b"pk\x03\x04": "an archive or an office document",
     b"\xd0\xcf\x11\xe0": "an office document",
     b"%pdf": "a PDF document",
-    b"{\\rtf": "a text of a word processor",
+    b"{\\rtf": "a document of a word processor",
     b"<!doctype html": "a web page",
     b"<html": "a web page",
 }
 
 
 def _foreign_kind(source: bytes) -> str:
-    """Return the kind of a file that is not Python, such as a notebook; empty if it may be."""
+    """Return a description of a file that is not Python, such as a notebook; empty for possible
+    Python.
+    """
     start = source[:200].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if start.startswith(b"{") and b'"nbformat"' in source and b'"cells"' in source:
         return "a notebook"
@@ -367,7 +381,7 @@ def _located(submitted: _SubmittedFiles, choice: _ClearestFile, problems: Proble
             located.notes += _how_read(clearest[0])
         elif clearest:
             names = _listed(each.path for each in clearest)
-            reason = f"{id} could be {names}; which one counts can't be known, so keep one."
+            reason = f"Several files may be for {id}: {names}. Keep only one of them."
             located.files[id] = StudentFile(None, reason, bad=True)
         else:
             located.files[id] = _missing(id, submitted, problems)
@@ -395,11 +409,13 @@ def _how_read(file: _PythonFile) -> list[str]:
     if not file.is_obvious:
         return [f"{quoted(file.path)} was read as {file.problem}."]
     kind = "archive" if archive_suffix(file.root) else "folder"
-    return [f"The work is in the {kind} {quoted(file.root)}."] if file.root else []
+    return [f"The files are in the {kind} {quoted(file.root)}."] if file.root else []
 
 
 def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> StudentFile:
-    """Return a missing file of a problem, with the reason."""
+    """Return an entry without source for a problem with no file. Its reason explains what is
+    missing.
+    """
     if reason := submitted.refused.get(id) or submitted.refused.get(""):
         return StudentFile(None, reason, bad=True)
     if id in submitted.folders:
@@ -413,10 +429,11 @@ def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> Student
         return StudentFile(None, reason)
     unknown = [each.path for each in submitted.candidates if not each.problem]
     if unknown and len(unknown) == len(submitted.candidates):
-        example = problems.sought[0]  # one reason for all problems, so that it is reported once
+        # The same reason for all problems, so that it is reported once.
+        example = problems.sought[0]
         reason = (
-            f"It is not known which problem is in {_listed(unknown)}: no folder around it is "
-            f"called such as {example}, and it has no name such as {example}.py."
+            f"The problem of {_listed(unknown)} is unknown. Submit a folder with a name such as "
+            f"{example}, or a file with a name such as {example}.py."
         )
         return StudentFile(None, reason, bad=True)
     return StudentFile(None, f"There is no folder {id} in the submission.")

@@ -1,7 +1,7 @@
-"""Read `names.csv`, in which the instructor answers "did you mean" for all later runs.
+"""Read `names.csv`, in which the instructor saves the answers to questions about unknown names.
 
-Each line maps a name (`found`) to its meaning (`means`): a problem or a student. The file may have
-more columns.
+Each line maps an unknown name (column `found`) to a problem or a student (column `means`). Other
+columns are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.intake.problem_names import problem_from_name
 from grader.text import from_cell, quoted
 
 NAMES_FILE = "names.csv"
-"""The name of the file in the instructor's book."""
+"""The name of the file in the folder with the instructor's files."""
 
 _COLUMNS = ("found", "means")
 
@@ -27,8 +27,8 @@ class Names:
     """The meanings of names.
 
     Attributes:
-        problems: the problem's id by the name of a file or folder in a submission.
-        people: the student by the name or identity of a submission.
+        problems: the id of a problem, by the name of a file or folder in a submission.
+        people: the name or identity of a student, by the name or identity of a submission.
     """
 
     problems: dict[str, str] = field(default_factory=dict)
@@ -36,14 +36,14 @@ class Names:
 
 
 def read_names(path: Path, problems: Iterable[str]) -> Names:
-    """Return the problem or the student of each name in the file; no names if there is no file.
+    """Return the meanings in the file. Return no meanings if the file does not exist.
 
     Args:
         path: the file.
         problems: the ids of the course's problems.
 
     Raises:
-        UsageError: a line is invalid; the message has its number.
+        UsageError: a line is invalid. The text names the line.
     """
     known = tuple(problems)
     names = Names()
@@ -60,14 +60,16 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
 
 
 def _fault(name: str, meaning: str, *, is_problem: bool) -> str:
-    """Return why a line is invalid, as the rest of a sentence; empty if it is valid."""
+    """Return the reason why a line is invalid, as the rest of a sentence; empty for a valid
+    line.
+    """
     if name.lower().endswith(".ipynb"):
-        return "is a notebook, which is not graded; its code has to be in a file"
+        return "is a notebook, which is not graded; copy its code to a Python file"
     if is_problem or not name.lower().endswith(".py"):
         return ""
     return (
-        f"is a file: it can mean a problem, and not {quoted(meaning)}. If {quoted(meaning)} handed "
-        "it in, put it into a folder of that name"
+        f"is a file, so it can mean a problem but not {quoted(meaning)}. If {quoted(meaning)} "
+        f"submitted it, move it to a folder with that name"
     )
 
 
@@ -78,7 +80,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str, str]]:
     table = read_table(path, comments=False)
     columns = [name.lower() for name in table.columns]
     if not {*_COLUMNS} <= {*columns}:
-        raise UsageError(f"{path} has to have the columns {' and '.join(_COLUMNS)}.")
+        raise UsageError(f"{path} must have the columns {' and '.join(_COLUMNS)}.")
     for each in table.rows:
         row = dict(zip(columns, each.cells, strict=False))
         cells = (unicodedata.normalize("NFC", row.get(column, "")) for column in _COLUMNS)

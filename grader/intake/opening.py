@@ -1,8 +1,8 @@
 """Open folders and archives as trees, without following links, waiting or writing.
 
-An archive is read in one pass and in memory. Nothing is unpacked to disk.
-An archive in a zip file can be opened: learning platforms pack students' archives, and students
-pack archives again. The caller that opens the outermost archive sets the depth.
+An archive is read in one pass and in memory. Nothing is unpacked to disk. An archive in a zip file
+can be opened, because downloads of learning platforms contain students' archives, which may contain
+archives themselves. The caller that opens the outermost archive sets the depth.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP_START = b"\x1f\x8b"
 
 Wanted = Callable[[Sequence[str]], int]
-"""Return, by the parts of a member's name, the largest size at which it is read; 0 for never."""
+"""Takes the parts of a member's path, and returns the largest size in bytes to read; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Member:
     Attributes:
         path: the parts of its path.
         kind: its kind according to the archive.
-        open: opens a file's content; may raise Refused.
+        open: opens the content of a file. It may raise Refused.
     """
 
     path: tuple[str, ...]
@@ -59,14 +59,15 @@ class Member:
 
 
 _NESTED = 2
-"""A student's archive can be opened, and one inside it."""
+"""The depth for a student's archive: it can be opened, and also an archive inside it."""
 
 
 @contextmanager
 def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
-    """Yield the folder or archive at a path as a folder. An archive is open inside the context.
+    """Yield the folder or archive at a path as a folder. An archive stays open until the context
+    ends.
 
-    If an archive can't be read, the entry has the reason.
+    If an archive can't be read, the entry contains the reason.
 
     Args:
         path: a folder or a file.
@@ -86,11 +87,11 @@ def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
 
 
 def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
-    """Return a folder unchanged, and an archive as a folder.
+    """Return a folder unchanged, or return an archive as a folder.
 
     Args:
         entry: a folder or a student's archive, which is read into memory.
-        wanted: selects the members of an archive to read. Of the others only names are known.
+        wanted: selects the members of an archive to read. Other members have only names.
 
     Raises:
         Refused: the file is not a readable archive, or is too large.
@@ -107,19 +108,20 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
 
 
 def _require_readable_kind(name: str) -> None:
-    """Raise BadArchive unless an archive of this name is of a kind that is read."""
+    """Raise BadArchive unless the suffix of the name is that of a readable kind of archive."""
     if not name.lower().endswith(ARCHIVE_SUFFIXES):
         kinds = ", ".join(ARCHIVE_SUFFIXES)
-        raise BadArchive(f"is of a kind that is not read; hand in one of {kinds}")
+        raise BadArchive(f"is of a kind that is not read; submit one of {kinds}")
 
 
 class OpenArchive:
     """An archive while it is read, and the tree of the members read so far.
 
     Args:
-        file: its bytes; the first ones decide the format.
-        wanted: selects the members to read. Of the others only the names are known.
-        nested: how many levels of archives in a zip file can be opened, while `file` is open.
+        file: the bytes of the archive. The first bytes determine its format.
+        wanted: selects the members to read. Other members have only names.
+        nested: the number of levels of archives in a zip file that can be opened while `file` is
+            open.
     """
 
     def __init__(self, file: BinaryIO, wanted: Wanted, nested: int) -> None:
@@ -142,7 +144,7 @@ class OpenArchive:
                 self._budget.spend()
         except BadArchive:
             raise
-        except Exception as error:  # there is no complete list of what broken bytes raise
+        except Exception as error:  # broken bytes may raise any exception
             raise BadArchive(_DAMAGED) from error
         if not self._count:
             raise BadArchive("holds nothing")
@@ -157,7 +159,7 @@ class OpenArchive:
         self._nested = 0
         return _tar_members(self._file, self._budget, is_packed=start.startswith(_GZIP_START))
 
-    # The tree: each member is at the path of its name, and only once
+    # The tree of members
 
     def _add(self, member: Member) -> None:
         self._count += 1
@@ -171,7 +173,9 @@ class OpenArchive:
             around[name] = _twice(name) if name in around else self._entry(member)
 
     def _below(self, path: tuple[str, ...]) -> dict[str, TreeEntry] | None:
-        """Return a folder's entries and create missing folders; None if the path has a file."""
+        """Return the entries of a folder, and create missing folders; None if a file is in the
+        way.
+        """
         if path not in self._folders:
             name, around = path[-1], self._below(path[:-1])
             if around is None:
@@ -190,7 +194,9 @@ class OpenArchive:
     # The content of a member
 
     def _entry(self, member: Member) -> TreeEntry:
-        """Return an entry: a wanted file has its bytes, and a nested archive can be read later."""
+        """Return the entry of a member. A wanted file gets its bytes. A nested archive can be read
+        later.
+        """
         fault = IS_LINK if member.kind is Kind.LINK else ""
         entry = TreeEntry(member.path[-1], member.kind, fault, is_packed=True)
         if member.kind is not Kind.FILE:
@@ -233,7 +239,7 @@ def _twice(name: str) -> TreeEntry:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Return the parts of a member's path in its archive, with any of `/` and backslashes.
+    """Return the parts of a member's path in its archive. Slashes and backslashes separate them.
 
     As in a shell, `..` never leads out of the topmost folder.
     """
@@ -243,8 +249,8 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 # Zip files
 
-_UTF_8 = 0x800  # flag for a name in UTF-8; otherwise it is decoded as cp437
-_LARGEST_LIST = 32_000_000  # the central directory is in memory as a whole
+_UTF_8 = 0x800  # flag for a name in UTF-8; other names are decoded as cp437
+_LARGEST_LIST = 32_000_000  # the whole central directory is in memory
 
 
 def _zip_members(file: IO[bytes], budget: limits.Budget) -> Iterable[Member]:
@@ -276,7 +282,9 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     if info.flag_bits & 1:
         raise Refused("is encrypted; pack it again without a password")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Refused("is packed in a way that is not read; pack it in the usual way, deflate")
+        raise Refused(
+            "uses a compression method that is not read; pack it with the usual method, deflate"
+        )
     return archive.open(info)
 
 
@@ -286,7 +294,7 @@ _LONGEST_READ = 2 * limits.CHUNK
 
 
 def _tar_members(file: IO[bytes], budget: limits.Budget, *, is_packed: bool) -> Iterator[Member]:
-    """Yield the members of a tar file. Open a member before the next one is requested."""
+    """Yield the members of a tar file. Each can be opened only until the next is requested."""
     tar = limits.LimitedFile(file, budget, _LONGEST_READ)
     if is_packed:
         unpacked = gzip.GzipFile(fileobj=cast(IO[bytes], tar), mode="rb")
@@ -313,7 +321,7 @@ def _tar_kind(info: tarfile.TarInfo) -> Kind:
 
 
 def entry_at(path: Path, kind: Kind) -> TreeEntry:
-    """Return an entry of the file system. `kind` must be determined without following links."""
+    """Return an entry of the file system. Links are not followed."""
     return TreeEntry(
         path.name,
         kind,
@@ -330,7 +338,7 @@ def _children(path: Path) -> Iterable[TreeEntry]:
         with os.scandir(path) as entries:
             for count, entry in enumerate(entries, 1):
                 if count > limits.MAX_ENTRIES:
-                    raise Refused(f"holds more than {limits.MAX_ENTRIES:,} files and folders")
+                    raise Refused(f"contains more than {limits.MAX_ENTRIES:,} files and folders")
                 if not is_noise(entry.name):
                     kept.append(entry_at(path / entry.name, _kind(entry)))
     except OSError as error:

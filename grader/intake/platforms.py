@@ -1,7 +1,7 @@
 """Recognise the downloads of learning platforms, which the table `PLATFORMS` describes.
 
-A row maps the names of files or folders to students. Only the platform's list of students is
-read, and nothing is guessed: entries that match no student are reported.
+Each entry of the table maps the names of files or folders to students. No contents are read, except
+the platform's list of students. Names are not guessed: entries that match no student are reported.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ SCORES = "scores.csv"
 """The list next to the clones of Classroom 50."""
 
 LISTS = {METADATA: 100_000_000, SCORES: 5_000_000}
-"""By the names of lists, the largest size in bytes at which each is read."""
+"""The largest size in bytes of each list, by the name of its file."""
 
 Listed = Mapping[str, UnreadSubmission]
-"""By the key of its folder, the submission of a student or group, still without the folder."""
+"""The submissions on a platform's list, by the key of the folder. Their folder is not set yet."""
 
 Upload = tuple[TreeEntry, re.Match[str]]
-"""A file or folder of a download, and the match of its name."""
+"""A file or folder of a download, and the match of the platform's pattern with its name."""
 
 _SHOWN = 5
 
 
 def plain_submission(entry: TreeEntry, *notes: str, is_archive: bool = False) -> UnreadSubmission:
-    """Return a submission that is named after its entry, because no platform names the student.
+    """Return a submission with the name of its entry, for an entry without a student on a platform.
 
     Args:
         entry: a folder or an archive.
-        notes: sentences about it.
+        notes: sentences about the submission.
         is_archive: whether the folder is an opened archive.
     """
     name = entry.name
@@ -58,29 +58,32 @@ def plain_submission(entry: TreeEntry, *notes: str, is_archive: bool = False) ->
 
 def unmatched_file(name: str, known: Iterable[str] = ()) -> str:
     """Return a sentence about a file that matches no student."""
-    return f"{quoted(name)} was not used; it fits no student.{did_you_mean(name, known)}"
+    return f"{quoted(name)} was not used: it matches no student.{did_you_mean(name, known)}"
 
 
 def _with_others(layout: Layout, others: Iterable[TreeEntry]) -> Layout:
-    """Add entries that match no student. Folders and archives get a row, named after them."""
+    """Add entries that match no student. Each folder or archive becomes a submission with its
+    name.
+    """
     names = [each.name for each in layout.submissions]
     for entry in others:
         if entry.is_plain_file:
             layout.unmatched.append(unmatched_file(entry.name, names))
         else:
-            note = f"Its name fits no student.{did_you_mean(entry.name, names)}"
+            note = f"Its name matches no student.{did_you_mean(entry.name, names)}"
             layout.submissions.append(plain_submission(entry, note))
     return layout
 
 
 @dataclass(frozen=True)
 class NamedUploads:
-    """A platform that writes the student into the name of a file or folder.
+    """A platform that writes the student's name or number in the name of a file or folder.
 
     Attributes:
         title: the name of a download in messages.
-        names: the patterns of names; more than half of the entries match one of them.
-        takes_folders: whether a folder may be such an upload.
+        names: the patterns of names. In a download, more than half of the entries match one of
+            them.
+        takes_folders: whether folders may match a pattern.
         identity: returns the identity of an upload's student.
         submission: returns the submission of one student.
     """
@@ -92,25 +95,32 @@ class NamedUploads:
     submission: Callable[[Sequence[Upload], Problems], UnreadSubmission]
 
     def look(self, download: TreeEntry, problems: Problems) -> Layout | None:
-        """Return the submissions of a download; None if it is no such download."""
+        """Return the submissions in a download; None if the platform creates no such download."""
         uploads = [(child, match) for child in download.children() if (match := self._match(child))]
         students: dict[str, list[Upload]] = {}
         for child, match in uploads:
             students.setdefault(self.identity(match), []).append((child, match))
-        names = {id: sorted({match["name"] for _, match in own}) for id, own in students.items()}
+        names = {
+            id: sorted({match["name"] for _, match in uploads_of_one})
+            for id, uploads_of_one in students.items()
+        }
         unclear = {id for id in students if len(names[id]) > 1}
         are_few = len(uploads) * 2 <= len(download.children())
         if are_few or len(unclear) * 2 >= len(students) or _are_repeated(uploads):
             return None
-        clear = [own for id, own in students.items() if id not in unclear]
+        clear = [uploads_of_one for id, uploads_of_one in students.items() if id not in unclear]
         notes = [
-            f"User {students[id][0][1]['id']} is called {' and '.join(map(quoted, names[id]))}; "
-            "which of them it is can't be known."
+            f"User {students[id][0][1]['id']} has several names: "
+            f"{' and '.join(map(quoted, names[id]))}."
             for id in students
             if id in unclear
         ]
-        layout = Layout(self.title, [self.submission(own, problems) for own in clear], notes=notes)
-        used = {child.name for own in clear for child, _ in own}
+        layout = Layout(
+            self.title,
+            [self.submission(uploads_of_one, problems) for uploads_of_one in clear],
+            notes=notes,
+        )
+        used = {child.name for uploads_of_one in clear for child, _ in uploads_of_one}
         return _with_others(layout, (each for each in download.children() if each.name not in used))
 
     def _match(self, entry: TreeEntry) -> re.Match[str] | None:
@@ -132,8 +142,9 @@ class ListedFolders:
 
     Attributes:
         title: the name of a download in messages.
-        list: the name of the list.
-        folders: returns the folders by their keys in the list; empty if it is no such download.
+        list: the name of the file with the list.
+        folders: returns the folders by their keys in the list. The result is empty if the platform
+            does not create such a download.
         read: returns the submissions on the list. It may raise Refused.
         unlisted: returns the submission in a folder that is not on the list, by its key.
     """
@@ -145,7 +156,7 @@ class ListedFolders:
     unlisted: Callable[[str], UnreadSubmission]
 
     def look(self, download: TreeEntry, problems: Problems) -> Layout | None:
-        """Return the submissions of a download; None if it is no such download."""
+        """Return the submissions in a download; None if the platform creates no such download."""
         folders = self.folders(download)
         if not folders:
             return None
@@ -168,7 +179,7 @@ class ListedFolders:
                 note = f"{quoted(folder.name)} is not in {self.list}.{near}"
             layout.submissions.append(_noted(line or self.unlisted(key), note, folder))
         for key, line in left:
-            note = f"{quoted(key)} is in {self.list}, but there is no such folder."
+            note = f"{quoted(key)} is in {self.list}, but its folder is missing."
             layout.submissions.append(_noted(line, note, gathered(key, ())))
         layout.notes += _about_times(layout.submissions)
         used = {self.list, *(folder.name for folder in folders.values())}
@@ -185,26 +196,27 @@ def _about_times(submissions: Iterable[UnreadSubmission]) -> list[str]:
     if not unclear:
         return []
     return [
-        f"The time of {counted(len(unclear), 'submission')} could not be read: "
-        f"{some(unclear, _SHOWN)}. Whether these are late is not known."
+        f"The time of {counted(len(unclear), 'submission')} could not be read, so lateness is "
+        f"unknown: {some(unclear, _SHOWN)}."
     ]
 
 
 def iso_time(text: str) -> str:
     """Return a time in ISO 8601; empty if it cannot be parsed.
 
-    A time without a zone is in UTC, as on the platforms that write no zone.
+    A time without a zone is in UTC, because some platforms write UTC without a zone.
     """
     text = re.sub(r"(?<=\d) ?(?:UTC|GMT)\Z", "Z", text.strip())
     with suppress(ValueError):
-        if ":" in text:  # otherwise it is a day
+        if ":" in text:  # a date without a time
             time = datetime.fromisoformat(re.sub(r" (?=[-+Z])", "", text))
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     return ""
 
 
-# Canvas: `lovelaceada_LATE_<user>_<attachment>_problem.py`, all files in one folder. Without names
-# it is `anon_<id>_...` and `LATE_anon_<id>_...`; some versions had the words the other way around.
+# Canvas: `lovelaceada_LATE_<user>_<attachment>_problem.py`, all files in one folder. Anonymous
+# files are `anon_<id>_...` or `LATE_anon_<id>_...`; some versions have these words in the other
+# order.
 
 _CANVAS = r"_(?:(?P<attachment>[1-9]\d*)_(?P<file>.+)|(?P<typed>text|link)\.html)"
 _CANVAS_NAMES = (
@@ -214,7 +226,7 @@ _CANVAS_NAMES = (
 )
 
 Versions = Sequence[tuple[TreeEntry, str]]
-"""The uploads of one student for one file, the newest last, each with its name at that time."""
+"""The versions of one student's file, the newest last: the name of each version and its upload."""
 
 
 def _on_canvas(match: re.Match[str]) -> str:
@@ -241,7 +253,9 @@ def _canvas_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadS
 
 
 def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
-    """Return uploads by their original name; Canvas renames later versions to `hw-1.zip`."""
+    """Return uploads by their original name. Canvas renames later versions, for example to
+    `hw-1.zip`.
+    """
     names = {match["file"] for _, match in uploads}
     versions: dict[str, list[tuple[TreeEntry, str]]] = {}
     for child, match in uploads:
@@ -255,17 +269,20 @@ def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Ver
 
 
 def _reuploads(name: str, versions: Versions) -> str:
-    """Return a sentence about which of several uploads counts; empty if there was only one."""
+    """Return a sentence that names the upload that counts; empty if there was only one upload."""
     *older, newest = [quoted(name) for _, name in versions]
     if older:
         left = " and ".join(older)
-        return f"{newest} was read, the newest upload of {quoted(name)}, but not {left}."
+        return (
+            f"{newest} was read, because it is the newest upload of {quoted(name)}. Not read: "
+            f"{left}."
+        )
     is_renamed = newest != quoted(name)
-    return f"{newest} was read as {quoted(name)}, uploaded again." if is_renamed else ""
+    return f"{newest} was read as a new upload of {quoted(name)}." if is_renamed else ""
 
 
-# Moodle: `Ada Lovelace_<id>_assignsubmission_file_`, as folders or before each file's name. Those
-# who are in no group are one, which has no number.
+# Moodle: `Ada Lovelace_<id>_assignsubmission_file_`, as folders or before each file's name.
+# Students without a group submit together as a group without a number.
 
 _MOODLE = r"_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?"
 _MOODLE_NAME = r"(?P<name>(?:(?!_assignsubmission_).)+?)"
@@ -312,20 +329,22 @@ def _folder_of(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
     counts = Counter(entry.name for entry in entries)
     twice = [entry for entry, count in counts.items() if count > 1]
     fault = (
-        f"holds {quoted(twice[0])} more than once; which one counts can't be known" if twice else ""
+        f"contains {quoted(twice[0])} more than once, so no version can be chosen" if twice else ""
     )
     return gathered(name, entries, fault)
 
 
 def _typed_online(kind: str) -> str:
-    """Return a sentence about a submission without a file; `kind` is the platform's word."""
+    """Return a sentence about a submission without a file. `kind` is the platform's word for its
+    type.
+    """
     kinds = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
-    return f"{kinds.get(kind, f'What Moodle calls {kind}')} was handed in; it is not graded."
+    return f"{kinds.get(kind, f'A submission of type {kind}')} was submitted, which is not graded."
 
 
 # Gradescope: folders such as `submission_123/`; `submission_metadata.yml` lists their students.
 
-_MAX_YAML = 5_000_000  # of which the names of 20,000 students are left when outputs are cut out
+_MAX_YAML = 5_000_000  # enough for the names of 20,000 students, because the outputs are removed
 _KEPT = ("  :submitters:", "  :created_at:")
 
 
@@ -343,21 +362,23 @@ def read_metadata(content: bytes) -> Listed:
     """Return the submissions on Gradescope's list, by the names of folders.
 
     Raises:
-        Refused: it is not a list as Gradescope writes it.
+        Refused: the content is not a list in Gradescope's format.
     """
     try:
         text = _without_results(content.decode("utf-8-sig"))
         if len(text) > _MAX_YAML:
             raise Refused(f"lists more than {_MAX_YAML:,} characters of names")
-        # BaseLoader is the strictest there is: it makes text, lists and mappings, nothing else.
+        # BaseLoader is the strictest loader: it creates only text, lists and mappings.
         data = yaml.load(text, Loader=yaml.BaseLoader)
         return {key: _on_gradescope(key, value) for key, value in data.items()}
     except (yaml.YAMLError, ValueError, AttributeError, TypeError, RecursionError):
-        raise Refused("is not a list of submissions as Gradescope writes it") from None
+        raise Refused("is not a list of submissions in Gradescope's format") from None
 
 
 def _without_results(text: str) -> str:
-    """Return the YAML without the results, which are long and contain students' output."""
+    """Return the YAML text without the results. They are long and contain the output of students'
+    code.
+    """
     kept: list[str] = []
     is_kept = True
     for line in text.split("\n"):
@@ -382,7 +403,7 @@ def _on_gradescope(key: str, value: Any) -> UnreadSubmission:
 
 
 def _submitter(person: Any) -> tuple[str, str, str]:
-    """Return the name, the id in a gradebook, and a unique account."""
+    """Return the name, the id in the gradebook, and the unique account of a student."""
     name, email, sid = (str(person.get(key) or "") for key in (":name", ":email", ":sid"))
     return name or email or sid, email or sid or name, email.lower() or sid
 
@@ -411,12 +432,12 @@ def _clones(download: TreeEntry) -> dict[str, TreeEntry]:
 def read_scores(content: bytes) -> Listed:
     """Return the submissions on the list of Classroom 50, by user name in small letters.
 
-    It has a line for each attempt. The newest comes first, but one for marks given by hand has the
-    time at which they were given. `review_url` is ignored, although it names a repository, because
-    students can write into it.
+    The list has a line for each attempt, the newest first. A line for marks given by hand has the
+    time at which the marks were given. `review_url` is ignored: it names a repository, but students
+    can change it.
 
     Raises:
-        Refused: it is not a list as Classroom 50 writes it.
+        Refused: the content is not a list in the format of Classroom 50.
     """
     listed: dict[str, UnreadSubmission] = {}
     for row in _rows(content):
@@ -438,7 +459,9 @@ def _rows(content: bytes) -> list[dict[str, str]]:
     try:
         table = parse_table(content, "the list")
         if missing := [column for column in _NEEDED if column not in table.columns]:
-            raise Refused(f"has no column {missing[0]!r}, as `gh teacher download` writes it")
+            raise Refused(
+                f"has no column {missing[0]!r}, unlike files that `gh teacher download` writes"
+            )
         rows = [map(str.strip, row.cells) for row in table.rows if row.cells]
         return [dict(zip(table.columns, cells, strict=True)) for cells in rows]
     except (UsageError, ValueError):
@@ -453,11 +476,12 @@ PLATFORMS: Sequence[NamedUploads | ListedFolders] = (
     NamedUploads("Canvas download", _CANVAS_NAMES, False, _on_canvas, _canvas_submission),
     ListedFolders("Classroom 50 clones", SCORES, _clones, read_scores, on_github),
 )
-"""In the order in which they are tried."""
+"""All supported platforms, in the order in which they are tried."""
 
 
 def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
-    """Return the submissions of a folder if it, or its only subfolder, is a platform's download.
+    """Return the submissions in a platform's download; None if the folder isn't one. The download
+    may also be the only subfolder.
 
     Args:
         folder: the folder, or an opened archive.
@@ -479,6 +503,6 @@ def _places(folder: TreeEntry) -> Iterator[TreeEntry]:
     yield gathered(folder.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        with suppress(Refused):  # the unreadable folder may be one student's
+        with suppress(Refused):  # the unreadable folder may belong to a student
             beside = [child for child in children if child.name == SCORES]
             yield gathered(inside[0].name, [*inside[0].children(), *beside])

@@ -1,4 +1,4 @@
-"""Find the problem that the name of a file, folder or archive indicates, by one rule for all."""
+"""Find the problem that the name of a file, folder or archive indicates."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NEAR = 0.8
 
 @dataclass(frozen=True)
 class Problems:
-    """The problems of the course, and the ones to search for.
+    """The problems of the course, and the problems to search for.
 
     Attributes:
         known: the ids of all problems.
-        only: the only problem that was submitted; empty if unknown.
-        by_name: the ids by the names of files and folders in `names.csv`.
+        only: the id of the only problem that was submitted; empty if there may be several.
+        by_name: the id of a problem for each name of a file or folder in `names.csv`.
         stubs: the problems with known stubs, by id.
     """
 
@@ -38,18 +38,21 @@ class Problems:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """The problems to search for."""
+        """The ids of the problems to search for."""
         return (self.only,) if self.only else self.known
 
     @property
     def hint(self) -> str:
-        """The instruction for files of unknown problems."""
+        """The advice for files for which the problem is unknown."""
         first = self.known[0]
-        return f"If this was handed in for one problem only, name it, such as --problem {first}"
+        return (
+            f"If the submission is for only one problem, name the problem, for example with "
+            f"--problem {first}"
+        )
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The other problems of the course."""
+        """The ids of the other problems of the course."""
         return tuple(id for id in self.known if id not in self.sought)
 
     def of_file(self, name: str) -> str:
@@ -68,7 +71,9 @@ class Problems:
         return copied or nearest_folder(stem, self.known) or nearest_problem(stem, self.known)
 
     def nearly_folder(self, name: str) -> str:
-        """Return the problem with a name similar to a folder's or archive's; empty for none."""
+        """Return the problem with a name similar to that of a folder or an archive; empty for
+        none.
+        """
         return nearest_folder(without_suffix(before_reupload(name)), self.known)
 
     def is_unwritten(self, id: str, source: bytes) -> bool:
@@ -82,14 +87,16 @@ def _composed(name: str) -> str:
 
 
 def problem_from_name(name: str, known: Iterable[str]) -> str:
-    """Return the problem that the name of a Python file indicates, if it indicates only one.
+    """Return the id of the problem that the name of a Python file indicates; empty unless it is
+    unique.
 
-    That is `01-name.py`, `01.py` or `name.py`, each with or without the word `problem` before or
-    after it, with any of `-`, `_`, space and point between words, in any case. The number has both
-    digits, because platforms and browsers rename a second `problem.py` to `problem-1.py`.
+    Valid names are `01-name.py`, `01.py` and `name.py`, each with or without the word `problem`
+    before or after it. Between words, `-`, `_`, spaces and points are allowed. Upper and lower case
+    are ignored. A number needs two digits, because platforms and browsers rename a second
+    `problem.py` to `problem-1.py`.
 
     Args:
-        name: the file's.
+        name: the name of the file.
         known: the ids of the problems.
     """
     if not is_python(name):
@@ -111,7 +118,9 @@ def is_python(name: str) -> bool:
 
 
 def is_bare(name: str) -> bool:
-    """Return whether a file is called `problem.py`, which does not indicate its problem."""
+    """Return whether a file is called `problem.py`, so that its name does not indicate a
+    problem.
+    """
     return name.lower() == SUBMISSION_FILE
 
 
@@ -120,7 +129,7 @@ def before_reupload(name: str) -> str:
     return _REUPLOAD.sub("", name)
 
 
-# Names that are nearly right
+# Misspelled names
 
 
 def nearest_folder(name: str, ids: Sequence[str]) -> str:
@@ -131,11 +140,12 @@ def nearest_folder(name: str, ids: Sequence[str]) -> str:
 def nearest_problem(stem: str, ids: Sequence[str]) -> str:
     """Return the problem with a name similar to that of a file; empty if there is not exactly one.
 
-    A number is a problem's only if it is the only one: several numbers may be a date.
+    A number in the name counts only if it is the only number, because several numbers may be a
+    date.
 
     Args:
-        stem: the name without its ending.
-        ids: the problems that it may have meant.
+        stem: the name of the file without its suffix.
+        ids: the ids of the possible problems.
     """
     words = _words(stem)
     numbers = [word for word in words.split("-") if word.isdecimal()]

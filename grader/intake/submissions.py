@@ -1,11 +1,11 @@
 """Find submissions in folders and archives, and read each student's files once.
 
-Nothing in a submission is run, imported, unpacked or followed here. Only regular files of limited
-size are read; others are reported. An error in one submission is reported in its row and does not
-affect other submissions.
+This module runs, imports and unpacks nothing, and follows no links. It reads only regular files of
+limited size, and reports other files. An error in one submission is reported in the row of this
+submission and does not affect other submissions.
 
-`opening` creates a tree, `platforms` recognises downloads in it, and `locate` chooses the file of
-each problem.
+`opening` creates a tree of files, `platforms` recognises downloads in the tree, and `locate`
+chooses the file of each problem.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from grader.intake.tree import (
 )
 from grader.text import counted, person_name, quoted
 
-HANDED_IN_LATE = "It was handed in late."
+HANDED_IN_LATE = "The submission was late."
 
 
 def find_submissions(path: Path, course: Course, only: Problem | None = None) -> list[Submission]:
-    """Read all submissions at a path, as `take_in` does."""
+    """Return all submissions at a path. `take_in` also returns messages about them."""
     return take_in(path, course, only).submissions
 
 
@@ -50,22 +50,23 @@ def take_in(
     only: Problem | None = None,
     problems_by_name: Mapping[str, str] | None = None,
 ) -> Intake:
-    """Read all submissions at a path, which is one submission or a class of them.
+    """Read all submissions at a path, which contains one submission or a class.
 
-    Folders and archives are treated alike. Downloads of learning platforms are recognised. In any
-    other path, a single folder around a class or an archive's content is skipped. A folder with a
-    problem's folder or file is one submission, unless it also contains two or more submissions:
-    then it is a class. In a class, files with code are reported, and every folder has a row, even
-    a problem's, so that no submission is lost.
+    Folders and archives are treated alike. Downloads of learning platforms are recognised. In other
+    folders, a single folder around a class, or around the content of an archive, is skipped.
 
-    An optional problem that was not submitted has no file, unless it is `only`.
+    A folder with the folder or file of a problem is one submission. But if it also contains two or
+    more submissions, it is a class. In a class, files with code are reported. Every folder in a
+    class counts as a submission, so that no submission is lost.
+
+    A submission has no entry for an optional problem without a file, unless the problem is `only`.
 
     Args:
         path: the path that the instructor gave.
         course: the course with the problems to search for.
-        only: the only problem to search for, if there is one. A `problem.py` of unknown problem
-            then counts as this problem's.
-        problems_by_name: the problems' ids by the names of files and folders in submissions.
+        only: the only problem to search for; None for all. A `problem.py` without another
+            indication then counts as a file of this problem.
+        problems_by_name: the ids of problems by the names of files and folders in submissions.
 
     Raises:
         SubmissionError: the path is neither a folder nor an archive, or is empty.
@@ -107,14 +108,15 @@ def _in_several(submissions: Iterable[Submission]) -> list[str]:
         for member in submission.members:
             submissions_of.setdefault(member, []).append(quoted(submission.shown_name))
     return [
-        f"{quoted(member)} is a member of {' and '.join(names)}; the gradebook has a row for each."
+        f"{quoted(member)} is a member of {' and '.join(names)}. The gradebook has a row for each "
+        f"of these."
         for member, names in submissions_of.items()
         if len(names) > 1
     ]
 
 
 def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
-    """Return a hint if there are files that could be used if their problem were given."""
+    """Return a hint about files for which the problem is unknown; empty if there are none."""
     count = sum(each.has_unknown_file and not each.is_read for each in submissions)
     if problems.only or not count:
         return ""
@@ -127,7 +129,7 @@ def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
 
 @contextmanager
 def _opened_path(path: Path, problems: Problems) -> Iterator[Layout]:
-    """Yield the submissions at a path. An archive is open inside the context.
+    """Yield the submissions at a path. An archive stays open until the context ends.
 
     Args:
         path: the path that the instructor gave.
@@ -161,14 +163,14 @@ def _opened_path(path: Path, problems: Problems) -> Iterator[Layout]:
 
 def _error(path: Path, fault: str, problems: Problems, hint: str = "") -> SubmissionError:
     return SubmissionError(
-        f"{path} {fault}; give a submission, which is a folder or an archive "
-        f"({', '.join(ARCHIVE_SUFFIXES)}) with {problems.known[0]}/{SUBMISSION_FILE} and so on in "
-        f"it, or a folder of submissions{hint}"
+        f"{path} {fault}; name a submission, which is a folder or an archive "
+        f"({', '.join(ARCHIVE_SUFFIXES)}) that contains {problems.known[0]}/{SUBMISSION_FILE} and "
+        f"so on, or a folder of submissions{hint}"
     )
 
 
 def _layout(path: Path, folder: TreeEntry, problems: Problems) -> Layout:
-    # A file of unknown problem does not hide a download, even if the problem is given.
+    # A file without a known problem must not hide a download, even if `only` is set.
     if not _has_work(folder, problems, bare=False) and (layout := recognise(folder, problems)):
         return layout
     _require_folders(path, folder, problems)
@@ -177,8 +179,8 @@ def _layout(path: Path, folder: TreeEntry, problems: Problems) -> Layout:
         submission = plain_submission(folder, is_archive=folder.is_packed)
         return Layout("", [submission], notes=_maybe_a_class(folder, problems, submission.name))
     code = [
-        f"{unmatched_file(file.name)} If it is a student's, put it into a folder with the "
-        "student's name."
+        f"{unmatched_file(file.name)} If it is from a student, move it to a folder with the "
+        f"student's name."
         for file in around.children()
         if file.is_plain_file and not is_minor(file.name) and _is_code(file.name)
     ]
@@ -191,24 +193,24 @@ def _is_code(name: str) -> bool:
 
 
 def _require_folders(path: Path, folder: TreeEntry, problems: Problems) -> None:
-    """Refuse the files of several students that are in one folder.
+    """Check that a folder does not contain the files of several students without folders.
 
     Raises:
-        SubmissionError: there are only such files.
+        SubmissionError: the folder contains only such files.
     """
     children = folder.children()
     code = _python_files(children)
     is_flat = len(code) > 1 and all(each.is_plain_file for each in children)
     if is_flat and not _has_work(folder, problems, bare=True):
         raise SubmissionError(
-            f"{path} holds {len(code)} Python files and no folders. If the files belong to several "
-            "students, put the files of each student into a folder with the student's name, and "
-            "grade the folder above. Otherwise, keep only the file to grade."
+            f"{path} contains {len(code)} Python files and no folders. If they are from several "
+            f"students, move the files of each student to a folder with the student's name. "
+            f"Otherwise keep only the file to grade."
         )
 
 
 def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str]:
-    """Return a hint if all of an archive is in one folder, which may be its student's name."""
+    """Return a hint if an archive contains only one folder, which may have a student's name."""
     inside = [each for each in folder.children() if not is_minor(each.name)]
     if not folder.is_packed or len(inside) != 1 or inside[0].is_plain_file:
         return []
@@ -216,9 +218,9 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
     if student in {ALL_PROBLEMS, *problems.known} or without_suffix(student) == name:
         return []
     return [
-        f"{quoted(folder.name)} counts as one student's, who is called {quoted(name)} here. "
-        f"If {quoted(student)} or a folder inside it has the student's name, unpack the archive "
-        "and grade that folder."
+        f"{quoted(folder.name)} counts as the submission of one student, called {quoted(name)}. If "
+        f"{quoted(student)} or a folder in it has the student's name, unpack the archive and grade "
+        f"that folder."
     ]
 
 
@@ -226,16 +228,16 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
 
 
 def _submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, list[TreeEntry]]:
-    """Return the submissions of a folder, after the folder that contains them.
-
-    If the folder itself is one submission, only that is returned. A class may be in a single
+    """Return the folder of a class and the submissions in it. The class may be in a single
     subfolder.
+
+    If the folder itself is one submission, return the folder and a list with only the folder.
     """
     around, inside = folder, _possible(folder)
     if _has_work(folder, problems, bare=bool(problems.only)):
         return folder, inside if _is_class(inside, problems) else [folder]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        with suppress(Refused):  # the unreadable folder may be one student's
+        with suppress(Refused):  # the unreadable folder may belong to a student
             below = _possible(inside[0])
             if _is_class(below, problems):
                 around, inside = inside[0], below
@@ -247,10 +249,10 @@ _SUBMITTED = (Kind.FOLDER, Kind.FILE, Kind.LINK)
 
 
 def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
-    """Return whether a folder has problems' folders, or files named after problems.
+    """Return whether a folder contains folders of problems, or files with the names of problems.
 
-    With `bare`, a `problem.py` outside of a problem's folder counts, and any other Python file that
-    is the only entry.
+    With `bare`, a `problem.py` outside of a problem's folder also counts, and so does a Python file
+    with any name if it is the only entry.
     """
     children = folder.children()
     code = _python_files(children)
@@ -260,14 +262,14 @@ def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
         return True
     if _has_problems(children, problems):
         return True
-    with suppress(Refused):  # in a class it is the folder of a student with this name
+    with suppress(Refused):  # in a class, it may be the folder of a student with this name
         below = (each.children() for each in children if each.name == ALL_PROBLEMS)
         return any(_has_problems(inside, problems) for inside in below)
     return False
 
 
 def _python_files(children: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """Return the Python files among entries, without those of tools and of the course."""
+    """Return the Python files among these entries, without files of tools and of the course."""
     plain = (each for each in children if each.is_plain_file and is_python(each.name))
     return [each for each in plain if not is_minor(each.name)]
 
@@ -277,14 +279,14 @@ def _has_problems(children: Sequence[TreeEntry], problems: Problems) -> bool:
 
 
 def _possible(folder: TreeEntry) -> list[TreeEntry]:
-    """Return folders and archives, as each of them may be a submission and needs a row."""
+    """Return the folders and archives in a folder, because each of them may be a submission."""
     return [each for each in folder.children() if not each.is_plain_file]
 
 
 def _is_class(entries: Sequence[TreeEntry], problems: Problems) -> bool:
     """Return whether at least two entries are submissions.
 
-    An entry may be one if it occurs twice, as a folder and as a link.
+    A folder and a link with the same name count as one entry.
     """
     return sum(e.fault == IS_TWICE or _is_submission(e, problems) for e in entries) > 1
 
@@ -348,7 +350,9 @@ def _row(unread: UnreadSubmission) -> Submission:
 
 
 def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
-    """Return a problem's file with its time of submission, if a file was submitted."""
+    """Return a problem's file with the time and lateness of the submission, if a file was
+    submitted.
+    """
     if not file.is_there:
         return file
     return replace(file, late=unread.late, handed_in=iso_time(unread.time))
@@ -357,7 +361,7 @@ def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
 def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
     """Return the problem that the name of the upload indicates; empty for none.
 
-    A name that is only the student's, or a group's number, counts only if it is a problem's id.
+    If the name is only that of a student or a number of a group, it must equal the id of a problem.
     """
     name = unread.folder.name
     stem = without_suffix(name)
@@ -372,8 +376,8 @@ def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
 def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
     """Return a submission without optional problems that are missing or the unchanged stub.
 
-    If only one problem was searched for and the submission has other files, the notes report that
-    its file is missing.
+    If only one problem was requested, and the submission has other files, a note reports that the
+    file of this problem is missing.
 
     Args:
         submission: the submission after reading.
@@ -395,7 +399,9 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
 
 
 def _is_unreadable(submission: Submission) -> bool:
-    """Return whether all of several problems are unreadable for the same reason."""
+    """Return whether a submission has several problems, and all are unreadable for the same
+    reason.
+    """
     files = [*submission.files.values()]
     alike = all(file.reason == files[0].reason for file in files)
     return len(files) > 1 and files[0].bad and alike

@@ -1,7 +1,7 @@
 """Represent files and folders, on disk or in archives, as one tree.
 
-`opening` creates it, and downloads of platforms are rearranged from its entries. The
-search for submissions uses names and kinds and reads the bytes of few files. No link is followed.
+`opening` creates the tree, and `platforms` rearranges its entries for downloads. The search for
+submissions uses mostly names and kinds, and reads the bytes of few files. No link is followed.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 IS_LINK = "is a link; a link is not followed"
-IS_TWICE = "is in the archive more than once; which one counts can't be known"
+IS_TWICE = "is in the archive more than once, so no version can be chosen"
 
 
 class Refused(Exception):  # noqa: N818  (it is an answer, not always an error)
-    """An entry is not read. The text is the reason, as the rest of a sentence about the entry."""
+    """An entry can't be read. The text is the rest of a sentence that begins with the entry's
+    name.
+    """
 
     def sentence(self, subject: str) -> str:
-        """Return the whole sentence about `subject`."""
+        """Return the sentence that begins with `subject` and ends with the reason."""
         return f"{subject} {self}."
 
 
 class BadArchive(Refused):
-    """An archive is not read."""
+    """An archive can't be read."""
 
 
 class Kind(Enum):
@@ -33,7 +35,7 @@ class Kind(Enum):
     FILE = "file"
     LINK = "link"
     OTHER = "other"
-    """A device, a pipe, or a member of an archive that is there twice or cannot be read."""
+    """A device, a pipe, or a repeated or unreadable member of an archive."""
 
 
 def _nothing() -> Iterable[TreeEntry]:
@@ -47,11 +49,12 @@ class TreeEntry:
     Attributes:
         name: the last part of its path, unchanged.
         kind: folder, file, link or other.
-        fault: why it is not read, as the rest of a sentence; empty if it is valid.
-        is_packed: whether it is an archive, or in one.
+        fault: the reason why the entry can't be read, as the rest of a sentence; empty if it can.
+        is_packed: whether the entry is an archive or is in an archive.
         list_children: returns the entries of a folder, in any order.
-        read_bytes: returns the bytes of a regular file; one more than requested if it is longer.
-        nested: how many archives inside each other can be opened, beginning with this one.
+        read_bytes: returns the bytes of a regular file. For a file longer than the limit, it
+            returns one byte more than the limit.
+        nested: the number of levels of archives that can be opened, including this entry.
     """
 
     name: str
@@ -64,19 +67,19 @@ class TreeEntry:
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is a file with the suffix of an archive."""
+        """Whether the entry is a file with the suffix of an archive."""
         return self.kind is Kind.FILE and bool(archive_suffix(self.name))
 
     @property
     def is_plain_file(self) -> bool:
-        """Whether it is a file but no archive. Such an entry cannot be a submission."""
+        """Whether the entry is a file but not an archive, so that it cannot be a submission."""
         return self.kind is Kind.FILE and not archive_suffix(self.name)
 
     def children(self) -> list[TreeEntry]:
         """Return the entries of the folder, sorted by name, without files of tools.
 
         Raises:
-            Refused: it is not a folder, may not be read, or has too many entries.
+            Refused: the entry is not a folder, can't be read, or has too many entries.
         """
         if self.fault or self.kind is not Kind.FOLDER:
             raise self.refused("is not a folder")
@@ -86,7 +89,7 @@ class TreeEntry:
         """Return the bytes of a regular file with at most `limit` bytes.
 
         Raises:
-            Refused: it is not such a file, or may not be read.
+            Refused: the entry is not a regular file, is too long, or can't be read.
         """
         if self.fault or self.read_bytes is None:
             raise self.refused("is not a regular file")
@@ -100,12 +103,14 @@ class TreeEntry:
         return replace(self, name=name)
 
     def refused(self, reason: str = "") -> Refused:
-        """Return an exception with the reason why the entry was refused, or with this one."""
+        """Return the exception for this entry. Its text is `fault`, or `reason` if `fault` is
+        empty.
+        """
         return Refused(self.fault or reason)
 
 
 def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:
-    """Return a virtual folder of entries from other folders."""
+    """Return a virtual folder that contains these entries, which may come from other folders."""
     return TreeEntry(name, Kind.FOLDER, fault, list_children=lambda: entries)
 
 
@@ -122,12 +127,16 @@ _MINOR = (".", "test_", "README", "explore.py", "probe.py", "conftest.py", "__in
 
 
 def is_noise(name: str) -> bool:
-    """Return whether a file or folder was created by a tool. It is ignored completely."""
+    """Return whether a tool creates files or folders with this name. They are ignored
+    completely.
+    """
     return name in _NOISE or name.startswith("._")
 
 
 def is_minor(name: str) -> bool:
-    """Return whether a file belongs to a tool or to the course. It is never graded."""
+    """Return whether a file with this name belongs to a tool or to the course. It is never
+    graded.
+    """
     return name.startswith(_MINOR)
 
 

@@ -1,1 +1,1 @@
-"""Write reports from results."""
+"""Write the reports on results: pages, tables, the gradebook and feedback."""

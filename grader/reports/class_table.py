@@ -1,4 +1,4 @@
-"""Show a class in the terminal."""
+"""Show the results of a class in the terminal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grader.result import Status, SubmissionResult, shown
 from grader.text import line, some
 
 _NAMED_AT_MOST = 5
-"""The most students named in a shared remark; the class page names all."""
+"""The largest number of names in a shared remark. The class page has all names."""
 
 
 def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
     """Return a table with a row for each submission and the points of the required problems.
 
     Args:
-        results: of the whole class.
+        results: the results of the whole class.
         problems: the ids of the required problems.
     """
     table = _table(problems, "total")
@@ -41,9 +41,9 @@ def optional_table(
     """Return a table with a row for each submission in an optional part.
 
     Args:
-        results: of the whole class.
-        part: its id.
-        problems: the ids of its problems.
+        results: the results of the whole class.
+        part: the id of the part.
+        problems: the ids of the part's problems.
     """
     table = _table(problems, f"part {part}")
     for name, result in _named(results):
@@ -72,7 +72,9 @@ def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionRes
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return the remarks on a class, line by line, after a warning if there was no sandbox."""
+    """Return the remarks on a class as lines. If there was no sandbox, the first line is a
+    warning.
+    """
     results = list(results)
     names, about_class = people(results), class_remarks(results)
     lines = [_shared(each) for each in about_class.shared]
@@ -92,10 +94,10 @@ class RunSummary:
     Attributes:
         graded: the number of graded submissions.
         news: changes since the last run.
-        outdated: problems with outdated marks, and the changed dependencies.
-        damaged: damaged result files, and why.
-        lost: those of them that were not graded again.
-        messages: about names.
+        outdated: the changed inputs of marks, by the ids of the problems with outdated marks.
+        damaged: the reason why a result file is damaged, by the name of the submission.
+        lost: the names of the submissions with damaged files that were not graded again.
+        messages: messages about names.
         absent: students on the roster without a submission.
     """
 
@@ -109,18 +111,19 @@ class RunSummary:
 
 
 def about_run(run: RunSummary) -> list[str]:
-    """Return the messages of a run, line by line."""
+    """Return the messages of a run as lines."""
     news = run.news
     lines = [*run.messages, *(f"changed: {change}" for change in news.changes)]
     if news.new and not news.is_first:
         lines.append(f"New since the last run: {', '.join(map(str, news.new))}.")
     lines += [
-        f"results/{name}.json is damaged and counts as no result: {why}."
+        f"results/{name}.json is damaged and was ignored: {why}."
         for name, why in run.damaged.items()
     ]
     if run.lost:
         lines.append(
-            f"In no report, as they were not handed in to be graded again: {', '.join(run.lost)}."
+            f"Missing in all reports, because these submissions were not graded again: "
+            f"{', '.join(run.lost)}."
         )
     if news.missing:
         lines.append(news.missing_line)
@@ -128,13 +131,17 @@ def about_run(run: RunSummary) -> list[str]:
         lines.append(f"On the roster, without a submission: {', '.join(run.absent)}.")
     for id, names in run.outdated.items():
         lines.append(
-            f"{id}: some marks are of a previous run and no longer hold "
-            f"({', '.join(names)} changed); grade what was handed in for it again."
+            f"{id}: some marks of a previous run are outdated ({', '.join(names)} changed). Grade "
+            f"the submissions for this problem again."
         )
     return [line(text) for text in lines]
 
 
 def about_book(run: RunSummary) -> list[str]:
-    """Return the messages about the book as the last block."""
+    """Return the messages about the instructor's files, which are printed last."""
     lines = run.news.about_book
-    return ["", "Check in the book:", *(f"- {line(text)}" for text in lines)] if lines else []
+    return (
+        ["", "Check these lines in the book:", *(f"- {line(text)}" for text in lines)]
+        if lines
+        else []
+    )

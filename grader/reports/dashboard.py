@@ -1,4 +1,4 @@
-"""The class page: what to explain, a grid of students and problems, mistakes and tests."""
+"""Write the class page with frequent mistakes, a grid of students and problems, and all tests."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BINS = 10
 
 @dataclass
 class TestRow:
-    """The results of the class in one test. Only students with running code count.
+    """The results of the class in one test. Students count only if their code can run.
 
     Attributes:
         problem: the problem's id.
         title: the test's sentence.
         hidden: whether the test is hidden from students.
-        tried: the number of students with running, judged code.
-        failed: those of them who failed a case.
+        tried: the number of students whose code ran and could be judged.
+        failed: the number of these students who failed a case.
     """
 
     __test__ = False
@@ -53,8 +53,8 @@ class ProblemRow:
 
     Attributes:
         id: the problem's id.
-        max: the highest maximum, as points by hand may be incomplete.
-        points: of all submissions.
+        max: the highest maximum of all submissions. Some may not have all points by hand yet.
+        points: the points of all submissions.
         shares: the points of all submissions, divided by their maxima.
         full: the number of submissions with all points.
         untried: the number of students without an attempt.
@@ -84,10 +84,10 @@ class ProblemRow:
 
 
 class Cell(NamedTuple):
-    """One student and problem in the grid.
+    """A cell of the grid, for one student and one problem.
 
     Attributes:
-        text: the points, or the reason for none.
+        text: the points, or the reason why there are none.
         shade: the share of the points in steps from 0 to 5; empty if nothing was graded.
         title: a longer text.
     """
@@ -115,13 +115,13 @@ class NamelessMistake(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Facts about a class besides its results.
+    """Facts about a class in addition to its results.
 
     Attributes:
-        title: of the course.
-        date: of the run.
-        news: changes since the last run.
-        sections: by the name of the submission.
+        title: the title of the course.
+        date: the date of the run.
+        news: the changes since the last run.
+        sections: the section of each student, by the name of the submission.
         absent: students on the roster without a submission.
         nameless: the mistakes without a name.
     """
@@ -141,23 +141,23 @@ def dashboard(
     optional: Mapping[str, Sequence[str]] | None = None,
     facts: ClassFacts | None = None,
 ) -> str:
-    """Return the text of the page.
+    """Return the HTML text of the page.
 
     Args:
-        results: of the whole class.
+        results: the results of the whole class.
         problems: the ids of the required problems.
-        identical: groups of identical files.
+        identical: the groups of identical files.
         optional: the ids of the problems of each optional part to show.
-        facts: facts about the class besides its results.
+        facts: facts about the class in addition to its results.
     """
     facts = facts or ClassFacts()
     results, who, optional = by_name(results), people(results), optional or {}
-    results.sort(key=lambda result: result.points)  # who needs help comes first
+    results.sort(key=lambda result: result.points)  # students who need help come first
     valid = [result for result in results if result.status != Status.INTERNAL]
     tests = _tests(valid, who)
     rows = _problems(valid, problems)
     rows_of_part = {id: _problems(valid, ids) for id, ids in optional.items()}
-    tried = {row.id: row.tried for own in (rows, *rows_of_part.values()) for row in own}
+    tried = {row.id: row.tried for of_part in (rows, *rows_of_part.values()) for row in of_part}
     mistakes = sorted(mistakes_made(valid), key=lambda made: _rank(made, problems, tried))
     return render(
         "dashboard.html.j2",
@@ -205,7 +205,9 @@ def _numbers(
 
 
 def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
-    """Return the number of students and the mean points of each optional part."""
+    """Return the number of students and their mean points for each optional part, by the part's
+    id.
+    """
     points: dict[str, list[float]] = {}
     for result in valid:
         for id, part in result.optional.items():
@@ -216,7 +218,9 @@ def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
 def _rank(
     made: MistakeRow, problems: Sequence[str], tried: Mapping[str, int]
 ) -> tuple[bool, float, int]:
-    """Return the sort key of a mistake: required problems first, then the largest share."""
+    """Return the sort key of a mistake: required problems first, then larger shares of students
+    first.
+    """
     share = len(made.people) / (tried.get(made.problem) or 1)
     return made.problem not in problems, -share, -len(made.people)
 
@@ -274,7 +278,9 @@ def _problems(results: Sequence[SubmissionResult], ids: Sequence[str]) -> list[P
 
 
 def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
-    """Yield the share of the required points; missing problems count with the highest maximum."""
+    """Yield each submission's share of the required points. Missing problems count 0 of their
+    maximum.
+    """
     worth: dict[str, float] = {}
     for problem in (p for result in results for p in result.counted):
         worth[problem.id] = max(worth.get(problem.id, 0.0), problem.max)

@@ -26,7 +26,7 @@ class Person:
 
 
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
-    """Return the students by submission."""
+    """Return the student or group of each submission, by the name of the submission."""
     names = readable_names(results)
     return {submission: Person(name, submission) for submission, name in names.items()}
 

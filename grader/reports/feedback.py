@@ -1,4 +1,4 @@
-"""The feedback for one student: as data and as a page."""
+"""Create the feedback for one student, as data and as a page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FIXED = {
     Status.NOT_IMPLEMENTED: "not written yet",
     Status.MISSING: "not found in your file",
     Status.FORBIDDEN: "a forbidden function was called",
-    Status.TIMEOUT: "your code did not come to an end in time",
+    Status.TIMEOUT: "your code exceeded the time limit",
     Status.MEMORY: "your code ran out of memory",
     Status.CRASH: "your code ended its process",
     Status.BAD_OUTPUT: "the result could not be read",
-    Status.INTERNAL: "the grader failed; this is not your fault",
+    Status.INTERNAL: "the grader failed; your code is not the reason",
 }
 
 
@@ -37,9 +37,9 @@ class FeedbackLine:
         outcome: the outcome in fixed words.
         passed: whether all cases passed.
         points: the points of all cases.
-        max: their maximum.
-        message: of the first failed case; empty if there is none, or it is not shown.
-        mistake: the sentence of the known mistake; empty if there is none.
+        max: the maximum points of all cases.
+        message: the message of the first failed case; empty if all passed, or if it is not shown.
+        mistake: the sentence about the known mistake; empty if there is none.
     """
 
     title: str
@@ -59,11 +59,11 @@ class Section:
         id: the problem's id.
         points: the points.
         max: the maximum.
-        sentences: about the file, known mistakes and adjustments.
+        sentences: sentences about the file, known mistakes and adjustments.
         visible: a line for each visible test.
         hidden: a line for each hidden test that the policy shows.
         hidden_points: the points of the hidden tests.
-        hidden_max: their maximum; 0 if there are none.
+        hidden_max: the maximum points of the hidden tests; 0 without hidden tests.
         absent: whether there is no file.
     """
 
@@ -94,7 +94,7 @@ class Section:
 
 
 def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
-    """Return the feedback, problem by problem.
+    """Return the feedback on each problem, in the order of the result.
 
     Args:
         result: the result.
@@ -108,7 +108,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
     hidden = [cases for cases in tests if cases[0].hidden]
     with_messages = policy is Policy.FULL
     visible = [_line(cases, problem, True) for cases in tests if not cases[0].hidden]
-    if problem.ended_alike:  # then the first one says why
+    if problem.ended_alike:  # then the message of the first test is enough
         visible[1:] = [replace(each, message="") for each in visible[1:]]
         with_messages = with_messages and not visible
     return Section(
@@ -131,7 +131,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
 def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -> FeedbackLine:
     failed = [test for test in cases if test.status is not Status.PASSED]
     worst = failed[0] if failed else cases[0]
-    # There are notes but no hash when the file is there and can't be used, or isn't there at all.
+    # If a file is missing or can't be used, there are notes but no hash.
     unread = worst.status is Status.ERROR and problem.notes and not problem.sha256
     message = failed[0].message if failed and with_message else ""
     return FeedbackLine(
@@ -146,7 +146,9 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
 
 
 def _mistake(test: TestResult, problem: ProblemResult) -> str:
-    """Return the sentence of the known mistake in a test; empty if there is none."""
+    """Return the sentence about the known mistake that explains a test's failure; empty without
+    one.
+    """
     pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
     return next((text for names, text in pairs if {*names} & {*test.diagnosis}), "")
 
@@ -157,7 +159,7 @@ def feedback_page(result: SubmissionResult, policy: Policy, date: str = "") -> s
     Args:
         result: the result.
         policy: how much to show of hidden tests.
-        date: of the run.
+        date: the date of the run.
     """
     contents = sections(result, policy)
     order = {problem.id: problem.order for problem in result.problems}

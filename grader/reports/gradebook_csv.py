@@ -1,4 +1,4 @@
-"""The gradebook: one line for each submission, for spreadsheets and learning platforms."""
+"""Write, read and compare the gradebook, a CSV file with a line for each submission."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ def write_gradebook(
 ) -> None:
     """Write `submission,identity,status,<one column per problem>,total,max`, sorted by name.
 
-    `submission` is the readable name. The byte order mark at the beginning is for spreadsheets. The
-    cell of a problem that was not graded is empty.
+    The column `submission` contains the readable name. The file begins with a byte order mark,
+    which spreadsheets need. The cell of a problem that was not graded is empty.
 
-    Each optional part adds a column for each problem, and `part_two_total` and `part_two_max` for
-    the part `two`. The columns `member` and `late` follow for a platform's download, with a row for
-    each member of a group. The columns `section` and `adjustments` follow if there are any.
+    Each optional part, such as `two`, adds a column for each of its problems and the columns
+    `part_two_total` and `part_two_max`. For a platform's download, the columns `member` and `late`
+    follow, and each member of a group has a row. The columns `section` and `adjustments` follow if
+    they are not empty.
 
     Args:
-        results: of the whole class.
+        results: the results of the whole class.
         problems: the ids of the required problems.
-        path: the file to write, whole or not at all.
+        path: the file to write atomically.
         optional: the ids of the problems of each optional part to show.
-        sections: by the name of the submission.
+        sections: the section of each student, by the name of the submission.
     """
     results, optional, sections = by_name(results), optional or {}, sections or {}
     names = readable_names(results)
@@ -71,7 +72,7 @@ def write_gradebook(
 def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
     row = {"status": result.status}
     if result.status == Status.INTERNAL:
-        return row  # a fault of the grader is no zero
+        return row  # an error of the grader does not count as zero
     points = {problem.id: problem.points for problem in result.problems}
     row |= {id: shown(points[id]) for id in problems if id in points}
     if result.counted:
@@ -81,7 +82,7 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
 
 
 def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> GradebookRow:
-    """Return the cells of optional parts; empty for skipped parts."""
+    """Return the cells of the optional parts. The cells of skipped parts are empty."""
     row: GradebookRow = {}
     if result.status == Status.INTERNAL:
         return row
@@ -95,7 +96,7 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
 
 
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
-    """Return the rows of a gradebook by identity; none if it can't be read."""
+    """Return the rows of a gradebook by identity; empty if the file can't be read."""
     try:
         table = read_table(path, comments=False)
         rows = [dict(zip(table.columns, row.cells, strict=False)) for row in table.rows]
@@ -109,12 +110,12 @@ class Change:
     """A mark that differs from the previous gradebook.
 
     Attributes:
-        name: the student.
-        submission: the name of the submission; empty if there is no result any more.
+        name: the name of the student.
+        submission: the name of the submission; empty if there is no longer a result.
         problem: the problem's id.
         before: the points in the previous gradebook.
-        now: the points; `_GONE` if there are none any more.
-        reason: why the problem was graded again, or adjusted.
+        now: the current points; `_GONE` if there is no longer a mark.
+        reason: the reason why the problem was graded again or adjusted.
     """
 
     name: str
@@ -125,14 +126,14 @@ class Change:
     reason: str
 
     def __str__(self) -> str:
-        """Return a line of text."""
+        """Return the change as a line of text."""
         return f"{self.name}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
 _GONE = "none"
 
 _MARKS = re.compile(r"\d\d-.*")
-"""The columns of a gradebook that hold marks for a problem."""
+"""A regular expression for the columns of a gradebook that contain marks for a problem."""
 
 
 def marks_gone(
@@ -144,20 +145,22 @@ def marks_gone(
     """Return a change for each mark of the previous gradebook that has no result now.
 
     Args:
-        previous: its rows, by identity.
+        previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
-        pending: marks still to come, each by row and column.
+        pending: the row and the column of each mark that is still missing.
         joined: for each identity, the name of the row that contains this student now.
     """
     whys = {cell(who): f"joined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
     for result in results:
         who = cell(result.who)
-        if result.status == Status.INTERNAL:  # graded again by the next run
+        if result.status == Status.INTERNAL:  # the next run grades it again
             faults.add(who)
         there |= {(who, problem.id) for problem in result.problems}
     return [
-        Change(row["submission"], "", column, mark, _GONE, whys.get(who, "no result has it now"))
+        Change(
+            row["submission"], "", column, mark, _GONE, whys.get(who, "it has no result any more")
+        )
         for who, row in previous.items()
         for column, mark in row.items()
         if mark and column and _MARKS.fullmatch(column)
@@ -178,10 +181,10 @@ def changes(
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
         known: the previous results, by submission.
-        pending: marks still to come, each by row and column.
+        pending: the row and the column of each mark that is still missing.
         joined: for each identity, the name of the row that contains this student now.
     """
-    found = []
+    changed = []
     results = by_name(results)
     names = readable_names(results)
     for result in results:
@@ -193,22 +196,22 @@ def changes(
             if before and before != now:
                 why = _why_changed(problem, old.get(problem.id))
                 name = names[result.submission]
-                found.append(Change(name, result.submission, problem.id, before, now, why))
-    return found + marks_gone(previous, results, pending, joined)
+                changed.append(Change(name, result.submission, problem.id, before, now, why))
+    return changed + marks_gone(previous, results, pending, joined)
 
 
 def _why_changed(now: ProblemResult, before: ProblemResult | None) -> str:
-    """Return why a mark changed.
+    """Return the reason why a mark changed.
 
     Args:
         now: the new result.
-        before: the previous result; None if unknown.
+        before: the previous result; None if it is unknown.
     """
     if before is None or now.tests != before.tests:
         reasons = [now.reason, *(a.reason for a in now.adjustments)]
     else:
         new = [a.reason for a in now.adjustments if a not in before.adjustments]
-        gone = [a.reason for a in before.adjustments if a not in now.adjustments]
-        gone = [f"no longer: {reason}" for reason in gone]
-        reasons = new or gone or [a.reason for a in now.adjustments]
+        dropped = [a.reason for a in before.adjustments if a not in now.adjustments]
+        dropped = [f"no longer: {reason}" for reason in dropped]
+        reasons = new or dropped or [a.reason for a in now.adjustments]
     return "; ".join(reasons) or now.reason

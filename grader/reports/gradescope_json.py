@@ -23,8 +23,8 @@ _HIDDEN = {
 def results_json(result: SubmissionResult, policy: Policy) -> str:
     """Return the text of `results.json`, with the score of the gradebook.
 
-    The score is the total of the required part. If only an optional part was graded, the score is
-    its total; otherwise the optional part is shown but does not change the score.
+    The score is the total of the required problems. An optional part is shown but does not change
+    the score, unless only this part was graded. Then the score is the total of the optional part.
 
     The points of tests are rounded separately, so their sum may differ from the score by 0.01.
 
@@ -63,7 +63,7 @@ def refused_json(reason: str) -> str:
 
 
 def _visible_points(result: SubmissionResult) -> str:
-    """Return the points of visible tests, as Gradescope hides the total while a test is hidden."""
+    """Return a line with the points of the visible tests, because Gradescope hides the total."""
     visible = [test for problem in result.problems for test in problem.tests if not test.hidden]
     points, most = total(test.points for test in visible), total(test.max for test in visible)
     return f"Visible tests: {shown(points)} of {shown(most)} points"
@@ -98,5 +98,5 @@ def _test(section: Section, line: FeedbackLine, visibility: str, about: str = ""
 
 
 def _rounded(points: float) -> float:
-    """Return points rounded as in the other reports."""
+    """Return points, rounded in the same way as in other reports."""
     return float(shown(points))

@@ -1,7 +1,7 @@
-"""Find files that are identical except for blanks, comments and docstrings.
+"""Find files of students that are identical except for blanks, comments and docstrings.
 
-There is no similarity score: correct solutions of these problems are similar anyway, so a score
-would accuse innocent students.
+Similar files are not reported: correct solutions of these problems are often similar, so a
+similarity score would accuse innocent students.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_BYTES = 50_000
 """Larger files are compared byte by byte."""
 
 _LONGEST_LINE = 1000
-"""The longest line to split into tokens; a longer one may take minutes."""
+"""The longest line to split into tokens. Longer lines may take minutes."""
 
 _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
@@ -32,7 +32,7 @@ _NO_TOKENS = (
     tokenize.TokenError,
     SyntaxError,
     ValueError,
-    LookupError,  # of a declared encoding that is none of texts, such as rot13
+    LookupError,  # for a declared encoding that is not a text encoding, such as rot13
     RecursionError,
     MemoryError,
 )
@@ -46,7 +46,8 @@ _ROUGH = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""A superset of the allowed differences, with all strings: much faster to find than tokens."""
+"""Matches all parts of a file that may differ, and some others. Removing these is much faster than
+splitting the file into tokens."""
 
 
 _NONE: Mapping[str, bytes] = {}
@@ -58,8 +59,8 @@ class Identical:
 
     Attributes:
         problem: the problem's id.
-        people: the students; only one if the file is the course's.
-        own: the name of the course's identical file; may be empty.
+        people: the students. One student is enough if the file equals a file of the course.
+        own: the name of the identical file of the course; empty if there is none.
     """
 
     problem: str
@@ -72,12 +73,13 @@ def identical_files(
     sources: Sources,
     own: Mapping[str, Mapping[str, bytes]] | None = None,
 ) -> list[Identical]:
-    """Return the students with identical files, by problem, ignoring unchanged stubs.
+    """Return the groups of students with identical files for a problem. Unchanged stubs are
+    ignored.
 
     Args:
-        results: of the whole class.
+        results: the results of the whole class.
         sources: the graded files.
-        own: by problem, the course's correct files by name.
+        own: the correct files of the course, by problem id and name.
     """
     results = by_name(results)
     who = people(results)
@@ -100,7 +102,9 @@ def identical_files(
 
 
 def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
-    """Return a group of students, and of the course's files, which are strings."""
+    """Return the group for identical files. `alike` has students, and names of the course's
+    files.
+    """
     of_course = next((each for each in alike if isinstance(each, str)), "")
     return Identical(problem, [each for each in alike if isinstance(each, Person)], of_course)
 
@@ -108,7 +112,7 @@ def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
 def _alike(
     files: Mapping[Person | str, bytes], key: Callable[[bytes], Hashable]
 ) -> list[Sequence[Person | str]]:
-    """Return the groups of two or more files with the same key."""
+    """Return the owners of two or more files with the same key, group by group."""
     groups: defaultdict[Hashable, list[Person | str]] = defaultdict(list)
     for person, source in files.items():
         groups[key(source)].append(person)
@@ -120,7 +124,7 @@ def _without_details(source: bytes) -> bytes:
 
 
 def essence(source: bytes) -> str:
-    """Return a hash of any file that does not depend on blanks, comments and docstrings."""
+    """Return a hash of a file that does not depend on blanks, comments and docstrings."""
     if len(source) > _MOST_BYTES:
         return hashlib.sha256(source).hexdigest()
     parts = _tokens(source) or _lines(source)
@@ -130,7 +134,7 @@ def essence(source: bytes) -> str:
 def _tokens(source: bytes) -> list[str]:
     """Return a file's tokens, without statements that consist of a string.
 
-    Return none if the file cannot be split into Python's tokens.
+    The list is empty if the file cannot be split into Python's tokens.
     """
     if max(map(len, source.split(b"\n"))) > _LONGEST_LINE:
         return []
@@ -156,6 +160,6 @@ def _without_lone_strings(tokens: Iterable[tokenize.TokenInfo]) -> list[str]:
 
 
 def _lines(source: bytes) -> list[str]:
-    """Return the lines of a file that Python can't read, without blank ones and comments."""
+    """Return the lines of a file that Python can't read, without blank lines and comments."""
     lines = (line.rstrip() for line in source.decode(errors="replace").splitlines())
     return [line for line in lines if line and not line.lstrip().startswith("#")]

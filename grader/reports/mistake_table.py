@@ -1,4 +1,4 @@
-"""The known mistakes of a class."""
+"""Collect the known mistakes that students of a class made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class MistakeRow:
 
     Attributes:
         problem: the problem's id.
-        names: its names in the catalogue.
+        names: the names of the mistake in the catalogue.
         text: the sentence for the students.
         people: the students.
     """
@@ -28,7 +28,7 @@ class MistakeRow:
 
     @property
     def anchor(self) -> str:
-        """The anchor for links to it."""
+        """The HTML anchor of the mistake."""
         return re.sub(r"[^a-z0-9]+", "-", f"{self.problem} {self.names}".lower())
 
 
@@ -46,6 +46,6 @@ def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
 
 
 def mistakes_named(problem: ProblemResult) -> list[tuple[str, str]]:
-    """Return names and sentences of the named mistakes in a problem."""
+    """Return the names and the sentence of each diagnosis in a problem that names mistakes."""
     pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
     return [(" or ".join(names), text) for names, text in pairs if names]

@@ -1,4 +1,4 @@
-"""Changes since the last run, for the terminal and the class page."""
+"""Represent the changes since the last run, for the terminal and the class page."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class News:
     Attributes:
         is_first: whether this is the first complete run.
         changes: the marks that differ from the previous gradebook.
-        new: students who were not in the previous gradebook.
-        missing: known students who are missing in a download of the whole class.
+        new: the students who were not in the previous gradebook.
+        missing: the known students who are missing in a download of the whole class.
         of_one_problem: whether only one problem was submitted.
-        about_book: messages about the instructor's own files.
+        about_book: messages about the instructor's files.
     """
 
     is_first: bool = True
@@ -34,5 +34,5 @@ class News:
         """The message about missing students; empty if there are none."""
         if not self.missing:
             return ""
-        what = "Handed in nothing for this problem" if self.of_one_problem else "Missing now"
-        return f"{what}, so as they were: {', '.join(self.missing)}."
+        what = "Without a submission for this problem" if self.of_one_problem else "Missing now"
+        return f"{what}, so unchanged: {', '.join(self.missing)}."

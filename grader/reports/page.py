@@ -1,4 +1,4 @@
-"""Write self-contained HTML pages, each in one file."""
+"""Write HTML pages. Each page is a single file that needs no other files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, **values: object) -> str:
-    """Return a page. All values are escaped and made harmless.
+    """Return the HTML text of a page. All values are escaped, and control characters are replaced.
 
     Args:
         template: a file in `templates/`.
@@ -30,11 +30,11 @@ def render(template: str, **values: object) -> str:
 
 
 def write_pages(pages: Iterable[tuple[str, str]], folder: Path) -> None:
-    """Write pages into a folder, and remove all other pages.
+    """Write pages to a folder, and remove all other pages from it.
 
     Args:
         pages: the name of the submission and the text of each page.
-        folder: where to write. Unchanged pages are not written.
+        folder: the folder for the pages. Unchanged pages are not written again.
 
     Raises:
         OSError: a page cannot be written.

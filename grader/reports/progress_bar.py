@@ -1,4 +1,4 @@
-"""Show the progress of a long run: a bar on a terminal, occasional lines elsewhere."""
+"""Show the progress of a long run: as a bar on a terminal, or as occasional lines in a log."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rich.progress import (
 )
 
 EVERY_SECONDS = 30.0
-"""The time between two lines."""
+"""The seconds between two lines."""
 
 
 def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
     """Return a display of the finished tasks and the remaining time.
 
     Args:
-        console: where to show it; by default standard error.
+        console: the console for the display; by default standard error.
     """
     console = console or Console(stderr=True, highlight=False)
     if not console.is_terminal:
@@ -41,11 +41,11 @@ def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
 
 
 class ProgressLines(AbstractContextManager["ProgressLines"]):
-    """Write occasional lines, and one at the end. A short run has none.
+    """Writes occasional lines, and one line at the end. For a short run it writes no lines.
 
     Args:
         write: writes a line.
-        clock: returns seconds.
+        clock: returns the seconds of a clock.
         now: returns the time of day.
     """
 
@@ -61,10 +61,10 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
         self._began = self._told = 0.0
 
     def __exit__(self, *raised: object) -> None:
-        """Do nothing: written lines stay."""
+        """Do nothing, because written lines remain."""
 
     def add_task(self, description: str, *, total: float | None) -> TaskID:
-        """Begin to show a run; its total may be set later."""
+        """Begin to show a run. `update` may set its total later."""
         self._what = description
         task = TaskID(0)
         self.update(task, total=total)

@@ -1,4 +1,4 @@
-"""Remarks for the instructor. A remark on many submissions is made once."""
+"""Collect remarks for the instructor. A remark on many submissions is shown only once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
 SHARE = 0.1
-"""The number of submissions and the share of the class from which a remark is shared."""
+"""A remark is shared if it applies to this number of submissions and this share of the class."""
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -35,7 +35,7 @@ class Remark:
 
     Attributes:
         text: the sentence.
-        lacking: the number of the missing problem, if the sentence explains a missing file.
+        lacking: the number of the problem if the sentence explains a missing file; otherwise empty.
     """
 
     text: str
@@ -47,7 +47,7 @@ class SharedRemark:
     """A remark on many submissions.
 
     Attributes:
-        text: their number and the sentence.
+        text: the number of submissions, and the sentence.
         people: the students; empty for the whole class.
     """
 
@@ -60,8 +60,8 @@ class ClassRemarks:
     """All remarks on a class.
 
     Attributes:
-        shared: remarks on many submissions.
-        own: the remaining remarks on each submission; may be empty.
+        shared: the remarks on many submissions.
+        own: the other remarks on each submission, as one text that may be empty.
     """
 
     shared: list[SharedRemark]
@@ -78,11 +78,11 @@ def class_remarks(results: Sequence[SubmissionResult]) -> ClassRemarks:
             of[remark].append(names[submission])
     enough = max(MANY, SHARE * len(by_submission))
     many = {remark: who for remark, who in of.items() if len(who) >= enough}
-    own = {
+    unshared = {
         name: " ".join(each.text for each in remarks if each not in many)
         for name, remarks in by_submission.items()
     }
-    return ClassRemarks([_shared(*each, len(by_submission)) for each in many.items()], own)
+    return ClassRemarks([_shared(*each, len(by_submission)) for each in many.items()], unshared)
 
 
 def _shared(remark: Remark, who: list[Person], all: int) -> SharedRemark:
@@ -115,8 +115,8 @@ def _standing_out(problem: ProblemResult) -> list[str]:
     failed = [t for t in problem.tests if t.status != Status.PASSED]
     if failed and failed[0].message and problem.ended_alike and not problem.untouched:
         return [f"{problem.id[:2]}: {_in_a_line(failed[0].message)}"]
-    found = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
-    return [f"{problem.id[:2]}: {', '.join(found)}."] if found else []
+    names = dict.fromkeys(_NAMED[t.status] for t in failed if t.status in _NAMED)
+    return [f"{problem.id[:2]}: {', '.join(names)}."] if names else []
 
 
 def _in_a_line(message: str) -> str:

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from grader.text import plain
 
 MOST_LINES = 1500
-"""A page shows only the beginning of a longer file."""
+"""The largest number of lines to show of a file."""
 
 _LINE_TOLD = re.compile(r"(?:problem\.py:|(?:\(|^\s+)line )(\d+)", re.MULTILINE)
 _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
@@ -18,7 +18,7 @@ _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A line of a student's file, and what to call it."""
+    """A line of a student's file, and a text for links to it."""
 
     number: int
     label: str
@@ -26,11 +26,11 @@ class SourcePlace:
 
 @dataclass
 class SourceView:
-    """A student's file.
+    """A student's file, as lines for a page.
 
     Attributes:
-        lines: the lines, numbered as in Python.
-        marked: the numbers of the lines that tests' messages are about.
+        lines: the lines. Their numbers are those in Python's messages.
+        marked: the numbers of the lines that messages of tests mention.
     """
 
     lines: list[str]
@@ -38,7 +38,7 @@ class SourceView:
 
     @classmethod
     def of(cls, source: bytes) -> SourceView:
-        """Return the view of any file."""
+        """Return the view of a file, which may have any content."""
         text = source.decode("utf-8-sig", errors="replace")
         return cls(re.split("\r\n|\r|\n", text.rstrip("\r\n")))
 
@@ -48,9 +48,10 @@ class SourceView:
         return self.lines[:MOST_LINES]
 
     def place_of(self, message: str, *more: str) -> SourcePlace | None:
-        """Return the relevant place in the file; None if unknown.
+        """Return the place in the file that a test is about; None if it is unknown.
 
-        That is the line that a message names, or else the function or class at its beginning.
+        The place is the line that the message names. Otherwise it is the function or class with
+        which the message or another text begins.
 
         Args:
             message: the message of a test.
@@ -68,8 +69,8 @@ class SourceView:
         return None
 
     def as_html(self, id: str) -> Markup:
-        """Return the lines as elements that can be linked to, `id-1` and so on."""
-        # All at once: a class has hundreds of thousands of lines.
+        """Return the lines as HTML elements with the ids `id-1`, `id-2` and so on, for links."""
+        # All lines at once, because a class has hundreds of thousands of lines.
         texts = escape(plain("\n".join(self.shown))).split("\n")
         start = escape(id)
         return Markup("").join(
@@ -81,7 +82,9 @@ class SourceView:
         return ' class="marked"' if number in self.marked else ""
 
     def _definitions(self) -> dict[str, int]:
-        """Return the first lines of functions and classes, also of code with syntax errors."""
+        """Return the line number of each function and class by name. The code may have syntax
+        errors.
+        """
         lines: dict[str, int] = {}
         for number, line in enumerate(self.shown, 1):
             if definition := _DEFINITION.match(line):

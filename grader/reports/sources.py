@@ -1,4 +1,4 @@
-"""Keep the graded files of students next to the results, each content once, by its hash."""
+"""Save the graded files of students next to the results. The name of each file is its hash."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 from grader.files import write_whole
 
 SOURCES = "sources"
-"""The folder of these files in the reports."""
+"""The name of the folder with these files."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Sources:
-    """A folder of students' files. Nothing in it is ever run.
+    """A folder of students' files. No file in it is ever run.
 
     Args:
-        folder: the folder; it may not exist yet.
+        folder: the folder, which need not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, sources: Iterable[bytes]) -> None:
-        """Write the files that are not there yet.
+        """Write the files that the folder does not contain yet.
 
         Raises:
             OSError: a file cannot be written.

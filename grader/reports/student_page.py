@@ -1,4 +1,6 @@
-"""The instructor's page for one student: failures, hidden tests included, and the code."""
+"""Write the instructor's page for each student: all failed tests, hidden tests too, and the
+code.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _OTHERS = 12
 
 @dataclass(frozen=True)
 class TestView:
-    """A failed test, or all tests of a problem that ended alike.
+    """A failed test, or all tests of a problem if they have the same status and message.
 
     Attributes:
         test: the first case that failed.
@@ -57,11 +59,11 @@ class MistakeView:
 
 @dataclass(frozen=True)
 class FailureView:
-    """A failed test, and other tests that fail by the same mistake.
+    """The failed tests that the same mistake explains.
 
     Attributes:
-        mistake: the known mistake, or None.
-        first: the test.
+        mistake: the known mistake; None if there is none.
+        first: the first of these tests.
         more: the other tests.
     """
 
@@ -76,15 +78,15 @@ class ProblemView:
 
     Attributes:
         result: the result.
-        changes: adjustments of the marks.
-        mistakes: known mistakes without a matching test.
-        alike: whether all tests ended alike; then `failed` has one entry.
-        failed: failed tests, one for each mistake.
+        changes: the adjustments of the marks.
+        mistakes: the known mistakes that explain no failed test.
+        alike: whether all tests have the same status and message. If so, `failed` has one entry.
+        failed: the failed tests, grouped by mistake.
         passed: the titles of the passed tests.
-        source: the file; None if it is not kept.
-        same: some other students with the same file.
-        same_more: the number of students who are not listed.
-        own: the identical file of the course; may be empty.
+        source: the file; None if it was not saved.
+        same: some of the other students with the same file.
+        same_more: the number of the remaining students with the same file.
+        own: the name of the identical file of the course; empty if there is none.
     """
 
     result: ProblemResult
@@ -108,10 +110,10 @@ def student_pages(
     """Yield the name of each submission and the text of its page, sorted by name.
 
     Args:
-        results: of the whole class.
+        results: the results of the whole class.
         sources: the graded files.
-        identical: groups of identical files.
-        date: of the run.
+        identical: the groups of identical files.
+        date: the date of the run.
     """
     results, who = by_name(results), people(results)
     class_ = _Class(
@@ -145,7 +147,7 @@ class _Class:
 
     Attributes:
         made: the mistakes by problem and names.
-        identical: identical files by problem and submission.
+        identical: the groups of identical files by problem and submission.
         sources: the graded files.
     """
 

@@ -7,21 +7,24 @@ from collections.abc import Iterable
 from grader.result import Adjustment, Isolation, ProblemResult, SubmissionResult, shown
 
 NOT_CONFINED = (
-    "NOT IN A SANDBOX: students' code could read and change whatever you can, these marks included."
+    "NOT IN A SANDBOX: students' code could read and change all files that you can, including "
+    "these marks."
 )
 
 _FOR_STUDENTS = {
     Isolation.SANDBOX: "Graded in a sandbox.",
     Isolation.PROCESS: (
-        "Graded without a sandbox: code that was handed in could read and change files of the "
-        "computer that graded it, and so these marks."
+        "Graded without a sandbox: submitted code could read and change files on the grading "
+        "computer, including these marks."
     ),
     None: "",
 }
 
 
 def total_lines(result: SubmissionResult) -> list[str]:
-    """Return a sentence about the required points, and one about each optional part tried."""
+    """Return a line with the required points, and a line for each optional part that was
+    attempted.
+    """
     all_that_counts = f"{shown(result.points)} of {shown(result.max)} points"
     optional = [
         f"Part {id}: {shown(part.points)} of {shown(part.max)} points"
@@ -31,7 +34,9 @@ def total_lines(result: SubmissionResult) -> list[str]:
 
 
 def adjustment_lines(problem: ProblemResult) -> list[str]:
-    """Return the points of the tests and a sentence for each adjustment; none without any."""
+    """Return the points of the tests and a sentence for each adjustment; empty without
+    adjustments.
+    """
     if not problem.adjustments:
         return []
     gave = f"The tests gave {_points(problem.earned)}."
@@ -39,7 +44,7 @@ def adjustment_lines(problem: ProblemResult) -> list[str]:
 
 
 def adjustment_line(adjustment: Adjustment) -> str:
-    """Return the change and the reason of an adjustment. Points by hand add to the maximum."""
+    """Return a text with the change and the reason of an adjustment."""
     if adjustment.max > 0:
         points, most = shown(adjustment.points), _points(adjustment.max)
         return f"by hand, {points} of {most}: {adjustment.reason}"
@@ -48,7 +53,7 @@ def adjustment_line(adjustment: Adjustment) -> str:
         sign = "+" if adjustment.points > 0 else "-"
         changes.append(f"{sign}{_points(abs(adjustment.points))}")
     if adjustment.max:
-        changes.append(f"{_points(-adjustment.max)} fewer can be reached")
+        changes.append(f"the maximum is {_points(-adjustment.max)} lower")
     return ": ".join([*([", ".join(changes)] if changes else []), adjustment.reason])
 
 
@@ -62,11 +67,13 @@ def not_confined(results: Iterable[SubmissionResult]) -> list[str]:
 
 
 def for_students(result: SubmissionResult) -> str:
-    """Return a sentence about the isolation; empty if the grader failed before any code ran."""
+    """Return a sentence for students about the isolation; empty if no code ran."""
     return _FOR_STUDENTS[result.isolation]
 
 
 def for_instructors(result: SubmissionResult) -> str:
-    """Return the level of isolation, with a warning if it is not the sandbox."""
+    """Return a text for instructors with the level of isolation, and a warning without a
+    sandbox.
+    """
     level = result.isolation or ""
     return f"{level}. {NOT_CONFINED}" if level == Isolation.PROCESS else str(level)

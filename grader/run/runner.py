@@ -27,7 +27,7 @@ from grader.run.verdict import Verdict, judge, leaves_debugger, only_inspected
 MOST_TIMEOUTS = 2
 """After this number of timeouts, the remaining tests of a problem are not run."""
 
-GIVEN_UP = "Not run: two earlier tests did not come to an end."
+GIVEN_UP = "Not run: two earlier tests did not finish in time."
 """The message for tests that are not run because of earlier timeouts."""
 
 _LITTLE = 0.01

@@ -1,4 +1,4 @@
-"""Read the hints of a problem from its `hints.md`, to show one level at a time."""
+"""Read the hints of a problem from its `hints.md`. The commands show one level at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from grader.course import Problem
 from grader.errors import CourseError, UsageError
 
 HINTS_FILE = "hints.md"
-"""A page in the problem's folder: a section for each task, in it a fold for each level."""
+"""The file in the problem's folder. It has a section for each task, with a fold for each level."""
 
 LEVELS = ("nudge", "idea", "plan")
-"""How much a hint reveals, from level 1 on."""
+"""The names of the levels, from level 1 to level 3. Higher levels reveal more."""
 
 _SECTION = re.compile(r"^## (?P<task>.+)\n(?P<folds>(?:(?!## ).*(?:\n|\Z))*)", re.MULTILINE)
 _FOLD = re.compile(r"<summary>(?P<level>[^<]+)</summary>\n(?P<text>.*?)\n</details>", re.DOTALL)
@@ -26,7 +26,7 @@ class Hint:
     Attributes:
         task: the function or the part of a class that the hint is about.
         level: 1 for a nudge, 2 for the idea, 3 for a plan.
-        text: Markdown.
+        text: the text in Markdown.
     """
 
     task: str
@@ -62,11 +62,11 @@ def matching(problem: Problem, part: str) -> list[str]:
         UsageError: no task has this part in its name.
         CourseError: the hints cannot be read.
     """
-    found = [task for task in tasks(problem) if part.lower() in task.lower()]
-    if not found:
+    matches = [task for task in tasks(problem) if part.lower() in task.lower()]
+    if not matches:
         names = ", ".join(tasks(problem))
         raise UsageError(f"{problem.id} has no task '{part}'; there are: {names}")
-    return found
+    return matches
 
 
 def tasks(problem: Problem) -> list[str]:
@@ -92,7 +92,7 @@ def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
 
 
 def named(problem: Problem, words: str) -> list[str]:
-    """Return the tasks that `words` name.
+    """Return the tasks with names that occur in the text `words`, such as the title of a test.
 
     A task has the name of a function or class, or a name such as "The constructor" for a part of a
     module.

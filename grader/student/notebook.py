@@ -1,6 +1,6 @@
-"""Save a notebook's cell to problem.py and test that file.
+"""Save a notebook's cell to problem.py, and test this file.
 
-Tests run in a separate process and load only the file, as in grading: definitions in other cells
+As in grading, tests run in a separate process and load only the file. Definitions in other cells
 are not available.
 """
 
@@ -27,7 +27,8 @@ def show(name: str) -> None:
     """
     (problem,) = own_course().select([name])
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--color=no"],  # -P: not the problem's folder first
+        # -P: don't import modules from the problem's folder
+        [sys.executable, "-P", "-m", "pytest", "--color=no"],
         cwd=problem.folder,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "96"},
         stdout=subprocess.PIPE,
@@ -51,7 +52,7 @@ def add_magic(ipython: Any) -> None:
         source = cell.rstrip("\n") + "\n"
         if saved(chosen, source.encode(), written.get(chosen.id)):
             written[chosen.id] = source.encode()
-            # Run the cell as a separate module, as tests do, without definitions of other cells.
+            # As in tests, run the cell as a separate module, without definitions of other cells.
             defined = vars(load_module(chosen.stub, STUDENT_MODULE + chosen.id[:2]))
             names = {name for name in defined if not name.startswith("__")}
             ipython.user_ns.update({name: defined[name] for name in names})
@@ -74,12 +75,12 @@ def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
     present = _same_ends(problem.stub.read_bytes()) if problem.stub.is_file() else stub
     if source == stub != present:
         print(
-            f"{problem.stub.name} holds your work, and this cell has only the stub: nothing was "
-            f"saved. To begin again: grader reset {problem.id[:2]}."
+            f"{problem.stub.name} contains your work, but this cell contains only the stub. "
+            f"Nothing was saved. To start again: grader reset {problem.id[:2]}."
         )
         return False
     if present not in (stub, source, before):
-        print(f"What was in {problem.stub.name} is kept in {keep(problem.stub).name}.")
+        print(f"The old content of {problem.stub.name} is now in {keep(problem.stub).name}.")
     write_whole(problem.stub, source)
     print(f"Saved to {problem.stub}.")
     return True

@@ -48,14 +48,17 @@ def show_progress(
 
 
 def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
-    """Yield the points of the required part and of each optional part."""
+    """Yield a sentence with the points of the required part, and one for each optional part."""
     by_part: dict[str, list[ProblemResult]] = {}
     for result in results:
         by_part.setdefault(result.part if result.optional else "", []).append(result)
-    for part, found in by_part.items():
-        points, most = total(map(whole_points, found)), total(r.max for r in found)
+    for part, results_of_part in by_part.items():
+        points, most = (
+            total(map(whole_points, results_of_part)),
+            total(r.max for r in results_of_part),
+        )
         name = f"Part {part}: " if part and "" in by_part else ""
-        hidden = any(test.hidden for result in found for test in result.tests)
+        hidden = any(test.hidden for result in results_of_part for test in result.tests)
         tests = "" if hidden else " in the visible tests"
         yield f"{name}{shown(points)} of {shown(most)} points{tests}."
 

@@ -25,7 +25,7 @@ NOT_WRITTEN, TO_LOOK_AT = "not written yet", "to look at"
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
-    """Count unwritten functions separately from wrong answers."""
+    """Return a separate category for tests of unwritten functions, so that pytest counts them."""
     status = dict(getattr(report, "user_properties", ())).get(STATUS)
     if status is None or status == Status.PASSED:
         return None
@@ -75,7 +75,7 @@ def _remembered(
 ) -> dict[str, Reading]:
     """Return the sentences about mistakes for each problem, and save that they were shown.
 
-    A problem that is not shown in detail has no sentences.
+    Problems that are not shown in detail are left out.
     """
     readings = {}
     for id, result in session.results.items():
@@ -90,9 +90,9 @@ def _remembered(
 
 
 def _count_tests(reporter: pytest.TerminalReporter) -> None:
-    """Count a test with many cases once in pytest's last line, as in the rest of the report."""
+    """Change pytest's counters so that its last line counts a test with many cases once."""
     worst = {}
-    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # a test has the status of its worst case
+    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # the worst case counts
         for report in filter(_is_of_problem, reporter.stats.get(category, [])):
             worst[_test_of(report)] = category, report
     for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):
@@ -110,7 +110,7 @@ def _is_of_problem(report: Any) -> bool:
 
 
 def _test_of(one: Any) -> str:
-    """Return the name of the test that a case belongs to, with its file."""
+    """Return the file and name of the test to which a case belongs."""
     return str(one.nodeid).partition("[")[0]
 
 

@@ -17,7 +17,7 @@ from grader.student.seen import Reading, named
 from grader.text import counted, printable
 
 WIDTH = 96
-"""The most columns of a sentence, because longer lines are hard to read."""
+"""The largest number of columns of a sentence, because longer lines are hard to read."""
 
 _INDENT = 6
 _PRINTED_LINES = 10
@@ -62,7 +62,7 @@ def problem_report(
     help_first = trouble(result, printed, reading=reading, in_full=in_full, width=width)
     lines += ["", help_first or next_step(result)]
     if whole:
-        # Omit blank lines if there is more to show, because screens are small.
+        # With much text, omit blank lines, because screens are small.
         blank = [] if wrong else [""]
         lines += [*blank, f"{shown(whole_points(result))} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
@@ -125,7 +125,7 @@ def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[s
 def _first_lines(
     reading: Reading, cases: list[TestResult], printed: Mapping[str, str], width: int
 ) -> list[str]:
-    """Return the sentences about the mistake, and the first failed test.
+    """Return the lines about the first failed test, with the sentences about its mistake.
 
     A sentence with a name comes before the test. A question comes after the test, so that the
     student sees the numbers first.
@@ -148,7 +148,7 @@ def _stops_alike(result: ProblemResult) -> bool:
 
 
 def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterator[str]:
-    """Yield the passed tests, as a list or a count, and the functions that are not written yet."""
+    """Yield lines about the passed tests and about the functions that are not written yet."""
     passed = [cases for cases in tests if _all_pass(cases)]
     if in_full:
         yield from (_titled(f"✓ {cases[0].title}", width) for cases in passed)
@@ -176,7 +176,7 @@ def _place_of(test: TestResult) -> str:
 
 
 def next_step(result: ProblemResult) -> str:
-    """Return one sentence about the student's next step."""
+    """Return a sentence about the student's next step."""
     wrong = _judged(result.with_cases)
     if wrong and _stops_alike(result):
         return wrong[0][0].message.partition("\n")[0]
@@ -197,13 +197,13 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
 
 
 def _waits(cases: list[TestResult]) -> bool:
-    """Return whether a rule cannot be judged before other tests pass."""
+    """Return whether a test of a rule cannot be judged before other tests pass."""
     failed = _failed(cases)
     return bool(failed) and not any(test.is_judged for test in failed)
 
 
 def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:
-    """Return the tests of rules that wait because another test fails."""
+    """Return the tests of rules that cannot be judged because other tests fail."""
     waiting = [cases for cases in tests if _waits(cases)]
     return waiting if len(waiting) < sum(bool(_failed(cases)) for cases in tests) else []
 
@@ -231,14 +231,18 @@ def _wrong_lines(
 
 
 def _observed_once(message: str) -> str:
-    """Return a message with one observation after its numbers, and without withheld names."""
+    """Return a message with at most one observation after its numbers. A name that the student
+    should not see yet is removed.
+    """
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
     numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]
     return "\n".join(lines[: numbers[-1] + 2] if numbers else lines)
 
 
 def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:
-    """Return the first lines of the student's output in a test, under a heading."""
+    """Return a heading and the first lines of the student's output in a test; empty without
+    output.
+    """
     lines = printed.get(test.id, "").rstrip().splitlines()
     if not lines:
         return []
@@ -288,13 +292,13 @@ def where_to_look(problem: Problem, result: ProblemResult) -> str:
     if test is None or lines is None or f" {problem.stub.name}:" in test.message:
         return ""
     if not lines and problem.kept_stub.is_file():
-        return f"For the stub again: uv run grader reset {problem.id[:2]}"
+        return f"To restore the stub: uv run grader reset {problem.id[:2]}"
     line = _line(test, lines)
     return f"Your code: {os.path.relpath(problem.stub)}:{line}" if line else ""
 
 
 def _line(test: TestResult, lines: Mapping[str, int]) -> int | None:
-    """Return the line of the first definition that a test names."""
+    """Return the line number of the first function or class that a test mentions."""
     words = re.findall(r"\w+", f"{test.message.partition(chr(10))[0]} {test.title}")
     return next((lines[word] for word in words if word in lines), None)
 

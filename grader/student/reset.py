@@ -1,4 +1,4 @@
-"""Restore a problem's stub and keep the student's file."""
+"""Restore a problem's stub, and keep the student's file under another name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def require_stub(course: Course, problem: Problem) -> None:
         return
     if course.solution(problem).is_file():
         raise UsageError(
-            "In the course's repository git restores a stub, and keeps nothing of your file: "
+            "In the course's repository use git to restore a stub. This deletes your file: "
             f"git checkout {shlex.quote(os.path.relpath(problem.stub))}"
         )
     raise CourseError(
-        f"there is no stub to restore: {problem.kept_stub} is missing. "
-        "A fresh copy of the course, as students get it, has it."
+        f"the stub can't be restored, because {problem.kept_stub} is missing. Get a new students' "
+        f"copy of the course."
     )
 
 

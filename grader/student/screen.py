@@ -59,7 +59,7 @@ class Screen:
 
 @contextmanager
 def keys_of_terminal(pressed: Callable[[str], None]) -> Iterator[None]:
-    """Report each pressed key from another thread, and restore the terminal at the end."""
+    """Call `pressed` for each pressed key in another thread. Restore the terminal at the end."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -88,4 +88,4 @@ def _read_keys(read: Callable[[], str], pressed: Callable[[str], None]) -> None:
     with suppress(OSError):
         while key := read():
             pressed(key)
-    pressed("q")  # the terminal is gone
+    pressed("q")  # the terminal was closed

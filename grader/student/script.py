@@ -1,4 +1,4 @@
-"""Prepare the start and the end of an `explore.py`, which imports this file first.
+"""Prepare the start and the end of an `explore.py` script, which imports this file first.
 
 Python searches the script's folder for modules first, so a student's `random.py` or `numpy.py`
 would replace the installed module. The scripts need no module from their folder. So that folder is
@@ -17,15 +17,15 @@ def start() -> None:
     """Remove the script's folder from the search path, and end the script with one line after
     Ctrl-C.
     """
-    own = os.path.abspath(sys.argv[0])
-    if os.path.basename(own) != "explore.py":
-        return  # a notebook, or a test
-    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(own):
+    script = os.path.abspath(sys.argv[0])
+    if os.path.basename(script) != "explore.py":
+        return  # in a notebook or a test
+    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(script):
         del sys.path[0]
-    sys.path.append(os.path.dirname(os.path.dirname(own)))  # shared modules of problems
+    sys.path.append(os.path.dirname(os.path.dirname(script)))  # shared modules of problems
     sys.excepthook = _told
     if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
-        _help(own)
+        _help(script)
 
 
 def _help(script: str) -> None:

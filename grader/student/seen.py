@@ -20,7 +20,7 @@ from grader.files import sha256_of, write_whole
 from grader.result import ALTERNATIVE, ProblemResult
 
 SEEN_FILE = ".seen.json"
-"""The path in the course's folder; git ignores it."""
+"""The path of the file in the course's folder. Git ignores this file."""
 
 MistakeNames = tuple[str, ...]
 """The names of one diagnosis: one mistake, or several that cannot be distinguished."""
@@ -46,7 +46,7 @@ class Reading:
 
 
 def named(result: ProblemResult) -> Reading:
-    """Return the sentences about the shown failure, with the name of its mistake."""
+    """Return the sentences about the first failure, with the name of its mistake."""
     explained = _explaining(result)
     return Reading(
         tuple(text for text, _ in explained), met=tuple(names for _, names in explained if names)
@@ -70,13 +70,14 @@ def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
     """Return the sentences about the first failed test: the sentences of tests, and the sentence
     about one mistake.
 
-    A second mistake waits until the first one is fixed, so that a failure has one question.
+    A second mistake is not reported until the first mistake is fixed, so that there is one
+    question.
     """
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     names = set(first.diagnosis) if first else set()
-    found = _diagnoses(result)
-    explained = [(text, own) for text, own in found if names & {*own}]
-    return [*((text, own) for text, own in found if not own), *explained[:1]]
+    diagnoses = _diagnoses(result)
+    explained = [(text, mistakes) for text, mistakes in diagnoses if names & {*mistakes}]
+    return [*((text, mistakes) for text, mistakes in diagnoses if not mistakes), *explained[:1]]
 
 
 def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
@@ -104,7 +105,7 @@ class SeenMistakes:
         self._root, self._path = root, root / SEEN_FILE
 
     def reading(self, result: ProblemResult) -> Reading:
-        """Return the sentences for the student about the mistakes of a run."""
+        """Return the sentences for the student about the mistakes in a result."""
         if self._at_once():
             return named(result)
         return reading(result, {tuple(names) for names in self._load("seen").get(result.id, [])})
@@ -146,10 +147,10 @@ class SeenMistakes:
             data = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        found = data.get(table) if isinstance(data, dict) else None
-        if not isinstance(found, dict):
+        content = data.get(table) if isinstance(data, dict) else None
+        if not isinstance(content, dict):
             return {}
-        return found if table == "passed" or all(map(_is_seen, found.values())) else {}
+        return content if table == "passed" or all(map(_is_seen, content.values())) else {}
 
 
 def _is_seen(value: object) -> bool:

@@ -16,7 +16,7 @@ from grader.student.progress import show_progress
 from grader.student.report import WIDTH, next_step, trouble
 from grader.student.seen import SeenMistakes, named
 
-if TYPE_CHECKING:  # it loads torch, which is not needed if everything has passed
+if TYPE_CHECKING:  # this import loads torch, which is not needed if everything has passed
     from grader.run.session import Session
 
 _NO_NAME = "The wrong answers match no known mistake.\n\n"
@@ -30,15 +30,16 @@ def check(
     hidden: bool = False,
     seed: int = 0,
 ) -> bool:
-    """Test problems and print the progress; return whether everything passes.
+    """Test problems, print the progress, and return whether all tests pass.
 
-    Optional problems that the student has not begun are skipped if required ones are tested.
+    If required problems are among them, optional problems that the student has not begun are
+    skipped.
 
     Args:
         course: the course with the files to test.
         problems: the problems to test.
-        console: where to print.
-        hidden: whether to run the hidden halves too, if they are available.
+        console: the console to print to.
+        hidden: whether to run hidden tests too, if they are available.
         seed: the seed of the tests' inputs.
     """
     begun = on_the_way(problems)
@@ -77,7 +78,7 @@ def name_mistake(course: Course, problems: Sequence[Problem]) -> str:
 
 
 def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
-    """Return the first problem that does not pass, and its open tasks; None if all pass."""
+    """Return the first problem that does not pass, with its open tasks. Return None if all pass."""
     for problem in around(course, here):
         session = newly_tested(course, problem)
         if session and not (result := session.results[problem.id]).passed:
@@ -86,7 +87,7 @@ def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
 
 
 def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) -> Session | None:
-    """Test a problem and save whether it passes. Return None if it passed and has not changed.
+    """Test a problem, and save whether it passes. Return None if it passed before and is unchanged.
 
     Args:
         course: the student's copy.

@@ -1,4 +1,4 @@
-"""Keep a process with torch loaded, ready for the next run of a problem's tests.
+"""Prepare a process that has loaded torch for the next run of a problem's tests.
 
 Each process runs the tests once, so nothing of an earlier run is left, and a process that hangs can
 be ended. If forking is safe, the process is forked from a server that has loaded torch and nothing
@@ -24,19 +24,19 @@ from grader.errors import CourseError
 from grader.result import ProblemResult, TestResult
 
 _PRELOADED = ["grader.run.suite", "torch.fx.experimental.symbolic_shapes"]
-"""The modules that the server loads: those that run tests, and those that torch's autograd loads
-later. Loading starts no threads, so the server can be forked afterwards."""
+"""The modules that the server loads: modules that run tests, and modules that torch's autograd
+would load later. Loading them starts no threads, so the server can be forked afterwards."""
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 SILENCE_SECONDS = 60.0
-"""A run without a message for so long counts as hanging. The time limits of a test and of loading
-are shorter, but cannot interrupt code in C."""
+"""A run that sends no message for this many seconds is killed. The time limits for a test and for
+loading are shorter, but they cannot interrupt code in C."""
 
 
 @dataclass(frozen=True)
 class FoundSoFar:
-    """The results of a run so far.
+    """The results of a run up to now.
 
     Attributes:
         run: the number of the run.
@@ -54,7 +54,7 @@ class FoundSoFar:
 
 
 class Runs:
-    """Run the tests of one problem at a time. A new run ends the previous one.
+    """Runs the tests of one problem at a time. A new run ends the previous run.
 
     Args:
         root: the course's folder.
@@ -76,7 +76,7 @@ class Runs:
         _end(self._running)
         alive = self._standby is not None and self._standby[0].is_alive()
         process, connection = self._standby if self._standby and alive else self._new()
-        with suppress(OSError):  # it ended while it waited; the listener will notice
+        with suppress(OSError):  # the process ended while it waited; the listener will notice
             connection.send(problem.id)
         self._running, self._standby = process, None
         self.number += 1
@@ -108,11 +108,11 @@ class Runs:
             try:
                 if not connection.poll(self._silence):
                     _end(process)
-                    trouble = "Your code did not come to an end."
+                    trouble = "Your code did not finish in time."
                     break
                 message = connection.recv()
             except (EOFError, OSError):
-                trouble = "The process that ran your code has ended. Does problem.py end it?"
+                trouble = "The process with your code has ended. Does problem.py end it?"
                 break
             if isinstance(message, ProblemResult):
                 self._tell(FoundSoFar(run, message, printed, finished=True))
@@ -128,7 +128,9 @@ class Runs:
 
 
 def _context() -> SpawnContext | ForkServerContext:
-    """Return the start method of processes: forking, but not on macOS or Windows."""
+    """Return the context that starts processes: by forking from a server, or on macOS and Windows
+    anew.
+    """
     if sys.platform in ("darwin", "win32"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -140,7 +142,7 @@ def _context() -> SpawnContext | ForkServerContext:
 def _without_own_folder() -> Iterator[None]:
     """Start Python processes that import no modules from the current folder.
 
-    A student's `random.py` there would prevent the start.
+    Otherwise a student's `random.py` in this folder could break the start.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -168,8 +170,8 @@ def _serve(root: Path, connection: Connection) -> None:
     from grader.run.session import Session
     from grader.run.suite import Suite
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the watching process handles Ctrl-C
-    torch.set_num_threads(1)  # as everywhere where students' code is tested
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
+    torch.set_num_threads(1)  # as in all tests of students' code
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # keep output of student code off the screen
         os.dup2(nowhere, stream)

@@ -1,6 +1,6 @@
 """Test a problem each time it is saved, and show the first failed test.
 
-All events (a saved file, a pressed key, a result of a run) go through one queue to one loop.
+A loop processes all events from one queue: saved files, pressed keys and results of runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Unwatched:
-    """Files can't be watched any more."""
+    """An error prevents watching files."""
 
     reason: str
 
@@ -77,7 +77,7 @@ class Watch:
     Optional problems that the student has not begun are tested only after the student selects them.
 
     Attributes:
-        events: the events that are not processed yet.
+        events: the events to process.
     """
 
     def __init__(self, course: Course, console: Console, start: Problem | None = None) -> None:
@@ -101,7 +101,7 @@ class Watch:
         """Watch until the user quits.
 
         Raises:
-            CourseError: files can't be watched here.
+            CourseError: an error prevents watching files.
         """
         self._runs = Runs(self._course.root, self.events.put)
         stop = threading.Event()
@@ -123,7 +123,7 @@ class Watch:
 
     def _next_event(self) -> Event:
         while True:
-            with suppress(Empty):  # Windows handles Ctrl-C only between two waits
+            with suppress(Empty):  # Windows handles Ctrl-C only between two calls that wait
                 return self.events.get(timeout=1)
 
     def _deal_with(self, event: Event) -> bool:
@@ -157,7 +157,7 @@ class Watch:
     # Runs
 
     def _test(self, ids: list[str]) -> None:
-        """Test these problems now, then the waiting ones."""
+        """Test these problems before the problems that already wait for a test."""
         unfinished = [self._running] if self._running else []
         self._waiting = list(dict.fromkeys([*ids, *unfinished, *self._waiting]))
         self._start_next()
@@ -172,19 +172,19 @@ class Watch:
         if self._on_screen or not self._running:
             self._show()
 
-    def _take(self, found: FoundSoFar) -> None:
-        """Keep the results of the run; show its first wrong answer at once."""
-        id = found.result.id
-        self._printed[id] = found.printed
-        if found.finished:
-            self._results[id], self._troubles[id] = found.result, found.trouble
-            self._readings[id] = self._new_reading(found.result)
-            if not found.trouble:
-                self._memory.keep(self._problems[id], found.result)
+    def _take(self, progress: FoundSoFar) -> None:
+        """Save the results of the current run. Show its first wrong answer immediately."""
+        id = progress.result.id
+        self._printed[id] = progress.printed
+        if progress.finished:
+            self._results[id], self._troubles[id] = progress.result, progress.trouble
+            self._readings[id] = self._new_reading(progress.result)
+            if not progress.trouble:
+                self._memory.keep(self._problems[id], progress.result)
             self._start_next()
             return
-        news = _is_wrong(found.result) and not _is_wrong(self._partial)
-        self._partial = found.result
+        news = _is_wrong(progress.result) and not _is_wrong(self._partial)
+        self._partial = progress.result
         if news and self._on_screen and id == self._current:
             self._show()
 
@@ -272,7 +272,7 @@ class Watch:
         self._print(f"\n{screen.keys}" if screen.keys else "")
 
     def _text(self, id: str, result: ProblemResult) -> str:
-        """Return the first failed test and the next step."""
+        """Return the text about the first failed test and the next step."""
         if not result.tests and not self._troubles.get(id):
             return ""
         reading = self._reading(id, result)
@@ -295,13 +295,17 @@ class Watch:
         return self._results.get(id, ProblemResult(id))
 
     def _new_reading(self, result: ProblemResult) -> Reading:
-        """Return the sentences about the mistakes in a result, with names after the key `w`."""
+        """Return the sentences about the mistakes in a result. After the key `w` they contain
+        names.
+        """
         return named(result) if result.id == self._asked_why else self._memory.reading(result)
 
     def _reading(self, id: str, result: ProblemResult) -> Reading:
-        """Return the sentences about the mistakes in a result, and save that they were read."""
+        """Return the sentences about the mistakes in a result, and save that the student has seen
+        them.
+        """
         if result is not self._results.get(id) or id not in self._readings:
-            return Reading()  # the run has not finished, so no mistake is named
+            return Reading()  # no mistake is named before the run has finished
         reading = self._readings[id]
         self._memory.meet(id, reading.met)
         if reading.more and self._on_screen:
@@ -331,7 +335,7 @@ class Watch:
 
     def _print(self, text: str) -> None:
         text = printable(text, self._console.encoding)
-        self._console.print(text, markup=False, soft_wrap=True)  # it is wrapped already
+        self._console.print(text, markup=False, soft_wrap=True)  # the text is already wrapped
 
 
 def _is_wrong(result: ProblemResult) -> bool:

@@ -93,8 +93,8 @@ def upload(
 @pytest.mark.parametrize(
     ("names", "only", "words"),
     [
-        ([], "", "Hand in 01-doubling/problem.py, 02-halving/problem.py"),
-        ([], "02", "Hand in problem.py."),
+        ([], "", "Submit 01-doubling/problem.py, 02-halving/problem.py"),
+        ([], "02", "Submit problem.py."),
         (["a/01-doubling", "b/01-doubling"], "", "several submissions (a, b)"),
     ],
 )
@@ -208,7 +208,7 @@ def test_the_score_is_that_of_the_assignments_part(
     data = upload(tmp_path, two_parts, part=part)
     assert data["score"] == score
     assert [test["name"][:2] for test in data.get("tests", ())] == graded
-    assert graded or "Hand in 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
+    assert graded or "Submit 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
 
 
 def test_an_archive_for_one_part_knows_which_the_others_are(

@@ -68,7 +68,7 @@ def test_a_long_name_is_written_as_the_linter_wants_it(small_course: Course) -> 
 def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
     oracles = new_problem(small_course, "12-sum").folder.parent / "shared/oracles/sum.py"
     before = oracles.read_bytes()
-    with pytest.raises(UsageError, match="sum.py is there already"):
+    with pytest.raises(UsageError, match="sum.py already exists"):
         new_problem(small_course, "13-sum")
     assert oracles.read_bytes() == before
 
@@ -79,7 +79,7 @@ def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
         ("residual", "two digits and a name"),
         ("99-Residual", "two digits and a name"),
         ("99-2d", "two digits and a name"),
-        ("01-sum", "There is a problem 01 already"),
+        ("01-sum", "The number 01 is already used by"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(

@@ -552,10 +552,10 @@ def test_what_was_changed_in_a_copy_is_never_lost(of_two_parts: Course, tmp_path
     assert summary[1:-1] == [  # but for the front page, which is not of this course
         f"written: {at}/README.md",
         f"written: {at}/notebook.ipynb",
-        f"kept, as it was changed there: {at}/README.md.bak-1",
-        f"kept, as it was changed there: {at}/notebook.ipynb.bak-1",
-        f"left alone, as it was changed there: {at}/problem.py",
-        f"left alone, as it was changed there: {at}/test_doubling.py",
+        f"renamed, because it was changed in the copy: {at}/README.md.bak-1",
+        f"renamed, because it was changed in the copy: {at}/notebook.ipynb.bak-1",
+        f"not updated, because it was changed in the copy: {at}/problem.py",
+        f"not updated, because it was changed in the copy: {at}/test_doubling.py",
     ]
     assert (folder / "README.md").read_text("utf-8").endswith("Corrected.\n")
     for name in ("problem.py", "README.md.bak-1", "notebook.ipynb.bak-1", "test_doubling.py"):
@@ -576,7 +576,7 @@ def test_an_empty_clone_is_filled_without_byte_code(course: Course, tmp_path: Pa
     ("file", "text", "why"),
     [
         ("problems/01-softmax/problem.py", "", r"problem\.py is missing"),
-        ("problems/01-softmax/problem.py", "# a solution\n", "leaves nothing to write"),
+        ("problems/01-softmax/problem.py", "# a solution\n", "contains no function to write"),
         ("students/README.md", "", "README.md is missing; a course needs README.md and "),
     ],
 )
@@ -593,7 +593,7 @@ def test_a_course_that_is_not_ready_is_not_released(
 
 
 def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no released copy"):
+    with pytest.raises(UsageError, match="so it is not a students' copy"):
         release(course, tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file"):
@@ -604,7 +604,7 @@ def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -
 @pytest.mark.parametrize("place", [".", "problems", "problems/10-copy", "docs/new/copy"])
 def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) -> None:
     before = {*course.root.rglob("*")}
-    with pytest.raises(UsageError, match="is in the course itself"):
+    with pytest.raises(UsageError, match="is inside the course"):
         release(course, course.root / "grader" / ".." / place)
     assert {*course.root.rglob("*")} == before
 
@@ -618,7 +618,7 @@ def test_a_course_outside_of_the_repository_is_released_with_the_grader_that_run
     (students / "README.md").write_text("# Doubling\n")
     shutil.copy(ROOT / "students/pyproject.toml", students)
     summary = release(small_course, tmp_path / "copy").summary()
-    assert summary.startswith("students/README.md says nothing of 01-doubling.\nThe students'")
+    assert summary.startswith("students/README.md does not mention 01-doubling.\nThe students'")
     done = in_the_copy(Course(tmp_path / "copy"), "problems/01-doubling", "-c", CHECK, "check")
     assert "0 of 2 points" in done.stdout, done.stderr
 
@@ -644,4 +644,4 @@ def test_what_a_problem_would_give_away_is_found(small_course: Course) -> None:
         "the released worked_example.py names test_hidden",
     ]
     problem.original.write_text("# a solution\n", encoding="utf-8")
-    assert "leaves nothing to write" in next(leaks(problem, solution))
+    assert "contains no function to write" in next(leaks(problem, solution))

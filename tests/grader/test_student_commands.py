@@ -241,7 +241,7 @@ def test_reset_in_the_repository_says_what_puts_the_stub_back_there(
     monkeypatch.chdir(problem.folder.parent)
     status, output = grader("reset", "01", "--yes")
     assert status == 2
-    assert "fresh copy" not in output
+    assert "new students' copy" not in output
     assert output.endswith("git checkout 01-doubling/problem.py\n")
     assert problem.stub.read_text(encoding="utf-8") == "# work\n"
 
@@ -252,5 +252,5 @@ def test_reset_without_a_stub_changes_nothing(problem: Problem, small_course: Co
     problem.stub.write_text("# work\n", encoding="utf-8")
     status, output = grader("reset", "01", "--yes")
     assert status == 3
-    assert "no stub to restore" in " ".join(output.split())
+    assert "the stub can't be restored" in " ".join(output.split())
     assert problem.stub.read_text(encoding="utf-8") == "# work\n"

@@ -88,7 +88,7 @@ def test_a_run_that_hangs_is_ended(
     problem = small_course.problems()[0]
     problem.stub.write_text(DEAF, encoding="utf-8")
     runs[0].start(problem)
-    assert finished(runs[1]).trouble == "Your code did not come to an end."
+    assert finished(runs[1]).trouble == "Your code did not finish in time."
 
 
 @pytest.mark.slow

@@ -1,1 +1,1 @@
-"""Export marks to a platform: fill in the file that was downloaded from it."""
+"""Export marks to a platform by filling in a file that was downloaded from it."""

@@ -1,4 +1,4 @@
-"""Export marks into a platform's file, with feedback in an archive."""
+"""Write marks to a platform's file, and feedback to an archive."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Order:
 
     Attributes:
         platform: the platform.
-        file: the downloaded file; unchanged unless `out` is the same.
-        folder: of the reports.
-        book: the instructor's own files.
+        file: the downloaded file. It is not changed unless `out` is the same file.
+        folder: the folder of the reports.
+        book: the instructor's files.
         out: the file to write.
         problem: the id of the problem; empty for the sum of all required problems.
         column: the name or the id of the column; may be empty.
@@ -36,7 +36,7 @@ class Order:
         id_column: the column that identifies students, for any CSV file.
         feedback: the archive for feedback; None for no archive.
         download: Canvas's download of submissions, for the names in the archive.
-        also: by the name of a submission, other identities of the student.
+        also: other identities of a student, by the name of the submission.
     """
 
     platform: str
@@ -56,7 +56,7 @@ class Order:
 def export_from(
     order: Order, results: Sequence[SubmissionResult], unreadable: Sequence[str] = ()
 ) -> list[str]:
-    """Fill marks into a platform's file and return messages.
+    """Write marks to a platform's file, and return messages.
 
     Args:
         order: the request.
@@ -64,9 +64,9 @@ def export_from(
         unreadable: names of submissions with damaged results.
 
     Raises:
-        UsageError: the file, the marks, the gradebook and the options do not fit together; nothing
-            is written.
-        CannotWrite: a file can't be written; then none is written.
+        UsageError: the file, the marks, the instructor's files and the options do not match.
+            Nothing is written.
+        CannotWrite: one of the files can't be written. Then no file is written.
     """
     _require_sense(order, results)
     book = ClassBook(results, order.book, order.also)
@@ -94,7 +94,7 @@ def export_from(
 
 
 def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
-    """Reject impossible requests before reading.
+    """Check before reading any file that the request is possible.
 
     Raises:
         UsageError: the request is impossible.
@@ -102,27 +102,35 @@ def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
     platforms = [*PLATFORMS, "csv"]
     if order.platform not in platforms:
         names = ", ".join(platforms)
-        raise UsageError(f"{quoted(order.platform)} is an unknown platform; known are: {names}.")
+        raise UsageError(
+            f"{quoted(order.platform)} is an unknown platform. Choose one of: {names}."
+        )
     if not results:
         raise UsageError(f"There are no results in {order.folder}. Grade first, or use --reports.")
     if order.feedback and order.platform not in _WITH_FEEDBACK:
-        raise UsageError(f"Feedback can be packed for canvas and moodle, not {order.platform}.")
+        raise UsageError(
+            f"Feedback can be packed for canvas and moodle, but not for {order.platform}."
+        )
     if order.feedback and order.feedback.resolve() == order.out.resolve():
-        raise UsageError(f"Marks and feedback can't both be {order.out}. Choose another --out.")
+        raise UsageError(
+            f"Marks and feedback can't both be written to {order.out}. Choose another --out."
+        )
     if order.platform == "canvas" and order.feedback and not order.download:
         raise UsageError(
             "Canvas matches feedback by the names in its download of submissions: give --download."
         )
     if order.platform == "csv" and not order.id_column:
-        raise UsageError("Which column identifies the students? Name it with --id-column.")
+        raise UsageError(
+            "The column that identifies the students is unknown. Name it with --id-column."
+        )
 
 
 def _newer(before: Sequence[SubmissionResult], now: Sequence[SubmissionResult]) -> list[str]:
-    """Return a message if the book changed since the last run."""
+    """Return a message if the instructor's files have changed marks since the last run."""
     names = [new.shown_name for old, new in zip(before, now, strict=True) if old != new]
     if not names:
         return []
     return [
-        "These marks are as corrections and late policy say now; gradebook and feedback are not "
-        f"yet. Run `grader grade` once more for them: {', '.join(names)}."
+        "The exported marks contain new corrections or deductions; the gradebook and the feedback "
+        f"do not. Run `grader grade` again to update these students: {', '.join(names)}."
     ]

@@ -1,7 +1,8 @@
 """Pack feedback in the form that a platform distributes to students.
 
-Moodle reads a zip of folders, named as in its download of submissions. Canvas reads a zip of files,
-named as in its download: it finds the student by the numbers of user and attachment.
+Moodle needs a zip of folders with the same names as in its download of submissions. Canvas needs a
+zip of files with the same names as in its download, which contain the numbers of user and
+attachment.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from grader.text import counted
 _PAGE = "feedback.html"
 _TEXT = {".py", ".txt", ".md"}
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same feedback is the same file, whenever it is packed
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same feedback gives the same archive
 _NOT_IN_A_NAME = set("\\/:*?\"'<>|&`")
 
 
@@ -38,8 +39,8 @@ def feedback_archive(
     """Return a zip with the feedback of students, and messages about it.
 
     Args:
-        rows: people of a platform's file, each with the name of the submission.
-        folder: of the feedback pages.
+        rows: the people in a platform's file, each with the name of the submission.
+        folder: the folder of the feedback pages.
         download: Canvas's download of the submissions, a zip or a folder; None for Moodle.
 
     Raises:
@@ -52,17 +53,19 @@ def feedback_archive(
         page = folder / f"{submission}.html"
         name = _name_for_moodle(person) if in_canvas is None else in_canvas.get(person.id)
         if download and name is None:
-            has = f"{download.name} has no .py, .txt, .md or .zip of theirs"
+            has = f"{download.name} has no .py, .txt, .md or .zip file of this student"
             messages.append(f"No feedback for {person}: {has}.")
         elif not page.is_file():
-            messages.append(f"No feedback for {person}: there is no {page.name}.")
+            messages.append(f"No feedback for {person}: {page.name} does not exist.")
         elif name:
             files[name] = _content(name, page)
     return _zipped(files), [*messages, f"Packed the feedback for {counted(len(files), 'student')}."]
 
 
 def _content(name: str, page: Path) -> bytes:
-    """Return the feedback in the form for a file name: a page, a zip with the page, or text."""
+    """Return the feedback in the format of the file name: HTML, a zip with an HTML page, or
+    text.
+    """
     content = page.read_bytes()
     match PurePosixPath(name).suffix.lower():
         case ".html":
@@ -94,14 +97,18 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def _name_for_moodle(person: SheetPerson) -> str:
-    """Return a page's name in Moodle's archive. `_` separates the person's name and number."""
+    """Return the name of a feedback page in Moodle's archive: the person's name, number and
+    page.
+    """
     kept = (c for c in person.name.replace("_", " ") if c.isprintable() and c not in _NOT_IN_A_NAME)
     name = "".join(kept).strip(" .~") or "Participant"
     return f"{name}_{person.id}_assignsubmission_file_/{_PAGE}"
 
 
 def _names_by_user(download: Path) -> dict[str, str]:
-    """Return the file to replace by the number of the user: the last text, else the last zip."""
+    """Return the name of the file to replace for each user number: the last text file or the last
+    zip.
+    """
     by_user: defaultdict[str, list[tuple[bool, int, str]]] = defaultdict(list)
     for name in _names(download):
         numbers = [part for part in name.split("_") if part.isascii() and part.isdecimal()]
@@ -120,4 +127,6 @@ def _names(download: Path) -> list[str]:
         with zipfile.ZipFile(download) as archive:
             return [PurePosixPath(name).name for name in archive.namelist()]
     except (OSError, zipfile.BadZipFile):
-        raise UsageError(f"{download} is no download of submissions, zip or folder.") from None
+        raise UsageError(
+            f"{download} is not a zip or a folder with a download of submissions."
+        ) from None

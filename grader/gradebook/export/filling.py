@@ -1,4 +1,4 @@
-"""Collect the marks, fill them into a platform's file and report changes."""
+"""Write the marks of a class to a platform's file, and report the changes."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from grader.text import counted, parse_number, quoted, some
 _SUCH_AS = 3
 
 _OTHER_NUMBERS = (
-    "Moodle gives students new numbers in each assignment, and {person.name} is in both lists: add "
+    "Moodle gives students new numbers in each assignment. {person.name} is in both lists, so add "
     "a line for the number to names.csv, such as {person.keys[0]},{identity}."
 )
 
 _NUMBERS_OF_GROUPS = (
-    "If these numbers are of groups: a group's number is no participant's. Put Moodle's list of "
-    "participants, with its column Groups, into the book as roster.csv, and grade once more; then "
-    "members get the mark of their group."
+    "If these are the numbers of groups, save Moodle's list of participants, with its column "
+    "Groups, as roster.csv in the folder of the book, and grade again. Then the members get the "
+    "mark of their group."
 )
 
 _HIDDEN_NAME = "participant"
-"""The beginning of all names if an assignment hides them."""
+"""If an assignment hides the names, all names begin with this word."""
 
 
 class Mark(NamedTuple):
-    """Points and their maximum."""
+    """The points of a student and their maximum."""
 
     points: float
     max: float
@@ -40,14 +40,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks of a class: of one problem, or their sum.
+    """The marks of a class for one problem, or for all required problems together.
 
     Attributes:
-        what: their title, such as `03-some-name`.
-        most: the maximum.
-        of: each mark by the name of the submission.
+        what: the title of the marks, such as `03-some-name`.
+        most: the maximum of a mark.
+        of: the mark of each submission, by its name.
         results: all results by the name of the submission.
-        messages: about missing marks and marks that count 0.
+        messages: messages about missing marks and about marks that count 0.
     """
 
     what: str
@@ -62,10 +62,11 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
 
     Args:
         results: the adjusted results.
-        problem: an id; empty for the sum of all graded problems, where a missing one counts 0.
+        problem: the id of a problem. If it is empty, return the sum of all graded problems, in
+            which a missing problem counts 0.
 
     Raises:
-        UsageError: nobody has been graded in the problem.
+        UsageError: no student has been graded in the problem.
     """
     results = sorted((r.without_skipped() for r in results), key=lambda r: r.submission)
     worth = _worth([r for r in results if r.status != Status.INTERNAL], problem)
@@ -78,13 +79,15 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
         if result.status == Status.INTERNAL:
             remarks["The grader failed, so there is no mark"].append(called(result))
             continue
-        own = {each.id: each for each in result.problems if each.id in worth}
-        missing = [id for id in worth if id not in own]
+        counted_problems = {each.id: each for each in result.problems if each.id in worth}
+        missing = [id for id in worth if id not in counted_problems]
         for id in missing:
             remark = f"Not graded in {id}{'' if problem else ', which counts 0'}"
             remarks[remark].append(called(result))
-        points = total(each.points for each in own.values())
-        most = total(own[id].max if id in own else worth[id] for id in worth)
+        points = total(each.points for each in counted_problems.values())
+        most = total(
+            counted_problems[id].max if id in counted_problems else worth[id] for id in worth
+        )
         if not most:
             remarks[f"{what} was left out, so there is no mark"].append(called(result))
         elif not (problem and missing):
@@ -95,7 +98,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
 
 
 def _worth(results: Iterable[SubmissionResult], problem: str) -> dict[str, float]:
-    """Return the maximum of each problem that counts."""
+    """Return the maximum of each problem that counts, by the problem's id."""
     worth: dict[str, float] = {}
     for each in (each for result in results for each in result.problems):
         if each.id == problem or not (problem or each.optional):
@@ -104,13 +107,13 @@ def _worth(results: Iterable[SubmissionResult], problem: str) -> dict[str, float
 
 
 def called(result: SubmissionResult) -> str:
-    """Return the name of a student, and the identity if it differs."""
+    """Return the name of a student, followed by the identity if it differs."""
     name = result.shown_name
     return f"{name} ({result.identity})" if result.identity not in ("", name) else name
 
 
 def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
-    """Fill marks into a platform's file. Only cells of one column change.
+    """Write marks to one column of a platform's file.
 
     Args:
         sheet: the file.
@@ -118,7 +121,7 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
         people: the class.
 
     Raises:
-        UsageError: marks and file have different maxima, or no common student.
+        UsageError: the marks and the file have different maxima or no student in common.
     """
     _require_same_maximum(sheet, marks)
     work = Filling(sheet, marks)
@@ -143,7 +146,7 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
 
 
 def _require_same_maximum(sheet: Sheet, marks: Marks) -> None:
-    """Refuse marks with another maximum than the file."""
+    """Check that the marks and the file have the same maximum; else raise a UsageError."""
     other = sorted({each.most for each in sheet.people if each.most is not None} - {marks.most})
     if other:
         differ = any(mark.max != marks.most for mark in marks.of.values())
@@ -155,7 +158,9 @@ def _require_same_maximum(sheet: Sheet, marks: Marks) -> None:
 
 
 def _lost_zeros(sheet: Sheet, people: People) -> list[str]:
-    """Return a question about numbers without their leading zeros."""
+    """Return a question to the instructor if ids in the file may lack leading zeros; empty
+    otherwise.
+    """
     whole: dict[str, list[str]] = {}
     for name in people.known_names():
         whole.setdefault(name.lstrip("0"), []).append(name)
@@ -179,13 +184,13 @@ class Filling:
         in_file: the names of all submissions that the file mentions.
         rows: the rows of known students, each with the name of the submission.
         new: the number of written marks.
-        same: the number of marks that were there already.
-        changed: the written marks that replaced others.
-        locked: marks that can't be changed.
-        refused: rows without a mark because of a doubt; a dict, to keep each message once.
-        lacking: students without a mark.
-        is_of_group: whether an id may be that of a group.
-        lost_zeros: a question about numbers without their leading zeros.
+        same: the number of cells that already contained the right mark.
+        changed: a message for each cell in which another mark was replaced.
+        locked: a message for each mark that can't be changed.
+        refused: a message for each row without a new mark. A dict removes repeated messages.
+        lacking: the students in the file who have no mark.
+        is_of_group: whether an id in the file may be that of a group.
+        lost_zeros: a question about ids that may lack leading zeros.
     """
 
     sheet: Sheet
@@ -202,17 +207,17 @@ class Filling:
     lost_zeros: Sequence[str] = ()
 
     def refuse_repeated(self, person: SheetPerson, lines: Sequence[int]) -> None:
-        """Refuse a row whose key is in several lines."""
+        """Add a message about a row with an id that is also in other lines."""
         where = " and ".join(map(str, lines))
         there = f"{self.sheet.table.name} has {quoted(person.id)} in lines {where}"
-        self.refused[f"{there}, so these were left as they were."] = None
+        self.refused[f"{there}, so these lines were not changed."] = None
 
     def fill_in(self, person: SheetPerson, owners: Sequence[str]) -> None:
-        """Fill in the mark of a student, or note why not.
+        """Write the mark of a student, or add a message with the reason for not writing it.
 
         Args:
-            person: the student's row.
-            owners: the names of the submissions that the keys of the row identify.
+            person: the row.
+            owners: the names of the submissions that match the keys of the row.
         """
         results = self.marks.results
         fitting = [name for name in owners if self._fits(person, results[name])]
@@ -230,10 +235,11 @@ class Filling:
             self.lacking.append(person)
 
     def _fits(self, person: SheetPerson, result: SubmissionResult) -> bool:
-        """Return whether a row and a result belong together: a number can also be a group's.
+        """Return whether a row and a result belong to the same student. If not, add a message.
 
-        The e-mail address identifies a member. Otherwise the names must agree, unless the
-        assignment hides them. The name of a group may precede a student's.
+        A number in the file may be the number of a group. An e-mail address identifies a member.
+        Without one, the names must agree, unless the assignment hides names. In the file, the name
+        of a group may precede the name of a student.
         """
         members = {member.lower() for member in result.members if "@" in member}
         if not self.sheet.platform.has_new_numbers or members & {*map(str.lower, person.keys)}:
@@ -252,11 +258,11 @@ class Filling:
         self.is_of_group = self.is_of_group or is_of_group
 
     def _write(self, person: SheetPerson, mark: Mark) -> None:
-        """Write a mark into its cell, unless the cell is equal or locked."""
+        """Write a mark to its cell, unless the cell already contains the mark or is locked."""
         before, points = person.row.value(self.sheet.column), shown(mark.points)
         old = parse_number(before)
         if person.most is not None and mark.max != person.most:
-            out_of = f"the mark is {points} of {shown(mark.max)}, as something was left out"
+            out_of = f"the mark is {points} of {shown(mark.max)}, because a test was left out"
             self.refused[f"Not filled in for {person}: {out_of}."] = None
         elif old is not None and shown(old) == points:
             self.same += 1
@@ -270,7 +276,7 @@ class Filling:
     def messages(self) -> list[str]:
         """Return all messages."""
         file, column = self.sheet.table.name, self.sheet.table.columns[self.sheet.column]
-        same = f"; {self.same} stood there already" if self.same else ""
+        same = f"; {self.same} were already correct" if self.same else ""
         missing = [self.marks.results[name] for name in self.marks.of if name not in self.in_file]
         messages = [
             f"{counted(self.new, 'mark')} filled in under {quoted(column)}{same}.",
@@ -287,15 +293,23 @@ class Filling:
         return [*messages, *self.lost_zeros, *self.sheet.messages, *self.marks.messages]
 
     def nobody_known(self) -> str:
-        """Return the message for a file in which no student is known."""
+        """Return a message that no student in the file is known."""
         results = [*self.marks.results.values()]
         there = some(self.sheet.people, _SUCH_AS) or "nobody"
         here = some([called(result) for result in results], _SUCH_AS)
         why = f"Nothing was filled in: no name or id in {self.sheet.table.name} is known here."
-        return " ".join([why, f"There: {there}. Here: {here}.", *self._of_other_numbers(results)])
+        return " ".join(
+            [
+                why,
+                f"In the file: {there}. In the results: {here}.",
+                *self._of_other_numbers(results),
+            ]
+        )
 
     def _of_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
-        """Return advice if one student without a mark has the name of one missing in the file."""
+        """Return advice if a student without a mark has the same name as a result that is not in
+        the file.
+        """
         people = self.lacking if self.sheet.platform.has_new_numbers else []
         number = Counter(squeezed(person.name) for person in self.sheet.people)
         identities: defaultdict[str, list[str]] = defaultdict(list)
@@ -303,8 +317,8 @@ class Filling:
             identities[squeezed(result.full_name)].append(result.identity)
         absent = {result.identity for result in missing}
         return [
-            _OTHER_NUMBERS.format(person=person, identity=own[0])
+            _OTHER_NUMBERS.format(person=person, identity=same_name[0])
             for person in people
             if number[name := squeezed(person.name)] == 1
-            if name and len(own := identities[name]) == 1 and own[0] in absent
+            if name and len(same_name := identities[name]) == 1 and same_name[0] in absent
         ][:1]

@@ -1,11 +1,12 @@
-"""The files of platforms: the columns that identify students and hold marks.
+"""Read and write the files of platforms, in which some columns identify students and others have
+marks.
 
-Canvas: the file of *Export entire gradebook*. A row with `Points Possible` has the maxima, and
+Canvas: the file of *Export entire gradebook*. The row `Points Possible` contains the maxima, and
 `(read only)` in columns that can't be imported.
 
-Moodle: the file of *Download grading worksheet*. `Identifier`, such as `Participant 123`, has
-another number in each assignment. Moodle compares `Last modified (grade)` to detect other changes,
-so that column is kept.
+Moodle: the file of *Download grading worksheet*. The number in `Identifier`, such as `Participant
+123`, is different in each assignment. Moodle uses `Last modified (grade)` to detect other changes,
+so this column must not be changed.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ _TITLE_AND_ID = re.compile(r"(.*) \(([0-9]+)\)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """The columns of a platform's file. The names of columns ignore upper and lower case.
+    """The columns of a platform's file. Upper and lower case in their names are ignored.
 
     Attributes:
-        ids: the names of each column that identifies a student, and the keys that a cell gives:
-            `{cell}`, or with the number at its end, `{number}`. The first column is required.
-        names: the columns of the name.
-        mark: the column for marks; empty if the user chooses it.
-        has_assignments: whether columns for marks have an id, as in `Week 3 (123456)`, and one of
-            the first rows has their maxima.
-        most: the column with the maximum of each mark; may be empty.
-        lock: the column that can lock a mark; empty for that of the marks.
+        ids: the columns that identify a student, each with templates of the keys. In a template,
+            `{cell}` is the cell and `{number}` is the number at its end. The first column is
+            required.
+        names: the columns with the student's name.
+        mark: the column for marks; empty if the user chooses a column.
+        has_assignments: whether names of columns for marks contain an id, as in `Week 3 (123456)`,
+            and one of the first rows contains their maxima.
+        most: the column with the maximum of each mark; empty if there is none.
+        lock: the column that can lock a mark. If it is empty, the column of the marks is used.
         locked: the values that lock a mark, in capitals, and the reasons.
-        has_new_numbers: whether each assignment has other numbers, which can also be a group's.
+        has_new_numbers: whether ids are different in each assignment, and may be those of groups.
         missing: advice if a required column is missing.
     """
 
@@ -62,7 +64,7 @@ PLATFORMS = {
         ids={("ID",): ["canvas:{cell}"]},
         names=["Student", "FirstName", "LastName"],
         has_assignments=True,
-        locked={"EX": "excused there", "N/A": "not assigned to this student there"},
+        locked={"EX": "excused", "N/A": "not assigned to this student"},
     ),
     "moodle": Platform(
         ids={
@@ -73,22 +75,21 @@ PLATFORMS = {
         mark="Grade",
         most="Maximum grade",
         lock="Grade can be changed",
-        locked={"NO": "the grade can't be changed there"},
+        locked={"NO": "the grade is locked"},
         has_new_numbers=True,
-        missing="Moodle names columns in your own language, and a scale of words has no maximum. "
-        "Set the language to English for download and upload, and grade by points, or use "
-        "`grader export csv`.",
+        missing="In Moodle, set the language to English for download and upload, and grade with "
+        "points instead of a scale of words. Or use `grader export csv`.",
     ),
     "gradescope": Platform(
         ids={("Email", "Email Address"): ["{cell}"], ("SID", "Student ID"): ["{cell}"]},
         names=["Name", "First Name", "Last Name"],
     ),
 }
-"""By the names on the command line."""
+"""The platforms by their names on the command line."""
 
 
 def any_csv(id_column: str) -> Platform:
-    """Return the platform of any CSV file with a column that identifies students."""
+    """Return a platform for any CSV file in which this column identifies students."""
     return Platform(ids={(id_column,): ["{cell}"]})
 
 
@@ -98,10 +99,10 @@ class SheetPerson:
 
     Attributes:
         row: the row.
-        keys: any of these identifies the student.
+        keys: texts that identify the student, such as an id or an e-mail address.
         name: the name in the file.
-        most: the maximum of the mark; None if the file does not contain it.
-        locked: why the mark can't be changed; may be empty.
+        most: the maximum of the mark; None if the file does not contain the maximum.
+        locked: the reason why the mark can't be changed; empty if it can.
     """
 
     row: Row
@@ -112,7 +113,7 @@ class SheetPerson:
 
     @property
     def id(self) -> str:
-        """The platform's number, or the first key."""
+        """The number on the platform, or else the first key."""
         return self.keys[0].partition(":")[2] or self.keys[0]
 
     def __str__(self) -> str:
@@ -125,12 +126,12 @@ class Sheet:
     """A platform's file.
 
     Attributes:
-        platform: its platform.
-        table: the table.
+        platform: the platform of the file.
+        table: the content of the file.
         column: the column of the marks.
         worth: the row for the maximum mark of a new column; None if the file has no such row.
         people: the rows of students.
-        messages: about skipped rows.
+        messages: messages about skipped rows.
     """
 
     platform: Platform
@@ -149,7 +150,7 @@ class Sheet:
         return any("," in text for text in numbers) and not any("." in text for text in numbers)
 
     def write(self, row: Row, points: float) -> None:
-        """Write a number of points, in hundredths, into the column of the marks."""
+        """Write points, rounded to hundredths, to the column of the marks."""
         text = shown(points)
         self.table.fill(row, self.column, text.replace(".", ",") if self.has_comma else text)
 
@@ -164,7 +165,7 @@ def read_sheet(platform: Platform, table: Table, column: str, new_column: str) -
         new_column: the name of a column to add; may be empty.
 
     Raises:
-        UsageError: a column is ambiguous or missing, or a maximum is no number.
+        UsageError: a column is ambiguous or missing, or a maximum is not a number.
     """
     _require_columns(platform, table)
     rows = table.rows if platform.has_assignments else []
@@ -204,14 +205,14 @@ def _read_person(sheet: Sheet, row: Row, most: float | None) -> None:
         locked = platform.locked.get(row.value(lock[0]).upper(), "")
         sheet.people.append(SheetPerson(row, keys, name, most, locked))
     elif name and not keys:
-        sheet.messages.append(f"Line {row.line} has no id, so it was left alone: {name}.")
+        sheet.messages.append(f"Line {row.line} has no id, so it was not changed: {name}.")
 
 
 def _points(table: Table, row: Row, column: int) -> float | None:
-    """Return the number of points in a cell; None if it is empty.
+    """Return the number of points in a cell; None for an empty cell.
 
     Raises:
-        UsageError: the cell is no number.
+        UsageError: the content of the cell is not a number.
     """
     text = row.value(column)
     try:
@@ -231,14 +232,14 @@ def _keys(platform: Platform, table: Table, row: Row) -> Iterator[str]:
 
 
 def _chosen_column(platform: Platform, table: Table, chosen: str, possible: Row | None) -> int:
-    """Return the column to fill in: the chosen one, or the only one for marks.
+    """Return the index of the column for the marks: the chosen column, or the only possible column.
 
     Raises:
-        UsageError: it is ambiguous or missing.
+        UsageError: the column is ambiguous or missing.
     """
     if platform.mark:
         if chosen:
-            raise UsageError(f"Such a file has one column for marks, {quoted(platform.mark)}.")
+            raise UsageError(f"Such a file has only one column for marks, {quoted(platform.mark)}.")
         return table.needed(platform.mark)
     names = table.columns
     ids = {column for each in platform.ids for column in table.present(*each)}
@@ -273,5 +274,5 @@ def _title_and_id(column: str) -> Sequence[str]:
 def _new_column(table: Table, new: str) -> int:
     name = new.strip()
     if not name or name in table.columns:
-        raise UsageError(f"{table.name} has a column {quoted(name)} already; use --column.")
+        raise UsageError(f"{table.name} already has a column {quoted(name)}; use --column.")
     return table.add_column(name)

@@ -1,1 +1,1 @@
-"""Commands that need solutions; a students' copy has this package only with `solutions/`."""
+"""Implement the commands that need solutions. Only a copy with `solutions/` has this package."""

@@ -32,13 +32,13 @@ from grader.diagnose.edits import mistakes_of
 from grader.errors import UsageError
 
 _SECONDS = 20.0
-"""The time limit for all tests on one file."""
+"""The time limit in seconds for all tests on one file."""
 
 _SEED = 20
 
 _OPTIONS = ["-x", "--import-mode=importlib", "-o", "addopts=", "-p", "no:cacheprovider"]
 _OPTIONS += ["-p", "no:unraisableexception"]
-"""Disable this plugin, because its garbage collection takes most of the time of a run."""
+"""The option that disables a plugin with a slow garbage collection."""
 
 _EXAMPLE = """\
 
@@ -75,19 +75,19 @@ class MistakeCaught:
     forms: int
 
     def __str__(self) -> str:
-        """Return a line of a list."""
+        """Return the line in the list of mistakes."""
         share = f" ({self.caught} of {self.forms} forms)" if self.forms > 1 else ""
         return f"- {self.text}{share}"
 
 
 @dataclass(frozen=True)
 class BreakReport:
-    """The mistakes that a student's tests catch, and the correct files that they refuse.
+    """The mistakes that a student's tests catch, and the correct files on which the tests fail.
 
     Attributes:
         right: the number of correct files.
         refused: the names of correct files on which a test fails, each with the failure.
-        mistakes: the mistakes on which the tests ran, mistakes with the most forms first.
+        mistakes: the mistakes on which the tests ran. Those with the most forms come first.
     """
 
     right: int
@@ -97,16 +97,16 @@ class BreakReport:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
         if self.refused:
-            yield f"Your tests refuse {len(self.refused)} of {self.right} correct files:"
+            yield f"Your tests fail on {len(self.refused)} of {self.right} correct files:"
             yield from (f"- {name}: {each.message}" for name, each in self.refused.items())
         else:
-            yield f"Your tests accept all {self.right} correct files."
+            yield f"Your tests pass on all {self.right} correct files."
         caught = [each for each in self.mistakes if each.caught == each.forms]
         missed = [each for each in self.mistakes if each.caught < each.forms]
         if self.mistakes:
             yield f"They catch {len(caught)} of {len(self.mistakes)} mistakes."
-        for head, found in (("Caught:", caught), ("Not caught:", missed)):
-            yield from ("", head, *map(str, found)) if found else ()
+        for head, listed in (("Caught:", caught), ("Not caught:", missed)):
+            yield from ("", head, *map(str, listed)) if listed else ()
 
 
 def break_problem(
@@ -121,11 +121,13 @@ def break_problem(
         path: the file of tests; by default `test_mine.py` in the problem's folder.
 
     Raises:
-        UsageError: there are no tests, or they cannot be read.
+        UsageError: the file with the tests is missing or can't be read.
     """
     path = path or problem.folder / OWN_TESTS
     if not path.is_file():
-        raise UsageError(f"There is no {path}. Write tests into it, such as\n\n{_EXAMPLE}")
+        raise UsageError(
+            f"{path} does not exist. Create it and write tests, for example\n\n{_EXAMPLE}"
+        )
     right = {name: p.read_text("utf-8") for name, p in course.right_files(problem).items()}
     mistakes = mistakes_of(course, problem)
     refused: dict[str, Failure] = {}
@@ -134,7 +136,7 @@ def break_problem(
         for name, source in track(right.items(), "correct files", console=console, transient=True):
             if failure := child.run(source):
                 refused[name] = failure
-                if failure.is_over:  # then they may end on no file
+                if failure.is_over:  # the tests may not end on any file
                     return BreakReport(len(right), refused, [])
         for each in track(mistakes, "mistakes", console=console, transient=True):
             caught.setdefault(each.edit.when, []).append(child.run(each.source) is not None)
@@ -160,7 +162,7 @@ class _Child:
         self._process = context.Process(target=_serve, args=(self._tests, theirs), daemon=True)
         self._process.start()
         theirs.close()
-        self._connection.recv()  # it has loaded torch
+        self._connection.recv()  # the process has loaded torch
 
     def run(self, source: str) -> Failure | None:
         """Return the first failure on a source; None if all tests pass.
@@ -168,7 +170,7 @@ class _Child:
         Raises:
             UsageError: the tests cannot be run.
         """
-        # A new name for each: Python caches the lines of a file by its name.
+        # A new name for each file, because Python caches the lines of a file by name.
         path = Path(self._folder.name, f"problem_{next(self._numbers)}.py")
         path.write_text(source, encoding="utf-8")
         message = "the tests end their own process"
@@ -176,15 +178,15 @@ class _Child:
             self._connection.send(path)
             if self._connection.poll(_SECONDS):
                 return self._read(self._connection.recv())
-            message = "the tests do not come to an end"
+            message = "the tests do not end"
         self._end()
         self._start()
         return Failure(message, is_over=True)
 
-    def _read(self, found: Failure | str | None) -> Failure | None:
-        if isinstance(found, str):
-            raise UsageError(f"{self._tests} cannot be run: {found}.")
-        return found
+    def _read(self, failure: Failure | str | None) -> Failure | None:
+        if isinstance(failure, str):
+            raise UsageError(f"{self._tests} cannot be run: {failure}.")
+        return failure
 
     def _end(self) -> None:
         self._process.kill()
@@ -199,7 +201,7 @@ class _Child:
 
 def _serve(tests: Path, connection: Connection) -> None:
     """Receive paths of files; for each, run the tests and send the first failure."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the waiting process handles Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
     torch.set_num_threads(1)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     connection.send(None)
@@ -214,7 +216,7 @@ def _first_failure(tests: Path, problem: Path) -> Failure | str | None:
     with quiet():
         status = pytest.main([str(tests), *_OPTIONS], plugins=[plugin])
     if plugin.unreadable or status == pytest.ExitCode.NO_TESTS_COLLECTED:
-        return plugin.unreadable or "it has no test"
+        return plugin.unreadable or "it contains no test"
     if plugin.failure is None and status != pytest.ExitCode.OK:
         return Failure("the tests end the run", is_over=True)
     return plugin.failure

@@ -1,4 +1,4 @@
-"""Compare a correct file with the reference and two variants, and ask two questions.
+"""Load the data for comparing a correct file with the reference and two variants.
 
 `solutions/NN-name/compare.py` lists the variants and when to choose each of them, the calls whose
 cost is counted, and the questions. A students' copy has this file only if it has `solutions/`.
@@ -27,7 +27,7 @@ class RightFile:
     Attributes:
         name: the variant's name; empty for the reference.
         source: the file's content.
-        when: when to choose this style.
+        when: a sentence about when to choose this style.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Comparison:
     """The files to show next to a student's file, and the script of the comparison.
 
     Attributes:
-        files: the reference, then the other styles.
+        files: the reference, followed by the variants.
         script: the problem's `compare.py`.
     """
 
@@ -64,16 +64,18 @@ class Script:
 
     @classmethod
     def load(cls, source: str, course: Course) -> Script:
-        """Run a `compare.py`, which may import the course's own modules."""
+        """Run the text of a `compare.py`, which may import the course's modules, and return its
+        content.
+        """
         with modules_of_course(course.root):
             names = vars(module_of(source, "compare"))
         return cls(names["CALLS"], names["cost"], names["questions"])
 
 
 def module_of(source: str, name: str) -> ModuleType:
-    """Run a source as a module of this name, and return it."""
+    """Run code as a module with this name, and return the module."""
     module = ModuleType(name)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module
     exec(compile(source, f"<{name}>", "exec"), vars(module))
     return module
 
@@ -90,12 +92,12 @@ def comparison_of(course: Course, problem: Problem) -> Comparison:
         raise UsageError(f"The solutions of {problem.id} have no {path.name}.")
     source = path.read_text(encoding="utf-8")
     known = {name: file.read_text("utf-8") for name, file in course.right_files(problem).items()}
-    found = [RightFile("", known[REFERENCE])]
+    files = [RightFile("", known[REFERENCE])]
     for name, when in _styles(source).items():
         if name not in known:
-            raise CourseError(f"{path} names the style '{name}', and there is no such variant")
-        found.append(RightFile(name, known[name], when))
-    return Comparison(tuple(found), source)
+            raise CourseError(f"{path} names the style '{name}', but there is no such variant")
+        files.append(RightFile(name, known[name], when))
+    return Comparison(tuple(files), source)
 
 
 def _styles(script: str) -> dict[str, str]:

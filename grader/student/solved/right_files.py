@@ -38,7 +38,7 @@ _SEED = 8191
 
 
 def compare(course: Course, problem: Problem, console: Console) -> bool:
-    """Show a student's file, the reference and two other styles; return whether they were shown.
+    """Show a student's file, the reference and two other styles. Return whether they were shown.
 
     The files are shown if all visible tests of the problem pass. Otherwise a sentence gives the
     reason.
@@ -46,25 +46,25 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
     Args:
         course: the student's copy.
         problem: the problem with the files.
-        console: where to print. A terminal shows one file or question at a time.
+        console: the console to print to. A terminal shows one file or question at a time.
 
     Raises:
         UsageError: the copy has no other correct files.
     """
-    found = comparison_of(course, problem)
+    comparison = comparison_of(course, problem)
     if missing := _missing(course, problem):
         _Pages(console).text(missing)
         return False
-    script = Script.load(found.script, course)
-    own = RightFile(_YOURS, decode_source(problem.stub.read_bytes()))
+    script = Script.load(comparison.script, course)
+    yours = RightFile(_YOURS, decode_source(problem.stub.read_bytes()))
     modules = {_YOURS: LocalFiles()(problem)}
-    for number, file in enumerate(found.files):
+    for number, file in enumerate(comparison.files):
         modules[_title(file)] = module_of(file.source, f"{STUDENT_MODULE}{number}_in_another_style")
     pages = _Pages(console)
     pages.table(cost_table({name: cost_of(m, script) for name, m in modules.items()}))
     pages.text(_about_costs(script))
     stub = problem.original.read_text(encoding="utf-8")
-    for file in (own, *found.files):
+    for file in (yours, *comparison.files):
         pages.wait(f"Enter shows {_title(file)}")
         pages.source(file, stub)
     pages.wait("Enter shows a question")
@@ -73,7 +73,7 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
 
 
 def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
-    """Show the questions, each with its answer; in a terminal, the answer waits for Enter."""
+    """Show each question and its answer. A terminal shows an answer after Enter."""
     for number, (question, work_out) in enumerate(questions, 1):
         pages.text(f"\nQuestion {number} of {len(questions)}. {question}")
         pages.wait("Think first. Enter shows what your code says")
@@ -89,7 +89,7 @@ def _missing(course: Course, problem: Problem) -> str:
         return ""
     points = f"{shown(whole_points(result))} of {shown(result.max)}"
     return (
-        f"Other right files wait here until yours passes all visible tests. Problem "
+        f"Other correct files are shown once yours passes all visible tests. Problem "
         f"{problem.id[:2]} has {points} points so far. {next_step(result)}"
     )
 
@@ -109,7 +109,7 @@ def cost_of(module: ModuleType, script: Script) -> Cost | None:
             call = script.cost(module)
             with counting() as cost:
                 call()
-        except Exception:  # the tests never made these calls
+        except Exception:  # no test makes these calls
             return None
     return cost
 
@@ -128,9 +128,9 @@ def cost_table(costs: dict[str, Cost | None]) -> Table:
 
 def _about_costs(script: Script) -> str:
     return (
-        f"\nCounted for {script.calls}. Operations are those of products of two matrices, so code "
-        "that takes one vector at a time shows none; entries are those of all results, step by "
-        "step; the largest tensor is the one with the most entries.\n\n"
+        f"\nCounted for {script.calls}. The operations of matrix products are counted, so code "
+        f"with products of vectors has none. The entries of all results are added up. The largest "
+        f"tensor has the most entries.\n\n"
         "The files are shown without docstrings and without the finished parts of the stub.\n"
     )
 
@@ -139,13 +139,15 @@ def _about_costs(script: Script) -> str:
 
 
 def answer(work_out: Callable[[], str]) -> str:
-    """Return the answer of a student's code to a question."""
+    """Return the answer that a student's code gives to a question, or a sentence about its
+    exception.
+    """
     with quiet(), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(_SEED)
         try:
             return work_out()
-        except Exception as error:  # the tests never made this call
-            return f"Your code raises an exception here, which no test covers: {named(error)}"
+        except Exception as error:  # no test makes this call
+            return f"Your code raises an exception in a call that no test makes: {named(error)}"
 
 
 # Sources
@@ -155,9 +157,9 @@ def shown_source(source: str, stub: str) -> str:
     """Return a file without docstrings, and without the definitions that the stub already
     contains.
     """
-    given = {_name(node) for node in ast.parse(stub).body} - _unwritten(stub) - {""}
+    finished = {_name(node) for node in ast.parse(stub).body} - _unwritten(stub) - {""}
     tree = ast.parse(source)
-    left_out = {n for node in tree.body if _name(node) in given for n in _lines(node)}
+    left_out = {n for node in tree.body if _name(node) in finished for n in _lines(node)}
     for node in ast.walk(tree):
         left_out |= set(_docstring_lines(node))
     lines = enumerate(source.split("\n"), 1)
@@ -190,7 +192,7 @@ def _docstring_lines(node: ast.AST) -> Iterator[int]:
 
 
 def _first_sentences(file: RightFile) -> str:
-    """Return the sentences above a file: its style, and when to choose this style."""
+    """Return the text to show above a file: its style, and when to choose this style."""
     if not file.name or file.name == _YOURS:
         return ""
     written = " ".join((ast.get_docstring(ast.parse(file.source)) or "").split("\n\n")[0].split())

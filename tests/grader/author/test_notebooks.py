@@ -136,7 +136,7 @@ def test_a_stub_never_takes_the_place_of_work(
     small.stub.write_bytes(b"# work\r\n")
     assert not saved(small, STUB, None)
     assert small.stub.read_bytes() == b"# work\r\n"
-    assert "nothing was saved. To begin again: grader reset 01." in capsys.readouterr().out
+    assert "Nothing was saved. To start again: grader reset 01." in capsys.readouterr().out
 
 
 def test_what_was_written_elsewhere_is_kept(small: Problem) -> None:

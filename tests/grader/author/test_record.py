@@ -107,5 +107,5 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--record"):
         read_records(tmp_path / "none.json")
     (tmp_path / "other.json").write_text('{"01": 3}')
-    with pytest.raises(UsageError, match="no file that --record wrote"):
+    with pytest.raises(UsageError, match="not written by --record"):
         read_records(tmp_path / "other.json")

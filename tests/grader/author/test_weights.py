@@ -41,9 +41,9 @@ def test_a_mistake_is_settled_once_no_other_test_can_change_it(
     ("ended", "expected"),
     [
         ("F.........", None),  # a fifth of the points of area
-        ("FF........", "loses 2 of the 5 points of area, and is a slip"),
+        ("FF........", "loses 2 of the 5 points of area, but should be a slip"),
         (".....FF...", None),  # these use two functions
-        (".....FFF..", "loses 3 of the 10 points of the problem, and is a slip"),
+        (".....FFF..", "loses 3 of the 10 points of the problem, but should be a slip"),
     ],
 )
 def test_a_slip_costs_a_fifth_of_the_problem_and_of_a_function(

@@ -107,7 +107,7 @@ def test_who_is_missing_is_named_and_stays(school: Any) -> None:
     shutil.rmtree(school.folder / "bob")
     run = school.grade()
     assert run.news.missing == ["bob"]
-    assert "Missing now, so as they were: bob." in about_run(run)
+    assert "Missing now, so unchanged: bob." in about_run(run)
     assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
     (school.out / "results/bob.json").unlink()
     school.grade()

@@ -113,8 +113,8 @@ def test_faults_of_workers_are_internal_and_those_of_the_cluster_end_the_run(
     future = FakeFuture(KilledWorker("grade", "a worker", 3))
     result = cluster._received(future, submissions[0])
     assert (result.submission, result.status) == ("ada", "internal")
-    assert result.notes == ["its workers ended, several times"]
-    with pytest.raises(InternalError, match="the scheduler is gone"):
+    assert result.notes == ["the workers that graded this submission were lost several times"]
+    with pytest.raises(InternalError, match="the connection to the scheduler was lost"):
         cluster._received(FakeFuture(CancelledError("grade")), submissions[0])
     with pytest.raises(InternalError, match="Is the same course"):
         cluster._received(FakeFuture(ModuleNotFoundError("grader")), submissions[0])

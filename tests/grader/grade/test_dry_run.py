@@ -49,11 +49,11 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     said = dry()
     assert files(school.out.parent) == before
     assert "would change: eve: 01-doubling 0 -> 3 (Corrected: By hand)" in said
-    assert "corrections.csv, line 4: bob has handed in a new file for 01-doubling" in said
+    assert "corrections.csv, line 4: bob has submitted a new file for 01-doubling" in said
     assert "corrections.csv, line 2" not in said
     assert "Would be graded again, so marks may change: bob." in said
-    assert "It is not known which problem is in 'a.py', 'b.py'" in said
-    assert said.index("line 3, does not count") > said.index("This was a dry run")
+    assert "The problem of 'a.py', 'b.py' is unknown" in said
+    assert said.index("line 3, has no effect") > said.index("This was a dry run")
     school.grade()
     assert school.names() == ["bob", "dan"]
     assert school.gradebook()["eve"] == "3"
@@ -67,8 +67,8 @@ def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any,
     school.hand_in("bob", school.right)
     (school.out / "results/ada.json").write_text("{")
     said = dry()
-    assert "would change: eve: 01-doubling 4 -> none (no result has it now)" in said
-    assert "results/ada.json is damaged and counts as no result" in said
+    assert "would change: eve: 01-doubling 4 -> none (it has no result any more)" in said
+    assert "results/ada.json is damaged and was ignored" in said
     assert "ada: 01-doubling 4 -> none" not in said
     assert "bob: 01-doubling" not in said
 
@@ -98,4 +98,4 @@ def test_of_several_problems_with_one_each_nobody_handed_in_this_problem(long_sc
     shutil.rmtree(long_school.folder / "eve")
     for more in (["--dry-run"], []):
         said = long_school.command("--part", "two", *more)
-        assert "Missing now, so as they were: eve." in said
+        assert "Missing now, so unchanged: eve." in said

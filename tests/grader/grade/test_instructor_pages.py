@@ -23,7 +23,7 @@ def test_pages_for_the_instructor_show_what_was_graded_last(school: Any) -> None
     assert kept(school) == hashes(school.right, school.wrong)
     handed_out = {path.stem: path.read_text() for path in (school.out / "feedback").iterdir()}
     assert {*handed_out} == {"ada", "bob"}
-    assert not any("For the instructor alone" in page for page in handed_out.values())
+    assert not any("Only for the instructor" in page for page in handed_out.values())
     (school.out / "sources/notes.py").write_text("somebody's own")
     school.hand_in("bob", "def double(x): return 5 * x")
     school.grade()

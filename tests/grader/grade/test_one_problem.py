@@ -130,7 +130,7 @@ def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
     for path in (folder, folder / "bob"):
         for more in ([], ["--dry-run"]):
             said = term.command(*more, path=path, status=2)
-            assert "name it, such as --problem 01-doubling" in said
+            assert "name the problem, for example with --problem 01-doubling" in said
     assert (term.out / "gradebook.csv").read_bytes() == before
     write(folder, {f"ada/{OTHER}/problem.py": term.right})
     said = term.command(path=folder)

@@ -114,7 +114,10 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
     assert len(asked) == 4 + tried_again
     failed = alone in (Status.INTERNAL, LOST)
     assert (results["bob"].status == Status.INTERNAL) is failed
-    assert any("the next run grades it again" in note for note in results["bob"].notes) is failed
+    assert (
+        any("The next run grades this problem again" in note for note in results["bob"].notes)
+        is failed
+    )
 
 
 def test_a_submission_that_needs_much_time_is_graded_last(

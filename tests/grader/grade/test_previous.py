@@ -160,8 +160,8 @@ def test_results_of_another_version_are_refused_and_left_alone(
     change("schema", to=version)(school.out / "results/ada.json")
     before = everything_in(school.out)
     said = school.command(*words, status=2)
-    assert f"holds results of version {version} of the format" in said
-    assert "grade the submissions again into another folder, with --out." in said
+    assert f"contains results in version {version} of the format" in said
+    assert "Grade the submissions again into another folder with --out." in said
     assert everything_in(school.out) == before
 
 
@@ -181,7 +181,7 @@ def test_no_command_reads_results_of_another_version(school: Any, command: str) 
     }
     done = CliRunner().invoke(app, [command, *words[command]])
     assert done.exit_code == 2
-    assert "results of version 6 of the format" in " ".join(done.output.split())
+    assert "results in version 6 of the format" in " ".join(done.output.split())
 
 
 def test_results_of_a_problem_that_the_course_does_not_have_are_left_alone(school: Any) -> None:
@@ -200,7 +200,7 @@ def test_a_mark_whose_result_is_gone_is_told(school: Any) -> None:
     (school.out / "results/ada.json").unlink()
     shutil.rmtree(school.folder / "ada")
     run = school.grade()
-    assert "changed: ada: 01-doubling 4 -> none (no result has it now)" in about_run(run)
+    assert "changed: ada: 01-doubling 4 -> none (it has no result any more)" in about_run(run)
     assert "ada in 01: 4 → none" in re.sub("<[^>]+>", "", (school.out / "index.html").read_text())
     assert school.gradebook() == {"bob": "0"}
 
@@ -222,8 +222,10 @@ def test_a_damaged_result_of_who_is_not_graded_again_is_left_and_told(school: An
         run = school.grade()
         assert school.gradebook() == {"ada": "4"}
         damaged, lost, *_ = (t for t in about_run(run) if not t.startswith("changed"))
-        assert damaged.startswith("results/bob.json is damaged and counts as no result: ")
-        assert lost == "In no report, as they were not handed in to be graded again: bob."
+        assert damaged.startswith("results/bob.json is damaged and was ignored: ")
+        assert (
+            lost == "Missing in all reports, because these submissions were not graded again: bob."
+        )
     assert (school.out / "results/bob.json").read_text() == "{"
 
 
@@ -244,5 +246,5 @@ def test_other_files_of_equal_folder_names_are_reported(school: Any) -> None:
     school.grade()
     assert replaced("ada") == []
     (warning,) = replaced("bob ada")
-    assert "replace other files of folders with the same names: 'ada', 'bob'." in warning
+    assert "replace different files from folders with the same names: 'ada', 'bob'." in warning
     assert replaced("bob ada") == []

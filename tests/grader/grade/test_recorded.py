@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_loaded_is_named_once_for_all(grade: Grade) -> Non
     assert "stops while it is being imported" in result.tests[0].message
     endless = grade("while True: pass")
     assert {test.message for test in endless.tests} == {
-        "problem.py does not come to an end while it is being imported."
+        "problem.py does not finish while it is being imported."
     }
 
 

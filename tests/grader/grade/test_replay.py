@@ -102,8 +102,11 @@ def test_the_seed_is_that_of_a_result_that_can_be_read(
 def test_a_file_that_changed_is_told(graded: Path, replayed: Callable[[str], Replay]) -> None:
     (graded / "class/ada" / FILE).write_text("def double(x): return x + x")
     found = replayed("ada")
-    assert found.notes == ["The file is not the one that was graded."]
-    assert "test_hidden: passed\n  It was error when it was graded" in report(found)
+    assert found.notes == ["The file has changed since it was graded."]
+    assert (
+        "test_hidden: passed\n  In the graded run, after the previous tests, it was error"
+        in report(found)
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,5 +136,5 @@ def test_a_submission_may_be_named_behind_its_class(graded: Path, small_course: 
     assert find_one(graded / "class" / "ada", small_course).name == "ada"
     with pytest.raises(SubmissionError, match="2 submissions"):
         find_one(graded / "class", small_course)
-    with pytest.raises(SubmissionError, match="class: No one here is called .eve"):
+    with pytest.raises(SubmissionError, match="class: There is no submission called .eve"):
         find_one(graded / "class" / "eve", small_course)

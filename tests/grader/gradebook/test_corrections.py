@@ -108,8 +108,8 @@ TESTS = "test_first, test_cases, test_cases[a], test_cases[b]"
         ("*,09,,20,x", BOTH, "nobody has been graded in '09'", ""),
         ("ada,03,other,2,x", BOTH, f"{ID} has no test 'other'; there are {TESTS}", ""),
         ("ada,03,test_case,2,x", BOTH, f"{ID} has no test 'test_case'", "ada,03,test_cases,2,x"),
-        ("ada,03,,26,x", BOTH, "26 is more than the 25 that there are", ""),
-        ("ada,03,,21,x\nada,3,,23,y", BOTH, "line 5 says something else about the same", ""),
+        ("ada,03,,26,x", BOTH, "26 is more than the maximum, 25", ""),
+        ("ada,03,,21,x\nada,3,,23,y", BOTH, "line 5 contradicts it", ""),
     ],
 )
 def test_a_line_that_cannot_be_followed_changes_nothing_and_is_named(
@@ -118,7 +118,7 @@ def test_a_line_that_cannot_be_followed_changes_nothing_and_is_named(
     lines = f"# by hand\n\n{line}\nfine,03,,21,x\n"
     found, told = corrected(folder, lines, *class_, result("fine"))
     assert marks(found) == [(20, 25)] * len(class_) + [(21, 25)]
-    assert told[0].startswith(f"corrections.csv, line 4, does not count: {why}.")
+    assert told[0].startswith(f"corrections.csv, line 4, has no effect: {why}.")
     assert not instead or told[0].splitlines()[-1] == instead
 
 
@@ -143,10 +143,10 @@ def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
     found, _ = corrected(folder, lines, result("ada"), result("bob"))
     write_gradebook(found, ["03-scaled-attention"], folder / "gradebook.csv")
     rows = read_gradebook(folder / "gradebook.csv")
-    assert rows["bob"]["adjustments"] == "03: 5 points fewer can be reached: Left out: Unclear"
+    assert rows["bob"]["adjustments"] == "03: the maximum is 5 points lower: Left out: Unclear"
     assert [*rows["bob"]][-1] == "adjustments"
     text = feedback_page(found[1], Policy.POINTS)
-    assert "5 points fewer can be reached: Left out: Unclear" in text
+    assert "the maximum is 5 points lower: Left out: Unclear" in text
 
 
 def test_marks_that_no_result_has_any_more_are_listed() -> None:

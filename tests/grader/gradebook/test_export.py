@@ -120,7 +120,7 @@ def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
         f"Written: {tmp_path / 'grades-filled.csv'}.",
     ]
     again = exported("canvas", tmp_path / "grades-filled.csv", reports, "--column", "Week 3")
-    assert again[0] == "0 marks filled in under 'Week 3 (123456)'; 17 stood there already."
+    assert again[0] == "0 marks filled in under 'Week 3 (123456)'; 17 were already correct."
     assert (tmp_path / "grades-filled-filled.csv").read_bytes() == filled
 
 
@@ -207,7 +207,7 @@ def test_a_mark_out_of_less_than_the_others_is_not_filled_in(tmp_path: Path, sav
     assert told[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
     assert told[2].startswith("Not filled in for Lovelace, Ada (1001): the mark is 20 of 22.5")
     assert filled_in(file)["1001"] == ""
-    assert "Run `grader grade` once more for them: Ada Lovelace." in told[-2]
+    assert "Run `grader grade` again to update these students: Ada Lovelace." in told[-2]
     file.write_bytes(canvas_gradebook(CLASS[:2], possible="100.00"))
     why = refused("canvas", file, reports, "--problem", "03", "--column", "Week 3")
     assert "03-scaled-attention is worth up to 25 points here, but 100 in grades.csv." in why
@@ -242,7 +242,7 @@ def test_rows_that_are_there_twice_are_named_once(tmp_path: Path, saved: Save) -
     reports = saved(*(handed_in(s, 20) for s in CLASS[:2]))
     told = exported("canvas", file, reports, "--column", "Week 3")
     assert told[0].startswith("1 mark filled in")
-    assert len([text for text in told if "so these were left as they were." in text]) == 1
+    assert len([text for text in told if "so these lines were not changed." in text]) == 1
 
 
 OF_NAMES = ("--id-column", "Full name", "--column", "Grade")
@@ -256,7 +256,7 @@ def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, sav
     assert "Nothing was filled in" in refused("moodle", file, reports, "--problem", "03")
     told = exported("csv", file, reports, *OF_NAMES)
     assert told[0] == "15 marks filled in under 'Grade'."
-    assert "Grades.csv has 'Kim Lee' in lines 30 and 32, so these were left as they were." in told
+    assert "Grades.csv has 'Kim Lee' in lines 30 and 32, so these lines were not changed." in told
     assert not any("not in Grades.csv" in text for text in told)
     assert filled_in(file)["Participant 6004"] == "4"
 
@@ -305,7 +305,7 @@ def test_a_worksheet_of_other_numbers_comes_with_the_line_that_joins_them(
     others = [result(f"kim{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (8, 9)]
     reports = saved(result("ada", identity="moodle:7", full_name=full_name), *others)
     told = refused("moodle", file, reports, "--problem", "03")
-    assert "There: Ada Lovelace (93), Kim Lee (94)" in told
+    assert "In the file: Ada Lovelace (93), Kim Lee (94)" in told
     line = "add a line for the number to names.csv, such as moodle:93,moodle:7."
     assert told.endswith(line) is (full_name == "Ada Lovelace")
     assert ("add a line" in told) is (full_name == "Ada Lovelace")
@@ -317,7 +317,7 @@ def of_moodle_group(number: int) -> SubmissionResult:
     return result(f"g-{number}", identity=f"moodle:{number}", full_name=name, members=members)
 
 
-NO_PARTICIPANTS = "a group's number is no participant's"
+NO_PARTICIPANTS = "If these are the numbers of groups"
 
 
 def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved: Save) -> None:
@@ -345,8 +345,8 @@ def test_a_groups_number_is_no_participants(tmp_path: Path, saved: Save) -> None
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ((b"Identifier", b"ID"), "Set the language to English"),
-        ((b"Maximum Grade", b"Scale"), "scale of words has no maximum"),
+        ((b"Identifier", b"ID"), "set the language to English"),
+        ((b"Maximum Grade", b"Scale"), "points instead of a scale of words"),
     ],
 )
 def test_a_worksheet_that_is_not_understood_is_refused(
@@ -497,10 +497,13 @@ def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
         (["canvas", "--problem", "03", "--total"], "Choose the marks"),
         (["blackboard", "--problem", "03"], "is an unknown platform"),
         (["canvas", "--problem", "05"], "No student in these reports has been graded in 05"),
-        (["canvas", "--problem", "03", "--new-column", "Final Score"], "already; use --column"),
+        (["canvas", "--problem", "03", "--new-column", "Final Score"], "use --column"),
         (["canvas", "--problem", "03", "--feedback", "f.zip"], "give --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
-        (["moodle", "--problem", "03", "--feedback", "f", "--out", "f"], "can't both be f"),
+        (
+            ["moodle", "--problem", "03", "--feedback", "f", "--out", "f"],
+            "can't both be written to f",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -537,7 +540,7 @@ def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, save
     reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
     (reports / "feedback/s-1002.html").unlink()
     told = exported("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
-    assert "No feedback for Zoë Müller (1002): there is no s-1002.html." in told
+    assert "No feedback for Zoë Müller (1002): s-1002.html does not exist." in told
     with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
         assert len(archive.namelist()) == len(CLASS) - 1
         for name in archive.namelist():
@@ -581,7 +584,7 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
             download.writestr(name, "x")
     options = ["--feedback", str(tmp_path / "f.zip"), "--download", str(download.filename)]
     told = exported("canvas", file, reports, "--column", "Week 3", *options)
-    lacks = "submissions.zip has no .py, .txt, .md or .zip of theirs."
+    lacks = "submissions.zip has no .py, .txt, .md or .zip file of this student."
     assert f"No feedback for Müller, Zoë (1002): {lacks}" in told
     assert f"No feedback for 陳, 小文 (1004): {lacks}" in told
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:

@@ -172,20 +172,23 @@ def test_it_is_said_in_words(folder: Path) -> None:
     ("policy", "why"),
     [
         ("share = ", "Invalid value"),
-        ("share = 10", "'share' is a share from 0 to 1, such as 0.1"),
-        ("shaer = 0.1", "there is no 'shaer'; it may say deadlines, extensions, flagged, floor"),
-        ('per = "week"\nshare = 0.1', "'per' is"),
+        ("share = 10", "'share' must be a share from 0 to 1, such as 0.1"),
+        ("shaer = 0.1", "'shaer' is unknown; valid keys are deadlines, extensions, flagged, floor"),
+        ('per = "week"\nshare = 0.1', "'per' must be"),
         ("floor = 0.5", "lateness would cost nothing"),
-        ('flagged = 0.1\ngrace = "15 minutes late"', "'grace' is a length"),
-        ('flagged = 0.1\nzone = "Europe/Berlim"', "'zone' is the name of a zone, such as"),
-        ('flagged = 0.1\nzone = "../x"', "'zone' is the name of a zone, such as"),
-        ("share = 0.1\n[deadlines]\n03 = 2026-10-24T12:00:00", "has no zone"),
+        ('flagged = 0.1\ngrace = "15 minutes late"', "'grace' must be a length"),
+        ('flagged = 0.1\nzone = "Europe/Berlim"', "'zone' must be the name of a zone, such as"),
+        ('flagged = 0.1\nzone = "../x"', "'zone' must be the name of a zone, such as"),
+        ("share = 0.1\n[deadlines]\n03 = 2026-10-24T12:00:00", "has no time zone"),
         ('share = 0.1\n[deadlines]\n03 = "tomorrow"', "such as 03 = 2026-11-02T23:59:00"),
         ("share = 0.1\n[deadlines]\nsoftmax = 2026-10-24T12:00:00Z", "lines such as 03 = 2026-1"),
         ("share = 0.1", "'share' needs the problems' deadlines"),
         ('flagged = 0.1\n[extensions]\nada = "some days"', "the extension of ada is a length"),
         ('flagged = 0.1\n[extensions]\nada = { x = "1 day" }', "the extension of ada"),
-        ("flagged = { softmax = 0.1 }", "'flagged' is a share from 0 to 1, such as 0.2, or one"),
+        (
+            "flagged = { softmax = 0.1 }",
+            "'flagged' must be a share from 0 to 1, such as 0.2, or one",
+        ),
     ],
 )
 def test_what_is_not_understood_ends_the_run_before_it_begins(
@@ -194,7 +197,7 @@ def test_what_is_not_understood_ends_the_run_before_it_begins(
     (folder / "late.toml").write_text(policy)
     with pytest.raises(UsageError) as error:
         adjusted([], GradebookFolder(folder))
-    assert str(error.value).startswith(f"{folder / 'late.toml'} is not understood: ")
+    assert str(error.value).startswith(f"{folder / 'late.toml'} is invalid: ")
     assert why in str(error.value)
 
 

@@ -191,9 +191,9 @@ def test_a_name_that_two_people_share_is_nobodys(
     lines = "submission,problem,mark,reason\nLi Wei,03,3,why\n"
     *marks, told = adjusted_by(folder, "corrections.csv", lines, ada, *come)
     assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *come)]
-    assert "line 2, does not count: 'Li Wei' may be " in told
+    assert "line 2, has no effect: 'Li Wei' may be " in told
     *_, told = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *come)
-    assert "this extension does not count: 'Li Wei' may be " in told
+    assert "this extension has no effect: 'Li Wei' may be " in told
 
 
 @pytest.mark.parametrize("name", ["Li Wei", "Dana Kim", "dana@x.edu", "Li1@x.edu"])
@@ -227,7 +227,7 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("ada,03,Style,6,5,", "6 is more than the 5 that there are"),
+        ("ada,03,Style,6,5,", "6 is more than the maximum, 5"),
         ("ada,03,Style,,5,", "its column 'points' is empty"),
         ("ada,03,Style,1,6,", "'Style' is out of 5 in line 2"),
     ],

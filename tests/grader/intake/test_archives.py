@@ -104,7 +104,7 @@ def test_a_zip_file_may_hold_the_archive_with_the_work(
     inner = pack((FILE, RIGHT))
     found = read(zipped((f"{place}hw{ending}", inner), ("notes.txt", b"")))
     assert found.files["01-doubling"].source == RIGHT
-    assert f"The work is in the archive '{place}hw{ending}'." in found.notes
+    assert f"The files are in the archive '{place}hw{ending}'." in found.notes
     assert_bad(read(zipped((f"{place}hw{ending}", b"?"))), f"hw{ending}' is")
 
 

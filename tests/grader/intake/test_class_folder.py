@@ -63,7 +63,9 @@ def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) ->
     sources = [source(found[name]) for name in ("ada", "ada (ada.zip)", "grace")]
     assert (sources, found["ada"].name) == ([WRONG, RIGHT, WRONG], "ada")
     assert found["grace"].notes == []
-    assert any(told.startswith("'ada' is there twice: graded") for told in intake.unmatched)
+    assert any(
+        told.startswith("'ada' was submitted twice, and is graded") for told in intake.unmatched
+    )
     for name in ("hugo", "imani"):
         assert found[name].files["01-doubling"].bad
         assert found[name].files["01-doubling"].reason.startswith(f"'{name}.")
@@ -123,7 +125,7 @@ def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
     found = take_in(path, small_course)
     assert [s.full_name for s in found.submissions] == ["submissions"]
     (told,) = found.unmatched
-    assert told.startswith("'submissions.zip' counts as one student's")
+    assert told.startswith("'submissions.zip' counts as the submission of one student")
     assert repr(inside.split("/")[0]) in told
     given = write(tmp_path / "unpacked", {inside: content})
     found = take_in(given, small_course)
@@ -138,11 +140,11 @@ def test_one_folder_of_an_odd_name_does_not_hide_a_class(
     folder = write(tmp_path / "class", dict.fromkeys(names, RIGHT))
     alone, ada, grace = find_submissions(folder, small_course)
     assert (alone.full_name, source(ada), source(grace)) == (ID, RIGHT, RIGHT)
-    assert_bad(alone, "It is not known which problem is in 'problem.py'")
+    assert_bad(alone, "The problem of 'problem.py' is unknown")
 
 
 def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> None:
     names = ("1-doubling", "2-tripling")
     (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
     assert found.name not in names
-    assert found.notes == ["The work is in the folder '1-doubling'."]
+    assert found.notes == ["The files are in the folder '1-doubling'."]

@@ -31,7 +31,7 @@ def test_another_way_of_packing(read: Read) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr(FILE, RIGHT)
-    assert_bad(read(made.getvalue()), "pack it in the usual way")
+    assert_bad(read(made.getvalue()), "pack it with the usual method")
 
 
 def test_a_damaged_member_spares_the_others(tmp_path: Path, small_course: Course) -> None:

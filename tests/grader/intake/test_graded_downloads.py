@@ -59,7 +59,7 @@ def test_the_command_grades_one_problem_after_the_other(
     first = grade(files, "--problem", "1")
     assert first.exit_code == 0, first.output
     assert "Canvas download: 2 students, 1 late." in first.output
-    assert re.search(r"ada\S*: It was handed in late\.", first.output)
+    assert re.search(r"ada\S*: The submission was late\.", first.output)
     second = grade(
         {
             "ada_12_101_problem.py": WRONG,
@@ -70,8 +70,10 @@ def test_the_command_grades_one_problem_after_the_other(
         "tripling",
     )
     assert second.exit_code == 0, second.output
-    assert re.search(r"ada\S*: 'problem-1.py' was read, the newest upload", second.output)
-    assert "Handed in nothing for this problem, so as they were: bea." in second.output
+    assert re.search(
+        r"ada\S*: 'problem-1.py' was read, because it is the newest upload", second.output
+    )
+    assert "Without a submission for this problem, so unchanged: bea." in second.output
     rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8-sig")))
     assert [tuple(row.values())[2:] for row in rows] == [
         ("graded", "4", "4", "8", "8", "12", "late"),
@@ -94,7 +96,7 @@ def test_a_class_in_which_nothing_is_found_is_not_graded(
 ) -> None:
     done = grade(files, *words)
     assert (done.exit_code, (tmp_path / "out/gradebook.csv").exists()) == (2, False)
-    assert "Nothing was graded: in none of 2 submissions a file was found" in (
+    assert "Nothing was graded: none of the 2 submissions has a file" in (
         " ".join(done.output.split())
     )
 
@@ -102,7 +104,7 @@ def test_a_class_in_which_nothing_is_found_is_not_graded(
 def test_the_command_suggests_the_option(grade: Callable[..., Result], tmp_path: Path) -> None:
     done = grade({"problem.py": RIGHT})
     assert (done.exit_code, (tmp_path / "out").exists()) == (2, False)
-    assert f"such as --problem {ID}" in done.output
+    assert f"for example with --problem {ID}" in done.output
 
 
 def test_the_command_refuses_a_problem_that_there_is_not(

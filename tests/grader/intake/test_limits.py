@@ -131,7 +131,7 @@ def test_files_of_tools_are_not_counted_in_a_submission(
     assert found.files["01-doubling"].source == RIGHT
     assert found.notes == []
     found = read(pack((FILE, RIGHT), *((f"data/{n}", b"") for n in range(20))), ending)
-    assert "holds more than 20 files and folders" in found.files["01-doubling"].reason
+    assert "contains more than 20 files and folders" in found.files["01-doubling"].reason
 
 
 @pytest.mark.slow
@@ -153,4 +153,4 @@ def test_a_folder_with_too_many_files_of_tools(
         write(class_folder, {f"{name}/{FILE}": RIGHT, **extra})
     ada, grace = find_submissions(class_folder, small_course)
     assert ada.files["01-doubling"].source
-    assert "'grace' holds more than 20 files" in grace.files["01-doubling"].reason
+    assert "'grace' contains more than 20 files" in grace.files["01-doubling"].reason

@@ -60,7 +60,7 @@ KINDS = {
 def test_another_kind_of_file_is_named_as_such(take_one: Take, kind: str) -> None:
     ada, _ = take_one({"ada/problem.py": KINDS[kind], f"bea/{FILE}": RIGHT}).submissions
     assert (source(ada), ada.files[ID].bad) == (None, True)
-    assert ada.files[ID].reason == f"problem.py in {ID} is {kind}, and no Python file."
+    assert ada.files[ID].reason == f"problem.py in {ID} is {kind} and not a Python file."
 
 
 def test_a_dictionary_is_code(take_one: Take) -> None:

@@ -50,12 +50,15 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"name,means\n", "has to have the columns found and means"),
+        (b"name,means\n", "must have the columns found and means"),
         (b"", "is empty"),
         (b"found,means\nx,01\nx,02\n", "line 3: 'x' can't mean '01-doubling' and '02-tripling'"),
         (b"found,means\nx,ada\nx,bea\n", "line 3: 'x' can't mean 'ada' and 'bea'"),
-        (b"found,means\nx.py,01-dubling\n", "line 2: 'x.py' is a file: it can mean a problem, and"),
-        (b"found,means\nbob.py,Bob\n", "not 'Bob'. If 'Bob' handed it in, put it into a f"),
+        (
+            b"found,means\nx.py,01-dubling\n",
+            "line 2: 'x.py' is a file, so it can mean a problem but",
+        ),
+        (b"found,means\nbob.py,Bob\n", "not 'Bob'. If 'Bob' submitted it, move it to a f"),
         (b"found,means\nx.ipynb,01\n", "line 2: 'x.ipynb' is a notebook, which is not graded"),
         (b"found,means\n\xff,ada\n", "save it as 'CSV UTF-8'"),
         (b'found,means\n"x,ada\n', "is not a CSV file: unexpected end of data"),

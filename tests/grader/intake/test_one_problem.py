@@ -68,8 +68,8 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
     assert not any(file.source for s in intake.submissions for file in s.files.values())
     have = "1 submission has" if "hw/ada/problem.py" in files else "2 submissions have"
     assert intake.unmatched[-1] == (
-        f"{have} a Python file of an unknown problem. If this was handed in for one problem only, "
-        f"name it, such as --problem {ID}."
+        f"{have} a Python file of an unknown problem. If the submission is for only one problem, "
+        f"name the problem, for example with --problem {ID}."
     )
 
 
@@ -99,8 +99,8 @@ def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
 
 def loose(name: str) -> str:
     return (
-        f"'{name}' was not used; it fits no student. If it is a student's, put it into a folder "
-        "with the student's name."
+        f"'{name}' was not used: it matches no student. If it is from a student, move it "
+        "to a folder with the student's name."
     )
 
 
@@ -121,4 +121,4 @@ def test_code_that_lies_beside_students_folders_is_told(
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:
     intake = take_one({"ada_12_98_problem.py": RIGHT, "problem.py": WRONG, "bea_3_4_x.zip": b""})
     assert [(s.full_name, source(s)) for s in intake.submissions] == [("ada", RIGHT), ("bea", None)]
-    assert "'problem.py' was not used; it fits no student." in intake.unmatched
+    assert "'problem.py' was not used: it matches no student." in intake.unmatched

@@ -44,12 +44,12 @@ def test_several_are_found_once_each(found: list[Submission]) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("ada", "'ada' fits more than one; say 'canvas:12' or 'canvas:13'"),
-        ("renee", "No one here is called 'renee'. Did you mean .*'renée'"),
+        ("ada", "'ada' matches more than one student; use one of 'canvas:12' or 'canvas:13'"),
+        ("renee", "There is no submission called 'renee'. Did you mean .*'renée'"),
         ("Ada", "Did you mean 'ada'"),
         ("100", "Did you mean 'canvas:1004' or 'canvas:1005'"),
-        ("zzz", "No one here is called 'zzz'.$"),
-        ("", "No one here is called ''.$"),
+        ("zzz", "There is no submission called 'zzz'.$"),
+        ("", "There is no submission called ''.$"),
     ],
 )
 def test_a_name_that_is_nobodys_alone_is_asked_back(

@@ -46,11 +46,13 @@ def test_a_bad_archive_by_itself_is_a_row(tmp_path: Path, small_course: Course, 
     (tmp_path / name).write_bytes(b"nothing of that kind")
     (found,) = find_submissions(tmp_path / name, small_course)
     assert found.name == "bad"
-    assert_bad(found, "not a zip or tar archive" if name != "bad.7z" else "not read; hand in one")
+    assert_bad(found, "not a zip or tar archive" if name != "bad.7z" else "not read; submit one")
 
 
 def test_one_file_without_the_option(tmp_path: Path, small_course: Course) -> None:
-    with pytest.raises(SubmissionError, match=f"holds no submissions.*such as --problem {ID}"):
+    with pytest.raises(
+        SubmissionError, match=f"holds no submissions.*for example with --problem {ID}"
+    ):
         take_in(write(tmp_path / "ada", {"problem.py": RIGHT}), small_course)
 
 
@@ -59,7 +61,7 @@ def test_a_flat_folder_is_refused_with_what_to_do(
     take: Take, two_problems: Course, problem: str
 ) -> None:
     names = ["ada_lovelace_problem1.py", "kurt_goedel_problem1.py", "Noether, Emmy - problem 1.py"]
-    with pytest.raises(SubmissionError, match="into a folder with the student's name"):
+    with pytest.raises(SubmissionError, match="to a folder with the student's name"):
         take(dict.fromkeys(names, RIGHT), problem=problem, course=two_problems)
 
 
@@ -91,7 +93,7 @@ def _closed(path: Path) -> None:
 
 IS_LINK = "is a link; a link is not followed."
 ODD = {_dangling: IS_LINK, _closed: "can't be read (Permission denied)."}
-ODD |= dict.fromkeys([_too_large, _too_large_below], "holds more than 5 files and folders.")
+ODD |= dict.fromkeys([_too_large, _too_large_below], "contains more than 5 files and folders.")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and modes mean something else there")

@@ -107,7 +107,7 @@ def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> 
     intake = take_in(folder, small_course)
     assert len({s.identity for s in intake.submissions}) == 2
     assert {s.identity: s.full_name for s in intake.submissions}[forms[0]] == forms[0]
-    assert any("'rené' is there twice" in line for line in intake.unmatched)
+    assert any("'rené' was submitted twice" in line for line in intake.unmatched)
 
 
 def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Course) -> None:

@@ -40,11 +40,11 @@ class Case(NamedTuple):
 
 def unclear(*names: str) -> str:
     listed = ", ".join(map(repr, names))
-    return f"{ID} could be {listed}; which one counts can't be known, so keep one."
+    return f"Several files may be for {ID}: {listed}. Keep only one of them."
 
 
 def at(place: str) -> tuple[str]:
-    return (f"The work is in the folder '{place}'.",)
+    return (f"The files are in the folder '{place}'.",)
 
 
 def left(*names: str) -> tuple[str]:
@@ -112,7 +112,7 @@ ANY = [
     Case({f"problems/{FILE}": STUB, "problems/shared/a.py": WRONG, "grader/b.py": WRONG}, STUB),
 ]
 
-A_NOTEBOOK = "A notebook is not graded: what its code cells hold has to be in problem.py."
+A_NOTEBOOK = "A notebook is not graded. Copy the code from its cells to problem.py."
 NO_FILE = f"There is no problem.py in {ID}."
 
 ANY += [
@@ -227,7 +227,7 @@ def test_folders_passed_through_are_said_as_one_may_be_the_students(
     """Skipped folders are reported, as one of them may have the student's name."""
     folder = write(tmp_path / "week", {f"export/ada/{FILE}": RIGHT})
     (found,) = find_submissions(folder, small_course)
-    assert (found.name, found.notes) == ("export", ["The work is in the folder 'ada'."])
+    assert (found.name, found.notes) == ("export", ["The files are in the folder 'ada'."])
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_of_a_stub_a_notebook_is_named(take_one: Take, stub: bytes, name: str) -
     files = {f"ada/{name}": RIGHT, f"ada/problems/{FILE}": stub, "bea/problem.py": RIGHT}
     ada, _ = take_one(files).submissions
     assert source(ada) == stub
-    assert ada.notes[0].startswith(f"Not read: '{name}'. A notebook is not graded: ")
+    assert ada.notes[0].startswith(f"Not read: '{name}'. A notebook is not graded. ")
 
 
 def test_the_notebook_that_is_handed_out_is_nobodys_work(
@@ -278,8 +278,8 @@ def test_of_several_files_for_a_stub_one_has_to_be_chosen(take_one: Take, stub: 
     files |= {f"{who}/problem.py": RIGHT for who in ("ada", "bea")}
     files |= {"ada/doubling.py": WRONG, "bea/problems/problem.py": WRONG}
     ada, bea = take_one(files).submissions
-    assert f"{ID} could be 'doubling.py', 'problem.py'; which one" in ada.files[ID].reason
-    assert "could be 'problem.py', 'problems/problem.py'; which" in bea.files[ID].reason
+    assert f"for {ID}: 'doubling.py', 'problem.py'. Keep only one" in ada.files[ID].reason
+    assert ": 'problem.py', 'problems/problem.py'. Keep only one" in bea.files[ID].reason
 
 
 def test_beside_an_optional_stub_a_file_that_tells_no_problem_is_read_if_it_is_given(
@@ -300,4 +300,4 @@ def test_a_file_of_unknown_problem_is_named_once(class_folder: Path, two_problem
     (found,) = find_submissions(class_folder, two_problems)
     assert found.has_unknown_file
     (reason,) = {file.reason for file in found.files.values()}
-    assert "It is not known which problem is in 'problem.py': no folder around it is" in reason
+    assert "The problem of 'problem.py' is unknown. Submit a folder" in reason

@@ -106,7 +106,7 @@ def test_the_pages_say_who_and_nothing_of_how_alike(tmp_path: Path) -> None:
     index = " ".join(dashboard(results, ["01-softmax"], identical).split())
     assert index.count('<a href="instructor/ada.html#01-softmax"><bdi>Ada</bdi></a>, <a') == 1
     pages = dict(student_pages(results, sources, identical))
-    output = "The same file, but for blanks, comments and docstrings:"
+    output = "Students with the same file, except for blanks, comments and docstrings:"
     assert output in pages["ada"]
     assert 'href="bob.html#01-softmax"' in pages["ada"].split(output)[1]
     assert output not in pages["eve"]

@@ -21,7 +21,7 @@ def graded(isolation: Isolation | None, name: str = "ada") -> SubmissionResult:
 
 IN_WORDS = {
     Isolation.SANDBOX: "Graded in a sandbox.",
-    Isolation.PROCESS: "Graded without a sandbox: code that was handed in could read and change",
+    Isolation.PROCESS: "Graded without a sandbox: submitted code could read and change",
     None: "",
 }
 
@@ -41,8 +41,8 @@ def test_every_view_says_how_code_was_kept_apart(isolation: Isolation | None) ->
 def test_the_page_names_who_was_not_in_a_sandbox() -> None:
     results = [graded(Isolation.SANDBOX, "ada"), graded(Isolation.PROCESS, "bob")]
     page = dashboard(results, ["01-doubling"])
-    (after,) = page.split("these marks included.</strong></p>")[1:]
+    (after,) = page.split("including these marks.</strong></p>")[1:]
     named = after.split("</div>")[0]
     assert "bob" in named
     assert "ada" not in named
-    assert "kept apart by: process, sandbox" in page
+    assert "Isolation of student code: process, sandbox" in page

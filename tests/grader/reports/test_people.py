@@ -106,11 +106,11 @@ def test_what_few_share_stands_with_each() -> None:
         (Adjustment(1, "The text was unclear."), "+1 point: The text was unclear."),
         (
             Adjustment(0, "Left out for all.", -2),
-            "2 points fewer can be reached: Left out for all.",
+            "the maximum is 2 points lower: Left out for all.",
         ),
         (
             Adjustment(-2, "Left out for all.", -2),
-            "-2 points, 2 points fewer can be reached: Left out for all.",
+            "-2 points, the maximum is 2 points lower: Left out for all.",
         ),
         (Adjustment(0, "Looked at again."), "Looked at again."),
     ],

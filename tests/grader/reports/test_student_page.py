@@ -66,7 +66,7 @@ def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
     for output in ("It scales", "dot(q, k) gave 1", "dot(q, k) gave 2", "test_hidden[2]"):
         assert output in page
     assert "in 2 of 2 cases" in page
-    assert "For the instructor alone" in page
+    assert "Only for the instructor" in page
 
 
 def test_the_code_stands_beside_it(sources: Sources) -> None:

@@ -230,8 +230,7 @@ def test_a_file_that_never_ends_is_tried_once(run: Run, monkeypatch: pytest.Monk
     assert sys.loaded == 1  # type: ignore[attr-defined]
     assert {test.status for test in result.tests} == {Status.TIMEOUT}
     assert {test.message for test in result.tests} == {
-        "problem.py does not come to an end while it is being imported.\n"
-        "  problem.py:3: while True: pass"
+        "problem.py does not finish while it is being imported.\n  problem.py:3: while True: pass"
     }
 
 

@@ -57,7 +57,7 @@ def test_the_files_of_a_submission_share_its_time(sandbox, ask):
     budget = SubmissionBudget(1.0, 1.8)
     for _ in range(2):
         with Asked(sandbox, ENDLESS, "problem.f()", budget=budget) as asked:
-            assert "did not come to an end" in str(failure_in(asked))
+            assert "did not finish in time" in str(failure_in(asked))
     assert budget.left == 0
     with pytest.raises(WorkerFailure, match="the time for this submission is used up"):
         Asked(sandbox, ENDLESS, budget=budget)

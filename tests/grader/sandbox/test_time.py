@@ -56,7 +56,7 @@ def test_sleeping_is_charged(level):
         for call in ("problem.f()", "problem.g()"):
             with Asked(sandbox, SLEEPS, call, budget=budget) as asked:
                 before = budget.left
-                with pytest.raises(WorkerFailure, match="did not come to an end") as caught:
+                with pytest.raises(WorkerFailure, match="did not finish in time") as caught:
                     asked.next()
             assert caught.value.status is Status.TIMEOUT
             assert 0.4 < before - budget.left < 60

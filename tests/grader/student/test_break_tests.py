@@ -80,7 +80,7 @@ def test_what_weak_tests_miss_and_strict_tests_refuse(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("while True: pass", "the tests do not come to an end"),
+        ("while True: pass", "the tests do not end"),
         ("import os; os._exit(0)", "the tests end their own process"),
         ("import pytest; pytest.exit('enough')", "the tests end the run"),
     ],
@@ -98,7 +98,7 @@ def test_tests_that_end_on_no_file_are_not_run_on_mistakes(
     [
         ("def test_a(:\n", "cannot be run: SyntaxError"),
         ("import nothing_of_this_name\n", "cannot be run: ModuleNotFoundError"),
-        ("x = 1\n", "cannot be run: it has no test"),
+        ("x = 1\n", "cannot be run: it contains no test"),
     ],
 )
 def test_files_that_cannot_be_run_are_refused(broken: Course, tests: str, message: str) -> None:
@@ -108,7 +108,7 @@ def test_files_that_cannot_be_run_are_refused(broken: Course, tests: str, messag
 
 def test_without_tests_it_asks_for_them(broken: Course) -> None:
     (problem,) = broken.problems()
-    with pytest.raises(UsageError, match=r"There is no .*test_mine\.py"):
+    with pytest.raises(UsageError, match=r"test_mine\.py does not exist"):
         break_problem(broken, problem, Console(quiet=True))
 
 
@@ -116,7 +116,7 @@ def test_the_report_lists_what_is_refused_and_what_is_caught() -> None:
     mistakes = [MistakeCaught("a", 1, 2), MistakeCaught("b", 1, 1)]
     report = BreakReport(3, {"product": Failure("test_a fails: assert False")}, mistakes)
     assert [*report.lines()] == [
-        "Your tests refuse 1 of 3 correct files:",
+        "Your tests fail on 1 of 3 correct files:",
         "- product: test_a fails: assert False",
         "They catch 1 of 2 mistakes.",
         "",

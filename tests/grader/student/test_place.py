@@ -23,7 +23,7 @@ def place(folder: Path, title: str, message: str, source: str) -> str:
 
 
 YOURS = "Your code: problems/01-softmax/problem.py:"
-RESET = "For the stub again: uv run grader reset 01"
+RESET = "To restore the stub: uv run grader reset 01"
 
 
 @pytest.mark.parametrize(

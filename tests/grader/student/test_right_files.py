@@ -140,7 +140,8 @@ def test_own_code_that_stops_is_said_so() -> None:
         raise ValueError("no")
 
     assert (
-        answer(stops) == "Your code raises an exception here, which no test covers: ValueError: no"
+        answer(stops)
+        == "Your code raises an exception in a call that no test makes: ValueError: no"
     )
 
 

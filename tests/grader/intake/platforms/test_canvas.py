@@ -36,19 +36,19 @@ def test_canvas(take: Take) -> None:
     found = by_name(intake)
     assert list(found) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
     assert found["hopperada"].late
-    assert found["hopperada"].notes == ["It was handed in late."]
+    assert found["hopperada"].notes == ["The submission was late."]
     assert [s.full_name for s in intake.submissions if source(s)] == [
         *("anon aB3dE", "hopperada", "lovelace")
     ]
     assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
     assert found["lovelace"].notes == [f"'01_doubling.py' was read as {ID}."]
-    assert "not known which problem is in 'problem.py'" in found["novak"].files[ID].reason
-    assert "A link was handed in; it is not graded." in found["ortega"].notes
+    assert "The problem of 'problem.py' is unknown" in found["novak"].files[ID].reason
+    assert "A link was submitted, which is not graded." in found["ortega"].notes
     assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
     assert intake.unmatched == [
-        "'lovelace_notes.txt' was not used; it fits no student. Did you mean 'lovelace'?",
-        "1 submission has a Python file of an unknown problem. If this was handed in for one "
-        f"problem only, name it, such as --problem {ID}.",
+        "'lovelace_notes.txt' was not used: it matches no student. Did you mean 'lovelace'?",
+        "1 submission has a Python file of an unknown problem. If the submission is for only one "
+        f"problem, name the problem, for example with --problem {ID}.",
     ]
 
 
@@ -86,7 +86,10 @@ def test_one_student_who_is_two_is_told(take: Take) -> None:
     whose = {s.identity: source(s) for s in intake.submissions}
     assert (whose["canvas:12"], whose["canvas:13"]) == (RIGHT, RIGHT)
     assert "canvas:14" not in whose
-    assert sum("User 14 is called 'cho' and 'mallory'" in line for line in intake.unmatched) == 1
+    assert (
+        sum("User 14 has several names: 'cho' and 'mallory'" in line for line in intake.unmatched)
+        == 1
+    )
 
 
 def test_canvas_uploads_again(take: Take) -> None:
@@ -111,15 +114,15 @@ def test_canvas_uploads_again(take: Take) -> None:
     )
     assert source(found["ada"]) == WRONG
     assert found["ada"].notes[0] == (
-        "'problem_01-2.py' was read, the newest upload of 'problem_01.py', "
-        "but not 'problem_01.py' and 'problem_01-1.py'."
+        "'problem_01-2.py' was read, because it is the newest upload of 'problem_01.py'. "
+        "Not read: 'problem_01.py' and 'problem_01-1.py'."
     )
-    assert "It is not known which problem is in 'problem.py'" in found["bea"].files[ID].reason
+    assert "The problem of 'problem.py' is unknown" in found["bea"].files[ID].reason
     assert source(found["cho"]) == RIGHT
-    assert "'problem_01-3.py' was read as 'problem_01.py'" in found["cho"].notes[0]
+    assert "'problem_01-3.py' was read as a new upload of 'problem_01.py'" in found["cho"].notes[0]
     assert source(found["dan"]) == RIGHT
     places = f"'part-1.zip/{FILE}', 'part-2.zip/{FILE}'"
-    assert f"could be {places}; which" in found["eli"].files[ID].reason
+    assert f": {places}. Keep only one" in found["eli"].files[ID].reason
 
 
 def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
@@ -150,9 +153,10 @@ def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
     )
     assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None, None]
     assert found["ada"].notes == [
-        "'problem-1.py' was read, the newest upload of 'problem.py', but not 'problem.py'."
+        "'problem-1.py' was read, because it is the newest upload of 'problem.py'. "
+        "Not read: 'problem.py'."
     ]
-    assert found["bea"].notes == ["'problem-2.py' was read as 'problem.py', uploaded again."]
+    assert found["bea"].notes == ["'problem-2.py' was read as a new upload of 'problem.py'."]
     assert found["cho"].notes == ["Not read: 'tripling.py'."]
-    assert "could be 'doubling.py', 'problem.py'; which one counts" in found["dan"].files[ID].reason
+    assert "'doubling.py', 'problem.py'. Keep only one of them." in found["dan"].files[ID].reason
     assert f"'tripling.py' is for {OTHER}" in found["eli"].files[ID].reason

@@ -52,7 +52,7 @@ def test_classroom_50(take: Take) -> None:
     ("content", "why"),
     [
         (b"", "is not a CSV file"),
-        (b"username,score\nada,1\n", "has no column 'datetime', as `gh teacher"),
+        (b"username,score\nada,1\n", "has no column 'datetime', unlike files that"),
         (SCORES.encode() + b"\nada,A,B\n", "is not a CSV file in UTF-8 with as many cells in"),
         (SCORES.encode() + b'\n"ada,A,B\n', "is not a CSV file"),
         (b"\xff", "is not a CSV file"),
@@ -81,8 +81,8 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
     intake = take(files | {f"{CLASSROOM_50}/scores.csv": content})
     assert [s.files[ID].handed_in for s in intake.submissions] == ["", "2026-11-02T23:30:00+00:00"]
     assert intake.unmatched == [
-        "The time of 1 submission could not be read: ada (2026-11-02 23:30:00 EDT). Whether these "
-        "are late is not known."
+        "The time of 1 submission could not be read, so lateness is unknown: "
+        "ada (2026-11-02 23:30:00 EDT)."
     ]
 
 

@@ -74,10 +74,10 @@ def test_gradescope(take: Take, place: str) -> None:
     assert found["submission_3"].notes == [
         "'submission_3' is not in submission_metadata.yml. Did you mean 'submission_30'?"
     ]
-    assert "there is no such folder" in found["Imani"].notes[0]
+    assert "its folder is missing" in found["Imani"].notes[0]
     assert intake.recognised == ["Gradescope export: 5 students in 4 submissions, 1 file not used."]
     assert intake.unmatched == [
-        "'submission_31.csv' was not used; it fits no student. Did you mean 'submission_3'?"
+        "'submission_31.csv' was not used: it matches no student. Did you mean 'submission_3'?"
     ]
 
 
@@ -96,9 +96,7 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
     text = METADATA.replace(b"2024-01-31 12:00:00.000000000 Z", b"yesterday", 1)
     assert text != METADATA
     intake = take({"submission_metadata.yml": text, f"submission_1/{ID}/problem.py": RIGHT})
-    assert "The time of 1 submission could not be read: Ada Lovelace (yesterday)." in (
-        " ".join(intake.unmatched)
-    )
+    assert "lateness is unknown: Ada Lovelace (yesterday)." in " ".join(intake.unmatched)
 
 
 def test_the_list_of_students_makes_no_objects(take: Take, tmp_path: Path) -> None:

@@ -24,7 +24,9 @@ def test_moodle(take: Take, end: str) -> None:
     assert list(found) == ["Ada Lovelace", "Bea M\u00fcller", "Group 5", "Participant 6"]
     assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
     assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
-    assert "A text typed online was handed in; it is not graded." in found["Bea M\u00fcller"].notes
+    assert (
+        "A text typed online was submitted, which is not graded." in found["Bea M\u00fcller"].notes
+    )
     assert found["Group 5"].notes == [
         f"'hw/problem_01.py' was read as {ID}.",
     ]
@@ -36,7 +38,7 @@ def test_moodle_without_folders(take: Take) -> None:
     (found,) = take({f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}).submissions
     assert source(found) is None
     assert found.files[ID].bad
-    assert "01-doubling could be '01-doubling.py', 'problem_01.py'" in found.files[ID].reason
+    assert "for 01-doubling: '01-doubling.py', 'problem_01.py'" in found.files[ID].reason
 
 
 def test_moodle_names_with_underscores(take: Take) -> None:

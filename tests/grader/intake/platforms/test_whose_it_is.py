@@ -30,7 +30,7 @@ def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
     assert [(s.full_name, source(s)) for s in intake.submissions] == [
         *(("hopperada", RIGHT), ("lovelace", RIGHT), ("late-hopper", RIGHT))
     ]
-    assert intake.submissions[2].notes[0] == "Its name fits no student."
+    assert intake.submissions[2].notes[0] == "Its name matches no student."
 
 
 def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
