@@ -67,7 +67,7 @@ def check(
         expected: a tensor or an array of any shape and dtype.
         call: the call as a student would write it, for example `"normalise(x, dim=0)"`.
         rtol: allowed difference relative to the expected entry; by default from the dtype.
-        atol: allowed absolute difference, added to the relative one; by default from the dtype.
+        atol: allowed absolute difference, added to the relative part; by default from the dtype.
         sizes: sizes such as `{"d_k": 16}`. The message uses them to explain a constant factor.
         all_digits: whether to require the exact dtype, and float64 numbers that are right to their
             last digits. Only tests about dtypes need this. By default, a calculation may have steps
