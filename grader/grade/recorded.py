@@ -19,7 +19,7 @@ from grader.intake.handed_in import StudentFile
 from grader.result import Status
 from grader.run.collecting import CollectedTest, ProblemTests
 from grader.run.encoding import BadRecord
-from grader.run.judging import Expectation, Went, expect, verdict
+from grader.run.judging import Expectation, expect, verdict
 from grader.run.orders import (
     LoadReport,
     files_of_half,
@@ -128,8 +128,7 @@ class RecordedTests:
         run.all_of(chosen)
         for test in chosen:
             outcome, seconds = run.found[test]
-            went = run.went.get(test.id, Went())
-            keep(test, session, outcome, seconds, went.printed)
+            keep(test, session, outcome, seconds)
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
@@ -178,7 +177,6 @@ class Recording:
         source: the content of the student's file.
         budget: the limits of the submission.
         found: the verdict and the seconds of each test that ran.
-        went: the workers' claims for the instructor, by the test's id.
         messages: the workers' messages, by the test's id. They are kept only for an instructor.
         tried: sentences about forbidden actions of the file during loading.
         cannot_load: the verdict on all tests if the file can't be used.
@@ -190,7 +188,6 @@ class Recording:
     source: bytes
     budget: SubmissionBudget
     found: dict[CollectedTest, tuple[Verdict, float]] = field(default_factory=dict)
-    went: dict[str, Went] = field(default_factory=dict)
     messages: dict[str, bytes] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
     cannot_load: Verdict | None = None
@@ -271,7 +268,6 @@ class Recording:
                 expected = self.tests.expected(test, seed)
                 quotes = self.tests.quotes_hidden or not test.hidden
                 outcome = verdict(test, expected, message, quotes=quotes)
-                self.went[test.id] = Went.read(message)
                 if self.tests.quotes_hidden:
                     self.messages[test.id] = message
                 yield test, outcome, seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import traceback
+from collections.abc import Mapping
 
 import torch
 
@@ -14,6 +15,7 @@ from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
 from grader.grade.submission import sandbox_for
 from grader.intake.handed_in import StudentFile, Submission
+from grader.run.judging import Went
 from grader.run.session import Session
 from grader.run.suite import Suite
 
@@ -52,9 +54,10 @@ def run_again(
             again = Session(IN_WORKERS, hidden=True, seed=settings.seed)
             right = tests.run(again, problem, reference, sandbox.budget(), test)
             checks = _checks(recording, right)
-        printed = "".join(session.printed[problem.id].values())
+        went = {id: Went.read(message) for id, message in recording.messages.items()}
+        printed = "".join(each.printed for each in went.values())
         results = session.results[problem.id].tests
-        return Rerun(results, _tracebacks(problem, recording), printed, checks)
+        return Rerun(results, _tracebacks(problem, recording.source, went), printed, checks)
 
 
 def _checks(student: Recording, reference: Recording) -> dict[str, str]:
@@ -70,18 +73,18 @@ def _checks(student: Recording, reference: Recording) -> dict[str, str]:
     }
 
 
-def _tracebacks(problem: Problem, recording: Recording) -> dict[str, str]:
+def _tracebacks(problem: Problem, source: bytes, went: Mapping[str, Went]) -> dict[str, str]:
     """Return the traceback of each test that did not pass, by its id."""
     files = {True: str(problem.test_file), False: SUBMISSION_FILE}
     lines = {
         True: problem.test_file.read_text(encoding="utf-8").splitlines(),
-        False: recording.source.decode(errors="replace").splitlines(),
+        False: source.decode(errors="replace").splitlines(),
     }
     tracebacks = {}
-    for test, went in recording.went.items():
+    for test, each in went.items():
         frames = [
             traceback.FrameSummary(files[is_test_file], number, name, line=line)
-            for number, name, is_test_file in went.steps
+            for number, name, is_test_file in each.steps
             for line in [*lines[is_test_file][number - 1 : number], ""][:1]
         ]
         if frames:
