@@ -201,18 +201,13 @@ def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
     """The commands of the front page work with git's default settings."""
     page = (ROOT / "students/README.md").read_text(encoding="utf-8")
     (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
-    who = {
-        f"GIT_{role}_{key}": "s@x" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
-    }
-    plain = {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "GIT_EDITOR": "false",
-    }
+    config = tmp_path / "config"
+    config.write_text("[user]\nname = s\nemail = s@x\n")
+    own = {"GIT_CONFIG_GLOBAL": str(config), "GIT_CONFIG_SYSTEM": os.devnull, "GIT_EDITOR": "false"}
     course, clone = tmp_path / "course", tmp_path / "clone"
 
     def git(command: str, folder: Path) -> None:
-        subprocess.run(command.split(), cwd=folder, env=os.environ | who | plain, check=True)
+        subprocess.run(command.split(), cwd=folder, env=os.environ | own, check=True)
 
     def commit(folder: Path, name: str) -> None:
         (folder / name).write_text(name)

@@ -218,6 +218,8 @@ def test_reset_asks_first_and_knows_the_folder_it_is_in(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(problem.folder)
+    assert "is the stub already" in grader("reset")[1]
+    assert list(problem.folder.glob("*.bak-*")) == []
     problem.stub.write_text("# work\n", encoding="utf-8")
     assert grader("reset", answer="n\n")[0] == 1
     assert problem.stub.read_text(encoding="utf-8") == "# work\n"
@@ -226,11 +228,6 @@ def test_reset_asks_first_and_knows_the_folder_it_is_in(
     problem.stub.unlink()
     assert grader("reset", "--yes")[0] == 0
     assert problem.stub.read_bytes() == problem.original.read_bytes()
-
-
-def test_reset_leaves_a_stub_as_it_is(problem: Problem) -> None:
-    assert "is the stub already" in grader("reset", "01")[1]
-    assert list(problem.folder.glob("*.bak-*")) == []
 
 
 def test_reset_in_the_repository_says_what_puts_the_stub_back_there(

@@ -114,10 +114,3 @@ def test_to_replay_a_test_loads_torch_once(run: Any) -> None:
     tree = run("replay", run.one, "test_doubles", folder="--reports")
     assert len(tree) >= 4
     assert len(those_that_loaded_torch(tree)) == 1
-
-
-@pytest.mark.slow
-def test_the_process_level_loads_torch_without_a_template(run: Any) -> None:
-    tree = run("grade", run.one, "--isolation", "process")
-    # The trusted process; the student's starts after the note is written.
-    assert [torch for _, torch in tree.values()].count(True) == 1

@@ -252,15 +252,6 @@ def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> 
     assert "names.csv" not in term.command("--problem", second, path=week2)
 
 
-def test_two_of_one_name_who_both_hand_in_are_not_joined(term: Any, tmp_path: Path) -> None:
-    """Two students with one name are not joined by a line of names.csv with a typing error."""
-    both = {"kim_1001_11_problem.py": term.right, "kim_1002_12_problem.py": term.wrong}
-    people = {"canvas:1002": "canvas:1001"}
-    run = term.grade(write(tmp_path / "both", both), only="01", people=people)
-    assert {r.identity: r.points for r in run.results} == {"canvas:1001": 4, "canvas:1002": 0}
-    assert "submitted the same problem, so they were not" in run.news.about_book[0]
-
-
 def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path: Path) -> None:
     """Moodle writes a group before a name, as in Blue-Ada, but Anne-Marie is not Marie."""
     week1, week2 = ["Anne-Marie Curie_7", "Blue-Bob_8"], ["Marie Curie_93", "Blue-Bob_94"]
