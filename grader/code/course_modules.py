@@ -38,8 +38,8 @@ def modules_of_course(root: Path) -> Iterator[None]:
 
 def _removed(names: set[str]) -> dict[str, ModuleType]:
     """Remove modules with these names and their submodules from `sys.modules`; return them."""
-    found = [name for name in sys.modules if name.partition(".")[0] in names]
-    return {name: sys.modules.pop(name) for name in found}
+    loaded = [name for name in sys.modules if name.partition(".")[0] in names]
+    return {name: sys.modules.pop(name) for name in loaded}
 
 
 def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -> list[Path]:
@@ -50,16 +50,16 @@ def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -
         folder: the folder to search: a course's `problems/`.
         without: a package to omit, with the modules that only this package imports.
     """
-    found = set[Path]()
+    used = set[Path]()
     waiting = [name for source in sources for name in imported_names(source)]
     while waiting:
         name = waiting.pop()
         module = folder.joinpath(*name.split(".")).with_suffix(".py")
         left_out = without and f"{name}.".startswith(f"{without}.")
-        if module not in found and module.is_file() and not left_out:
-            found.add(module)
+        if module not in used and module.is_file() and not left_out:
+            used.add(module)
             waiting += imported_names(module.read_bytes())
-    return sorted(found)
+    return sorted(used)
 
 
 @lru_cache(maxsize=256)  # a run reads the same files several times

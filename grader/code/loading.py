@@ -141,13 +141,13 @@ def not_for_a_student() -> bool:
 
 def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
     """Return line number, function, text and frame of the innermost line of student code."""
-    found = None
+    innermost = None
     for frame, number in traceback.walk_tb(tb):
         if is_students(frame):
             code = frame.f_code
             line = linecache.getline(code.co_filename, number).strip()
-            found = number, code.co_qualname, line, frame
-    return found
+            innermost = number, code.co_qualname, line, frame
+    return innermost
 
 
 _SIGNS = ("can't allocate memory", "not enough memory", "std::bad_alloc")

@@ -44,8 +44,8 @@ def entries(values: Tensor | Array) -> Array:
         plain = numpy.ndarray.view(values, numpy.ndarray)
         return numpy.ndarray.astype(plain, numpy.float64, copy=False) if is_float(plain) else plain
     tensor: Any = values.detach()
-    found: Array = (tensor.double() if is_float(tensor) else tensor).numpy(force=True)
-    return found
+    array: Array = (tensor.double() if is_float(tensor) else tensor).numpy(force=True)
+    return array
 
 
 # Looked up before student code can replace them.

@@ -51,8 +51,8 @@ class Stopwatch:
 
     def __init__(self, process: int | None = None) -> None:
         self._folder = f"/proc/{process or os.getpid()}/task"
-        own = f"/proc/{os.getpid()}/task/{threading.get_native_id()}/schedstat"
-        self._observer = None if process is None else own
+        waiting = f"/proc/{os.getpid()}/task/{threading.get_native_id()}/schedstat"
+        self._observer = None if process is None else waiting
         self.restart()
 
     def restart(self) -> None:
@@ -78,12 +78,12 @@ class Stopwatch:
 
     def _read(self) -> _Threads:
         """Return the seconds that each thread ran and waited; empty if they are unknown."""
-        found: _Threads = {}
+        seconds: _Threads = {}
         with suppress(OSError):
             for thread in os.listdir(self._folder):
                 with suppress(OSError):  # it may have ended just now
-                    found[thread] = _ran_and_waited(f"{self._folder}/{thread}/schedstat")
-        return found
+                    seconds[thread] = _ran_and_waited(f"{self._folder}/{thread}/schedstat")
+        return seconds
 
     def _observer_waited(self) -> float:
         with suppress(OSError):

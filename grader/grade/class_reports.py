@@ -110,12 +110,12 @@ class ClassReports:
         """Return the content of the course's correct files, by problem id and by their names in
         reports.
         """
-        found: dict[str, dict[str, bytes]] = {}
+        contents: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():
             files = self._course.right_files(problem).items()
             named = [(n if n == REFERENCE else f"{n}.py", p) for n, p in files if p.is_file()]
-            found[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
-        return found
+            contents[problem.id] = {f"the course's own {n}": p.read_bytes() for n, p in named}
+        return contents
 
 
 def _nameless(results: Iterable[SubmissionResult]) -> list[NamelessMistake]:

@@ -257,8 +257,14 @@ class ClassBook:
                     of_problem[problem.id][names[result.submission]] = lines
         messages = []
         for id, people in of_problem.items():
-            for key, line in {line.key: line for own in people.values() for line in own}.items():
-                without = [name for name, own in people.items() if key not in {o.key for o in own}]
+            for key, line in {
+                line.key: line for lines_of_one in people.values() for line in lines_of_one
+            }.items():
+                without = [
+                    name
+                    for name, lines_of_one in people.items()
+                    if key not in {o.key for o in lines_of_one}
+                ]
                 if without:
                     criterion = f"{quoted(line.cells['criterion'])} in {id}"
                     who = ", ".join(without)

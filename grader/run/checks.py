@@ -149,10 +149,10 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
         make: creates the input from random numbers; never called in a worker.
         rng: the test's random numbers. `make` gets an independent generator, seeded from them.
     """
-    own = rng.independent()
+    independent = rng.independent()
     if _mode.place == "worker":
         return _mode.inputs.pop(0)
-    value = plain(make(own))
+    value = plain(make(independent))
     if _mode.place == "trusted":
         _mode.inputs.append(deepcopy(value))
     return value

@@ -68,7 +68,7 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         KeyboardInterrupt: the user interrupted pytest.
     """
     files = [str(problem.test_file) for problem in problems]
-    found = _Collected()
+    collected = _Collected()
     unused = [f"-pno:{name}" for name in _UNUSED]
     with (
         modules_of_course(root),
@@ -76,15 +76,15 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         redirect_stdout(io.StringIO()) as printed,
         redirect_stderr(printed),
     ):
-        status = pytest.main([*_OPTIONS, *unused, "--rootdir", str(root), *files], [found])
-    if found.interrupted:
+        status = pytest.main([*_OPTIONS, *unused, "--rootdir", str(root), *files], [collected])
+    if collected.interrupted:
         raise KeyboardInterrupt
-    empty = sorted({*files} - {str(item.path) for item in found.items})
-    reasons = found.errors or [f"no tests in {file}" for file in empty]
+    empty = sorted({*files} - {str(item.path) for item in collected.items})
+    reasons = collected.errors or [f"no tests in {file}" for file in empty]
     if reasons or status is not pytest.ExitCode.OK:
         reasons = reasons or [printed.getvalue()[-_LONGEST_REASON:]]
         raise CourseError("pytest could not collect the course's tests:\n" + "\n".join(reasons))
-    tests = records(found.items)
+    tests = records(collected.items)
     for item, test in tests.items():
         # pytest turns a function such as setup_module into a fixture of all tests in the file.
         _check_names(item, item.fixturenames, test.case)
@@ -248,8 +248,10 @@ def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest
     Raises:
         CourseError: a test is not allowed, or pytest imported a different file of the same name.
     """
-    own = [item for item in items if item.path.name == Problem(item.path.parent).test_file.name]
-    functions = [_plain_function(item) for item in own]
+    of_problems = [
+        item for item in items if item.path.name == Problem(item.path.parent).test_file.name
+    ]
+    functions = [_plain_function(item) for item in of_problems]
     modules = {item.path: item.module for item in functions}
     files = {path: _problem_tests(path, module) for path, module in modules.items()}
     cases = Counter(_function_key(item) for item in functions)
@@ -263,10 +265,10 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
         CourseError: pytest imported a different module of the same name, or the problem forbids an
             unknown function.
     """
-    found = module.__file__
-    if found is None or Path(found).resolve() != path.resolve():
+    file = module.__file__
+    if file is None or Path(file).resolve() != path.resolve():
         raise CourseError(
-            f"{path} was not read: Python loaded {found} instead, a module of the same name. "
+            f"{path} was not read: Python loaded {file} instead, a module of the same name. "
             "The tests of that module can't give marks"
         )
     problem = Problem(path.parent)
@@ -307,15 +309,15 @@ def _names_in(test: Callable[..., None]) -> set[str]:
 
     The names include the tested functions and classes of the student's file.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [test.__code__]
     while waiting:
         code = waiting.pop()
-        beside = (test.__globals__.get(name) for name in {*code.co_names} - found)
-        found |= {*code.co_names}
+        beside = (test.__globals__.get(name) for name in {*code.co_names} - names)
+        names |= {*code.co_names}
         waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
         waiting += [f.__code__ for f in beside if isinstance(f, FunctionType)]
-    return found
+    return names
 
 
 def _function_key(item: pytest.Item) -> tuple[Path, str]:

@@ -87,15 +87,15 @@ def check(
     if not wrong.any():
         return
     is_double = dtype_name(values) == "float64"
-    found: tuple[Evidence, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     if floats:
         added_to = None if start is None else entries(start)
         hints = diff_hints(got, want, wrong, sizes or {}, atol, is_double=is_double, start=added_to)
-        found = tuple(hints)
-    lines = [_values_message(got, want, wrong), *(each.sentence for each in found)]
+        evidence = tuple(hints)
+    lines = [_values_message(got, want, wrong), *(each.sentence for each in evidence)]
     is_finite = bool(numpy.isfinite(got).all())
     factor = _factor(float(got.item()), float(want.item())) if want.size == 1 else 0.0
-    shown = Shown(found, call, _where(wrong), is_finite, factor)
+    shown = Shown(evidence, call, _where(wrong), is_finite, factor)
     raise Mismatch("\n".join([call, *lines]), shown)
 
 
@@ -174,8 +174,8 @@ def check_number(
         if not high - low < 1e-3 * abs(right):
             _fail(call, text)
         hint = number_hint(actual, right)
-        found = (Evidence(hint, Certainty.ALL, Source.RELATION),) if hint else ()
-        shown = Shown(found, call, "It differs", math.isfinite(actual), _factor(actual, right))
+        evidence = (Evidence(hint, Certainty.ALL, Source.RELATION),) if hint else ()
+        shown = Shown(evidence, call, "It differs", math.isfinite(actual), _factor(actual, right))
         raise Mismatch("\n".join([call, text, *filter(None, [hint])]), shown)
 
 
@@ -225,10 +225,10 @@ def gradients(
         _fail(call, _LEFT_GRAPH if torch.is_grad_enabled() else _SWITCHED_OFF)
     # If `upstream` were an argument of autograd.grad, torch would import a large library.
     loss = (output * upstream).sum()
-    found: Any
-    found = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
+    slopes: Any
+    slopes = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
     result = {}
-    for name, gradient in zip(inputs, found, strict=True):
+    for name, gradient in zip(inputs, slopes, strict=True):
         if gradient is not None:
             result[name] = gradient
         elif not may_miss:
@@ -261,9 +261,9 @@ def check_layer(module: nn.Module, name: str, n_in: int, n_out: int, *, bias: bo
     if not isinstance(layer, nn.Linear):
         raise wrong_part(f"`{name}` of {owner} is {kind(layer)}; it should be {wanted}.", owner)
     form = (layer.in_features, layer.out_features, layer.bias is not None)
-    found = f"nn.Linear({form[0]}, {form[1]}, bias={form[2]})"
+    actual = f"nn.Linear({form[0]}, {form[1]}, bias={form[2]})"
     if form != (n_in, n_out, bias):
-        raise wrong_part(f"`{name}` of {owner} is {found}; it should be {wanted}.", owner)
+        raise wrong_part(f"`{name}` of {owner} is {actual}; it should be {wanted}.", owner)
 
 
 def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
@@ -297,13 +297,13 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
         Mismatch: a parameter is missing, so the module's results can't be judged. The message is
             neutral, as another test reports missing layers.
     """
-    owner, found = type(module).__name__, parameters(module)
+    owner, known = type(module).__name__, parameters(module)
     for name in names:
-        if name not in found:
-            here = ", ".join(found) or "none"
+        if name not in known:
+            here = ", ".join(known) or "none"
             text = f"{owner} has no parameter `{name}`. The parameters found are: {here}."
             raise missing_part(text, owner, not_yet(text))
-    return {name: found[name] for name in names}
+    return {name: known[name] for name in names}
 
 
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
@@ -315,14 +315,14 @@ def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
         Mismatch: a parameter is missing or has a different shape, so nothing can be judged yet.
     """
     owner = type(module).__name__
-    found = parameters_of(module, weights)
+    own_parameters = parameters_of(module, weights)
     for name, weight in weights.items():
-        shape, wanted = tuple(found[name].shape), tuple(weight.shape)
+        shape, wanted = tuple(own_parameters[name].shape), tuple(weight.shape)
         if shape != wanted:
             text = f"`{name}` of {owner} has shape {shape}; expected {wanted}."
             raise wrong_part(text, owner, not_yet(text))
         with torch.no_grad():
-            found[name].copy_(weight)
+            own_parameters[name].copy_(weight)
 
 
 def _fail(call: str, message: str) -> NoReturn:

@@ -69,9 +69,9 @@ def expect(test: CollectedTest, session: Session) -> Expectation:
         InternalError: the reference fails the test, or the test makes no check.
     """
     with running(Mode("trusted")) as mode:
-        found = run_test(test, session).result
-    if found.status is not Status.PASSED:
-        raise InternalError(f"{test.id} cannot run with the reference: {found.message}")
+        result = run_test(test, session).result
+    if result.status is not Status.PASSED:
+        raise InternalError(f"{test.id} cannot run with the reference: {result.message}")
     if not mode.record:
         raise InternalError(f"{test.id} makes no check")
     encoder = Encoder()
@@ -103,11 +103,11 @@ def answer(
     decoder = Decoder(inputs)
     seeds = seeds or seeds_for(test, session.seed)
     with running(Mode("worker", inputs=decoder.decode(decoder.content))) as mode:
-        exception, found = run_in_worker(test, session, seeds, called)
+        exception, outcome = run_in_worker(test, session, seeds, called)
     went = Went(printed()[:_MOST_PRINTED], _steps(exception, test.function.__code__.co_filename))
     del exception  # its traceback leads back to this frame
-    shown = None if found.shown is None else msgspec.to_builtins(found.shown)
-    content = [test.id, mode.record, found.status.value, found.message[:_MOST_TEXT], shown]
+    shown = None if outcome.shown is None else msgspec.to_builtins(outcome.shown)
+    content = [test.id, mode.record, outcome.status.value, outcome.message[:_MOST_TEXT], shown]
     return mode.encoder.message([*content, msgspec.to_builtins(went)])
 
 
@@ -127,20 +127,23 @@ class Went(msgspec.Struct):
     def read(cls, message: bytes) -> Went:
         """Return the details in a message; empty details if they can't be read."""
         try:
-            found = msgspec.convert(Decoder(message).content[5], cls)
+            claims = msgspec.convert(Decoder(message).content[5], cls)
         except (BadRecord, msgspec.ValidationError, IndexError, KeyError, TypeError):
             return cls()
-        steps = [(line, plain(name[:_MOST_NAME]), own) for line, name, own in found.steps]
-        return cls(plain(found.printed[:_MOST_PRINTED]), steps[-_MOST_STEPS:])
+        steps = [
+            (line, plain(name[:_MOST_NAME]), is_test_file)
+            for line, name, is_test_file in claims.steps
+        ]
+        return cls(plain(claims.printed[:_MOST_PRINTED]), steps[-_MOST_STEPS:])
 
 
 def _steps(exception: BaseException | None, file: str) -> list[tuple[int, str, bool]]:
     """Return the lines of the traceback that are in the test's or the student's file."""
     walked = [] if exception is None else [*traceback.walk_tb(exception.__traceback__)]
-    found = [(frame.f_code, line or 0) for frame, line in walked[-_MOST_STEPS:]]
+    frames = [(frame.f_code, line or 0) for frame, line in walked[-_MOST_STEPS:]]
     return [
         (line, code.co_name[:_MOST_NAME], code.co_filename == file)
-        for code, line in found
+        for code, line in frames
         if code.co_filename in (file, SUBMISSION_FILE)
     ]
 
@@ -158,18 +161,18 @@ def verdict(
     """
     texts: list[str] = []
     try:
-        found = _judged(test, expected, Decoder(message, texts))
+        outcome = _judged(test, expected, Decoder(message, texts))
     except BadRecord:
-        found = Verdict(Status.BAD_OUTPUT, _UNREADABLE)
+        outcome = Verdict(Status.BAD_OUTPUT, _UNREADABLE)
     except Mismatch as mismatch:
-        found = judge(mismatch, Guard(()))
+        outcome = judge(mismatch, Guard(()))
     except Exception as error:
         if not out_of_memory(error):
             raise
-        found = Verdict(Status.BAD_OUTPUT, TOO_LARGE)
-    if not quotes and any(text and text in found.message for text in texts):
-        found = Verdict(found.status, _NOT_SHOWN)
-    return only_inspected(found) if test.inspection_only else found
+        outcome = Verdict(Status.BAD_OUTPUT, TOO_LARGE)
+    if not quotes and any(text and text in outcome.message for text in texts):
+        outcome = Verdict(outcome.status, _NOT_SHOWN)
+    return only_inspected(outcome) if test.inspection_only else outcome
 
 
 def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Verdict:
@@ -201,13 +204,17 @@ def _evidence(shown: Any) -> Shown | None:
         text = msgspec.json.encode(shown)
         if len(text) > _MOST_TEXT:
             return None
-        found = msgspec.json.decode(text, type=Shown | None)
+        shown_by_worker = msgspec.json.decode(text, type=Shown | None)
     except (msgspec.MsgspecError, RecursionError):
         return None
     of_parts = (Source.MISSING, Source.PARTS)
-    says = [] if found is None else [(each.source, each.sentence) for each in found.evidence]
+    says = (
+        []
+        if shown_by_worker is None
+        else [(each.source, each.sentence) for each in shown_by_worker.evidence]
+    )
     is_fine = all(source in of_parts and plain(text) == text for source, text in says)
-    return found if is_fine else None
+    return shown_by_worker if is_fine else None
 
 
 def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder) -> list[Expected]:

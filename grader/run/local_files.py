@@ -200,9 +200,9 @@ def _is_pythons(path: str) -> bool:
 
 @cache
 def _pythons_folders() -> tuple[Path, ...]:
-    found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    found.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
-    return tuple(Path(path).resolve() for path in found)
+    folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
+    return tuple(Path(path).resolve() for path in folders)
 
 
 def _cant_import(name: str) -> str:

@@ -59,7 +59,7 @@ def name_mistakes(session: Session) -> None:
 
 
 def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
     code = session.again.get(tests.problem.id) or _Here(session)
     if tests.probe is not None:
         try:
@@ -67,17 +67,17 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
         except CannotLoad:
             return
         known = tests.fingerprints
-        found = diagnose(known, answers, _passing(result))
-        result.unknown = unnamed(known, answers, found)
-    if not found and _keeps_something(code, session.ran[result.id], result):
-        found = [KEPT]
+        evidence = diagnose(known, answers, _passing(result))
+        result.unknown = unnamed(known, answers, evidence)
+    if not evidence and _keeps_something(code, session.ran[result.id], result):
+        evidence = [KEPT]
     owners = {owner(part) for part in tests.fingerprints.reference}
     only = owners.pop() if len(owners) == 1 else ""
     shown = {id: replace(e, only=only) for id, e in session.shown[tests.problem.id].items()}
-    named = ranked([*_seen_first(result, shown), *found])
+    named = ranked([*_seen_first(result, shown), *evidence])
     result.diagnoses = [each.sentence for each in named]
     result.mistakes = [list(each.names) for each in named]
-    of_file = _with_names(result.tests, shown, found, tests.fingerprints)
+    of_file = _with_names(result.tests, shown, evidence, tests.fingerprints)
     of_file = _with_factors(of_file, shown)
     if not session.hidden and not result.ended_alike:  # at home, only the first failure is shown
         of_file = _most_informative_first(of_file, shown)
@@ -91,7 +91,7 @@ def _passing(result: ProblemResult) -> set[str]:
 def _with_names(
     tests: Sequence[TestResult],
     shown: Mapping[str, Shown],
-    found: Sequence[Evidence],
+    evidence: Sequence[Evidence],
     known: Fingerprints,
 ) -> list[TestResult]:
     """Return the tests, and add to each failed test the names of the mistakes that explain it.
@@ -103,14 +103,14 @@ def _with_names(
     Args:
         tests: all tests.
         shown: the evidence in wrong answers, by the test's id.
-        found: the mistakes.
+        evidence: the mistakes.
         known: the answers of all known mistakes.
     """
     failed = [test for test in tests if test.status in DIAGNOSED]
-    by = {test.id: _explaining(found, test, shown.get(test.id), known) for test in failed}
+    by = {test.id: _explaining(evidence, test, shown.get(test.id), known) for test in failed}
     explaining = {id(each) for of_test in by.values() for each in of_test}
     passed = {test.name for test in tests} - {test.name for test in failed}
-    for each in found:
+    for each in evidence:
         may_explain = not each.tests or any(id.partition("[")[0] in passed for id in each.tests)
         if id(each) not in explaining and may_explain:
             of_it = (t for t in failed if not by[t.id] and _is_about(each, t))
@@ -122,17 +122,17 @@ def _with_names(
 
 
 def _explaining(
-    found: Sequence[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
+    evidence: Sequence[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
 ) -> list[Evidence]:
     """Return the mistakes that explain the failure of a test.
 
     Prefer mistakes that the test is known to catch and that name an attribute in its message. Then
     prefer all mistakes that the test is known to catch, then mistakes that change its numbers.
     """
-    of_function = [each for each in found if _is_of_function(each, test, known)]
+    of_function = [each for each in evidence if _is_of_function(each, test, known)]
     caught = [
         each
-        for each in found
+        for each in evidence
         if test.id in each.tests
         or (each in of_function and test.name in {id.partition("[")[0] for id in each.tests})
     ]

@@ -127,8 +127,8 @@ def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> d
     used = modules_used(sources.values(), problems, without=without)
     data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
     paths = {*used, *data, *problems.glob("*/__init__.py"), root / MANIFEST}
-    found = {path: path.read_bytes() for path in paths} | sources
-    return {str(path.relative_to(root)): content for path, content in found.items()}
+    contents = {path: path.read_bytes() for path in paths} | sources
+    return {str(path.relative_to(root)): content for path, content in contents.items()}
 
 
 def probe_order(forbidden: tuple[str, ...]) -> bytes:
@@ -150,10 +150,10 @@ def read_answers(message: bytes) -> dict[str, Answers]:
     if len(message) > _MOST_BYTES:
         raise BadRecord("the message is too large")
     try:
-        found = msgspec.json.decode(message, type=dict[str, tuple[_AnswerTexts, _AnswerTexts]])
+        texts = msgspec.json.decode(message, type=dict[str, tuple[_AnswerTexts, _AnswerTexts]])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise BadRecord("the message cannot be read") from error
-    return {part: Answers(_read(main), _read(edges)) for part, (main, edges) in found.items()}
+    return {part: Answers(_read(main), _read(edges)) for part, (main, edges) in texts.items()}
 
 
 def known_only(
@@ -207,14 +207,14 @@ def report(loaded: Any) -> bytes:
     Args:
         loaded: the student's file, as `LoadedSource` of the worker.
     """
-    found = LoadReport(attempts=loaded.attempts)
+    message = LoadReport(attempts=loaded.attempts)
     if loaded.error is not None:
         try:
             cannot_load = judge_load(loaded.error, Path(SUBMISSION_FILE))
-            found.status, found.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
+            message.status, message.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
         except BaseException:  # raised by the exception's methods
-            found.status, found.text = Status.ERROR, _HOSTILE
-    return msgspec.json.encode(found)
+            message.status, message.text = Status.ERROR, _HOSTILE
+    return msgspec.json.encode(message)
 
 
 def _message(
@@ -240,12 +240,12 @@ def load_questions(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
         yield report(loaded)
         forbidden = tuple(msgspec.json.decode(order))
         try:
-            found = answers_of(
+            answers = answers_of(
                 probe,
                 loaded.module,
                 lambda part: entry.forbidden_where({owner(part)}) == forbidden,
             )
-            message = msgspec.json.encode({part: _written(each) for part, each in found.items()})
+            message = msgspec.json.encode({part: _written(each) for part, each in answers.items()})
         except BaseException:  # raised by student code
             message = b"{}"
         yield message

@@ -79,15 +79,15 @@ class Suite:
         """
         wanted = None if problems is None else {*problems}
         names = {*tests}
-        found = [
+        selected = [
             test
             for test in self.tests
             if (wanted is None or test.problem in wanted)
             and (not names or not names.isdisjoint((test.id, test.name)))
         ]
-        if names and not found:
+        if names and not selected:
             raise CourseError(f"there is no test {' or '.join(sorted(names))}")
-        chosen = session.choose(found)
+        chosen = session.choose(selected)
         load_late_parts()
         with quiet() as printed:
             for test in chosen if order is None else sorted(chosen, key=order):

@@ -148,8 +148,8 @@ def _forbidden(name: str) -> str:
 
 
 def _missing(module: ModuleType, name: str) -> str:
-    own = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-    near = difflib.get_close_matches(name, own, n=1, cutoff=0.6)
+    defined = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
+    near = difflib.get_close_matches(name, defined, n=1, cutoff=0.6)
     hint = f" Is `{near[0]}` misspelled?" if near else ""
     return f"{SUBMISSION_FILE} has no `{name}`.{hint}"
 
@@ -183,17 +183,17 @@ def operands_of(frame: FrameType, line: str) -> Operands:
         frame: the frame in which the line ran.
         line: the text of the line, which may be part of a longer statement.
     """
-    found: Operands = {}
+    operands: Operands = {}
     for name in _names(line):
         value = _look_up(name, frame.f_locals)
         if isinstance(value, _VALUES) and issubclass(type(value), _VALUES):
             with suppress(Exception):  # a nested tensor has no shape
                 text = form(value)
                 if len(text) <= _LONGEST_FORM:
-                    found.setdefault(name, text)
-        if len(found) == _MOST:
+                    operands.setdefault(name, text)
+        if len(operands) == _MOST:
             break
-    return found | _numbers(frame)
+    return operands | _numbers(frame)
 
 
 def _numbers(frame: FrameType) -> Operands:

@@ -62,12 +62,12 @@ def receive_frame(channel: socket.socket, most: int, left: Left | None = None) -
 
 
 def _received(channel: socket.socket, size: int, left: Left | None) -> bytes:
-    found = bytearray()
-    while len(found) < size:
+    content = bytearray()
+    while len(content) < size:
         while left is not None and not select.select([channel], [], [], left())[0]:
             pass
-        part = channel.recv(min(size - len(found), _AT_ONCE))
+        part = channel.recv(min(size - len(content), _AT_ONCE))
         if not part:
             raise Closed
-        found += part
-    return bytes(found)
+        content += part
+    return bytes(content)

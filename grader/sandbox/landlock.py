@@ -65,11 +65,11 @@ def readable_paths(secret: Iterable[str], wanted: Iterable[str] = ()) -> tuple[s
     """
     hidden = [Path(s).resolve() for s in secret]
     # Files that the system reads to load a library, and devices without content.
-    found = {"/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom"}
+    paths = {"/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom"}
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     for folder in {*folders, *wanted, *_library_folders()}:
-        found.update(str(path) for path in _without(Path(folder).resolve(), hidden))
-    return tuple(sorted(found))
+        paths.update(str(path) for path in _without(Path(folder).resolve(), hidden))
+    return tuple(sorted(paths))
 
 
 def _library_folders() -> set[str]:

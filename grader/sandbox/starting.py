@@ -116,8 +116,8 @@ def library_folders() -> list[str]:
     The folders are in the order of `sys.path`: with layered environments, a later folder may
     contain a different version of torch.
     """
-    found = (find_spec(name) for name in ("torch", "numpy", "msgspec"))
-    origins = (spec.origin for spec in found if spec is not None and spec.origin)
+    specs = (find_spec(name) for name in ("torch", "numpy", "msgspec"))
+    origins = (spec.origin for spec in specs if spec is not None and spec.origin)
     folders = {str(Path(origin).resolve().parents[1]) for origin in origins}
     order = [entry for entry in map(_resolved, sys.path) if entry in folders]
     return [*dict.fromkeys(order), *sorted(folders.difference(order))]

@@ -183,9 +183,9 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
     tempfile.tempdir = None  # tempfile chose it without this environment
     random.seed()  # otherwise a worker could predict the random numbers
     target, arguments = link.recv()
-    found = pkgutil.resolve_name(target)
+    function = pkgutil.resolve_name(target)
     gc.enable()
-    found(link, prefork_server, *arguments)
+    function(link, prefork_server, *arguments)
 
 
 def keep_only(descriptor: int, *, silent: bool = True) -> int:
@@ -230,7 +230,7 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
 
 def ended_by_itself(process: int, options: int = os.WNOHANG) -> tuple[int, float] | None:
     """Return a process's exit code and seconds of CPU time; None if it is still running."""
-    found, status, usage = os.wait4(process, options)
-    if not found:
+    pid, status, usage = os.wait4(process, options)
+    if not pid:
         return None
     return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime

@@ -143,8 +143,10 @@ class Attempts:
 
     def found(self) -> list[tuple[str, str]]:
         """Return the kind and name of each forbidden action, and stop recording."""
-        found, self._found = self._found or [], None
-        tried = dict.fromkeys(each for each in found if each[0] != "read" or _is_refused(each[1]))
+        attempts, self._found = self._found or [], None
+        tried = dict.fromkeys(
+            each for each in attempts if each[0] != "read" or _is_refused(each[1])
+        )
         return [(kind, name[:_MOST_NAME]) for kind, name in tried][:_MOST_ATTEMPTS]
 
     def _note(self, event: str, args: tuple[Any, ...]) -> None:

@@ -140,8 +140,10 @@ def break_problem(
                     return BreakReport(len(right), refused, [])
         for each in track(mistakes, "mistakes", console=console, transient=True):
             caught.setdefault(each.edit.when, []).append(child.run(each.source) is not None)
-    found = [MistakeCaught(text, sum(forms), len(forms)) for text, forms in caught.items()]
-    return BreakReport(len(right), refused, sorted(found, key=lambda each: -each.forms))
+    caught_mistakes = [
+        MistakeCaught(text, sum(forms), len(forms)) for text, forms in caught.items()
+    ]
+    return BreakReport(len(right), refused, sorted(caught_mistakes, key=lambda each: -each.forms))
 
 
 # The process that runs the tests
