@@ -150,7 +150,7 @@ def hint(
             if open_problem is None:
                 (solved, *_) = _these_problems(course, None)
                 print_text("All tests here pass, so no task is open.")
-                print_text(f"For the hints all the same: uv run grader hint {solved.id[:2]}")
+                print_text(f"To see hints anyway: uv run grader hint {solved.id[:2]}")
                 return
             chosen, tasks = open_problem
             task = tasks[0] if len(tasks) == 1 else ""

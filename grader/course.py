@@ -195,7 +195,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         try:
             said = path.stat().st_mtime_ns
         except OSError:
-            raise CourseError(f"{path} is missing; it says which problems the course has") from None
+            raise CourseError(f"{path} is missing; it lists the problems of the course") from None
         return _manifest(path, said)
 
     def entry(self, id: str) -> Entry:

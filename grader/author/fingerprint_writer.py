@@ -110,7 +110,7 @@ def _caught_by(outcome: CandidateOutcome, before: str) -> str:
 
 
 def _questions_hash(problem: Problem) -> str:
-    """Return a hash of a problem's probe, the code that runs the probe, and the version of torch or
+    """Return a hash of a problem's probe, of the code that runs it, and of the version of torch or
     NumPy.
 
     Only the modules of the grader in `diagnose` are included. If a change elsewhere affects the

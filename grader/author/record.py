@@ -130,7 +130,7 @@ def read_records(path: Path) -> Records:
 
 
 def differences(before: Records, now: Records) -> Iterator[str]:
-    """Yield a line for each difference between two sets of records.
+    """Yield a line for each difference between the earlier and the present records.
 
     Only problems that `now` contains are compared. Submissions are compared only in a problem for
     which `now` contains a submission.

@@ -78,7 +78,7 @@ def grade_class(
             reported. The default is true for two or more submissions.
         part: the only part to grade; None for all. The reports show an optional part if `part`
             names it, or if a student attempted one of its problems.
-        people: the identity by a submission's name or other identity, from `names.csv`.
+        people: the identity of a student, by each name or identity that `names.csv` lists.
         book: the instructor's files; by default the folder next to `out`.
         scheduler: address of a dask scheduler, whose workers grade instead of this machine.
         on_start: called with the number of submissions to grade.

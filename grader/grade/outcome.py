@@ -17,7 +17,8 @@ def assemble(
     grader_sha256: str,
     problems: list[ProblemResult],
 ) -> SubmissionResult:
-    """Return a submission's result from problems graded in this run or a previous one.
+    """Return a submission's result that contains these problems, graded in this run or an earlier
+    run.
 
     The level of isolation is the weakest level of all problems. The submission time of each problem
     is the time of its file.

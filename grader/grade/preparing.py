@@ -59,7 +59,7 @@ class Prepared:
         previous: the results of previous runs.
         gradebook: the rows of the last run's gradebook.
         common: the provenance of each problem, without the student's file.
-        people: the identity by a submission's name or other identity, from `names.csv`.
+        people: the identity of a student, by each name or identity that `names.csv` lists.
         is_whole: whether the submissions are the whole class.
         about_files: sentences about the names of result files and about replaced files.
     """
@@ -226,7 +226,7 @@ def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
 
 
 def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
-    """Return the points of each case of each test, in a process that may load the tests."""
+    """Return the points of each case of each test. Called in a process that may load the tests."""
     from grader.run.collecting import collect
 
     return {test.id: test.points for test in collect([problem], problem.folder.parents[1])}

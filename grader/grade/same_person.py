@@ -88,11 +88,11 @@ def same_people(
 
     Args:
         results: the results of the whole class.
-        people: the identity by a submission's name or other identity, from `names.csv`.
+        people: the identity of a student, by each name or identity that `names.csv` lists.
         roster: the roster of the class.
 
     Raises:
-        UsageError: a name may belong to several people.
+        UsageError: a name in `names.csv` matches several people.
     """
     by_name = {result.submission: result for result in results}
     known = People([*by_name.values()], roster.match(map(author, by_name.values())), {})

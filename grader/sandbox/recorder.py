@@ -30,8 +30,8 @@ class SubmissionBudget:
         seconds: the time limit of all calls together in seconds.
 
     Attributes:
-        call_seconds: the time limit of one call in seconds.
-        left: the remaining time of all calls together in seconds.
+        call_seconds: the argument of the same name.
+        left: the remaining seconds.
     """
 
     def __init__(self, call_seconds: float, seconds: float) -> None:

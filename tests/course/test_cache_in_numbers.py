@@ -183,8 +183,8 @@ CachedGPT.forward = forward
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), TRICKS)
 def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
-    """A call that another call makes is counted; so a model that recomputes its past costs as
-    much.
+    """The cost of nested calls is counted, so code that computes the past again exceeds the
+    limit.
     """
     path = tmp_path / "problem.py"
     trick = WITHOUT_A_CACHE + TRICKS[name, how]

@@ -105,7 +105,7 @@ def test_a_correction_that_matches_nothing_ends_the_run_with_the_right_line(
     ],
 )
 def test_a_late_policy_for_an_unknown_problem_ends_the_run(text: str, school: Any) -> None:
-    """Otherwise a typing error would give the late policy no effect, or the wrong one."""
+    """A number that no problem has is reported as an error, because it may be a typing error."""
     school.write_book("late.toml", text)
     said = school.command(status=2)
     assert "late.toml: there is no problem '11'" in said

@@ -21,7 +21,9 @@ from tests.grader.intake.uploads import write
 
 
 def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
-    """If only one of the two submits in the second week, she keeps her own mark."""
+    """Each of two students keeps her row and marks if only one of them submits in the second
+    week.
+    """
     first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")

@@ -246,7 +246,7 @@ def test_rows_that_are_there_twice_are_named_once(tmp_path: Path, saved: Save) -
 
 
 OF_NAMES = ("--id-column", "Full name", "--column", "Grade")
-"""Options to fill in a worksheet of another assignment, whose numbers are others."""
+"""Options for a worksheet of another assignment, in which students have other numbers."""
 
 
 def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, saved: Save) -> None:

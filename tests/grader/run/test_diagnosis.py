@@ -417,7 +417,9 @@ def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
 def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
     instead: str | None, parts: set[str]
 ) -> None:
-    """A forbidden call has a verdict of its own, and would be named by no adopted mistake."""
+    """An exception is kept as an unnamed mistake, but a forbidden call is not: it has another
+    verdict.
+    """
     answers = given({"a": Answer(instead=instead)} if instead else {})
     assert unnamed(known(), answers, []).keys() == parts
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Return a function that evaluates an order's expressions; `problem` is the student's
-    module.
+    """Return a function that evaluates the expressions in an order. In an expression, `problem` is
+    the student's module.
     """
     return _evaluate_all
 

@@ -76,7 +76,7 @@ def f():
 
 @pytest.mark.slow
 def test_threads_that_compute_are_charged_and_their_number_is_not():
-    """A call is charged for its longest thread."""
+    """The charged time of a call is that of its longest thread, and not the sum of all threads."""
     budget = SubmissionBudget(20, 100)
     with (
         Sandbox("process", call_seconds=60) as sandbox,
