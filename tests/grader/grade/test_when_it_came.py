@@ -51,17 +51,17 @@ def test_the_push_of_another_problem_makes_no_file_late(
     term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     for _ in range(2):
-        found = problems(term.grade(week2, only=only, **options))
-        assert (found["01"].points, found["01"].handed_in) == (4, "2026-11-02T20:00:00+00:00")
+        graded = problems(term.grade(week2, only=only, **options))
+        assert (graded["01"].points, graded["01"].handed_in) == (4, "2026-11-02T20:00:00+00:00")
     if not only:
-        assert found["02"].handed_in == "2026-11-09T20:00:00+00:00"
+        assert graded["02"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
 def test_a_file_with_other_bytes_came_when_these_did(term: Any, tmp_path: Path) -> None:
     term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.wrong, p02=term.wrong))
-    found = problems(term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right)))
-    assert found["01"].points < 4
-    assert found["01"].handed_in == "2026-11-09T20:00:00+00:00"
+    graded = problems(term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right)))
+    assert graded["01"].points < 4
+    assert graded["01"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
 def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path) -> None:
@@ -71,17 +71,17 @@ def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path
     week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     assert problems(term.grade(week2))["01"].points < 4
-    found = problems(term.grade(week1, only="01"))
-    assert (term.graded, found["01"].points) == ([], 4)
-    assert found["02"].handed_in == "2026-11-09T20:00:00+00:00"
+    graded = problems(term.grade(week1, only="01"))
+    assert (term.graded, graded["01"].points) == ([], 4)
+    assert graded["02"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
 def test_a_download_that_says_no_time_takes_none_away(term: Any, tmp_path: Path) -> None:
     term.grade(clones(tmp_path / "bare", "", p01=term.right))
     late = clones(tmp_path / "late", A_WEEK_LATER, p01=term.right)
     assert problems(term.grade(late))["01"].points < 4
-    found = problems(term.grade(clones(tmp_path / "bare again", "", p01=term.right)))
-    assert found["01"].points < 4
+    graded = problems(term.grade(clones(tmp_path / "bare again", "", p01=term.right)))
+    assert graded["01"].points < 4
 
 
 def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path)
         folders[when] = write(tmp_path / when, {name: term.right})
     for order, expected in {("in time", "late"): False, ("late", "in time"): False}.items():
         for when in order:
-            found = problems(term.grade(folders[when], only="01"))
-        assert found["01"].late is expected
+            graded = problems(term.grade(folders[when], only="01"))
+        assert graded["01"].late is expected
         shutil.rmtree(term.out)
 
 
@@ -105,6 +105,6 @@ def test_the_dry_run_says_the_same(term: Any, tmp_path: Path) -> None:
     submissions = find_submissions(week2, term.course)
     book = GradebookFolder(term.out.parent / "book")
     ready = prepare(submissions, term.course, Settings(), term.out, people={})
-    found = foresee(ready, Settings(), book)
-    assert found.late == set()
-    assert not any("would change" in text for text in foreseen_lines(found))
+    graded = foresee(ready, Settings(), book)
+    assert graded.late == set()
+    assert not any("would change" in text for text in foreseen_lines(graded))

@@ -38,11 +38,11 @@ def marks(results: list[SubmissionResult]) -> list[tuple[float, float]]:
 def test_a_mark_is_for_who_is_meant(name: str, folder: Path) -> None:
     chen = result("chen-1a2b", identity="canvas:1004", full_name="陳 大文")
     others = result("chen", identity="canvas:1005", full_name="陳 小文")
-    found, told = corrected(folder, f"{name},03,,23.5,Graded by hand\n", chen, others)
-    assert marks(found) == [(23.5, 25), (20, 25)]
-    (change,) = found[0].problems[0].adjustments
+    graded, messages = corrected(folder, f"{name},03,,23.5,Graded by hand\n", chen, others)
+    assert marks(graded) == [(23.5, 25), (20, 25)]
+    (change,) = graded[0].problems[0].adjustments
     assert (change.points, change.reason) == (3.5, "Corrected: Graded by hand")
-    assert not told
+    assert not messages
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,15 @@ def test_a_mark_is_for_who_is_meant(name: str, folder: Path) -> None:
     ],
 )
 def test_lines_set_marks(lines: str, expected: list[tuple[float, float]], folder: Path) -> None:
-    found, told = corrected(folder, lines, result("ada"), result("bob"))
-    assert (marks(found), told) == (expected, [])
+    graded, messages = corrected(folder, lines, result("ada"), result("bob"))
+    assert (marks(graded), messages) == (expected, [])
 
 
 def test_a_maximum_in_thirds_may_be_given_as_reports_show_it(folder: Path) -> None:
-    (found,), told = corrected(folder, "ada,03,,6.67,x\n", result("ada", problem(ID, 0, 20 / 3)))
-    assert (marks([found]), told) == ([(found.max, 6.666667)], [])
+    (graded,), messages = corrected(
+        folder, "ada,03,,6.67,x\n", result("ada", problem(ID, 0, 20 / 3))
+    )
+    assert (marks([graded]), messages) == ([(graded.max, 6.666667)], [])
 
 
 KIMS = [result(f"kim-{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (1, 2)]
@@ -116,36 +118,36 @@ def test_a_line_that_cannot_be_followed_changes_nothing_and_is_named(
     line: str, class_: list[SubmissionResult], why: str, instead: str, folder: Path
 ) -> None:
     lines = f"# by hand\n\n{line}\nfine,03,,21,x\n"
-    found, told = corrected(folder, lines, *class_, result("fine"))
-    assert marks(found) == [(20, 25)] * len(class_) + [(21, 25)]
-    assert told[0].startswith(f"corrections.csv, line 4, has no effect: {why}.")
-    assert not instead or told[0].splitlines()[-1] == instead
+    graded, messages = corrected(folder, lines, *class_, result("fine"))
+    assert marks(graded) == [(20, 25)] * len(class_) + [(21, 25)]
+    assert messages[0].startswith(f"corrections.csv, line 4, has no effect: {why}.")
+    assert not instead or messages[0].splitlines()[-1] == instead
 
 
 def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:
     text = 'Submission;Problem;Mark;Reason\r\nada;03;"22,5";"He said; ""why""?"\r\n'
     (folder / "corrections.csv").write_bytes(text.encode("utf-8-sig"))
-    (found,), told = adjusted([result("ada")], GradebookFolder(folder))
-    assert found.points == 22.5
-    assert found.problems[0].adjustments[0].reason == 'Corrected: He said; "why"?'
-    assert not told
+    (graded,), messages = adjusted([result("ada")], GradebookFolder(folder))
+    assert graded.points == 22.5
+    assert graded.problems[0].adjustments[0].reason == 'Corrected: He said; "why"?'
+    assert not messages
 
 
 def test_what_the_grader_failed_at_stays_unmarked(folder: Path) -> None:
     failed = problem("03-scaled-attention", 20, 25)
     failed.tests.append(TestResult("test_last", "It ends", True, 1, Status.INTERNAL))
-    (found,), _ = corrected(folder, "*,03,,25,why\n", result("ada", failed))
-    assert not found.problems[0].adjustments
+    (graded,), _ = corrected(folder, "*,03,,25,why\n", result("ada", failed))
+    assert not graded.problems[0].adjustments
 
 
 def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
     lines = "ada,03,,23,By hand\n*,03,test_cases,leave out,Unclear\n"
-    found, _ = corrected(folder, lines, result("ada"), result("bob"))
-    write_gradebook(found, ["03-scaled-attention"], folder / "gradebook.csv")
+    graded, _ = corrected(folder, lines, result("ada"), result("bob"))
+    write_gradebook(graded, ["03-scaled-attention"], folder / "gradebook.csv")
     rows = read_gradebook(folder / "gradebook.csv")
     assert rows["bob"]["adjustments"] == "03: the maximum is 5 points lower: Left out: Unclear"
     assert [*rows["bob"]][-1] == "adjustments"
-    text = feedback_page(found[1], Policy.POINTS)
+    text = feedback_page(graded[1], Policy.POINTS)
     assert "the maximum is 5 points lower: Left out: Unclear" in text
 
 

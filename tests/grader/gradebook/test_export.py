@@ -107,7 +107,7 @@ def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
     data = canvas_gradebook(rng.sample(CLASS, len(CLASS)), bom=bool(seed % 2))
     file = tmp_path / "grades.csv"
     file.write_bytes(data)
-    told = exported("canvas", file, reports, "--column", "123456")
+    messages = exported("canvas", file, reports, "--column", "123456")
     assert file.read_bytes() == data
     filled = (tmp_path / "grades-filled.csv").read_bytes()
     assert without_column(filled, "Week 3 (123456)") == without_column(data, "Week 3 (123456)")
@@ -115,7 +115,7 @@ def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
     assert {id: float(mark) for id, mark in marks.items() if mark and id} == {
         str(id): round(value, 2) for id, value in points.items()
     }
-    assert told == [
+    assert messages == [
         "17 marks filled in under 'Week 3 (123456)'.",
         f"Written: {tmp_path / 'grades-filled.csv'}.",
     ]
@@ -159,8 +159,8 @@ def test_who_is_missing_on_either_side_is_named(
     other = result("s-5", problem("01-softmax", 5, 10), identity="canvas:1001")
     stranger = result("eve", identity="eve")
     reports = saved(other, handed_in(CLASS[4], 20), failed, stranger)
-    told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told[:-1] == snapshot
+    messages = exported("canvas", file, reports, "--column", "Week 3")
+    assert messages[:-1] == snapshot
     assert (tmp_path / "grades-filled.csv").read_bytes() == file.read_bytes()
 
 
@@ -170,8 +170,8 @@ def test_a_mark_that_changes_is_listed_and_what_is_locked_is_left_alone(
     marks = {1001: "18.00", 1002: "20.00", 1003: "EX", 1004: "N/A"}
     file = canvas_file(tmp_path, CLASS[:4], marks=marks)
     reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
-    told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told[:-1] == snapshot
+    messages = exported("canvas", file, reports, "--column", "Week 3")
+    assert messages[:-1] == snapshot
     filled = filled_in(file)
     assert [filled[str(s.id)] for s in CLASS[:4]] == ["20", "20.00", "EX", "N/A"]
 
@@ -181,8 +181,8 @@ def test_a_grade_that_moodle_has_locked_is_left_alone(
 ) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1001: "18.00"}, locked=(1001, 1003))
     reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS[:3]))
-    told = exported("moodle", file, reports)
-    assert told[:-1] == snapshot
+    messages = exported("moodle", file, reports)
+    assert messages[:-1] == snapshot
     filled = filled_in(file)
     assert [*filled.values()] == ["18.00", "20", ""]
 
@@ -203,11 +203,11 @@ def test_a_mark_out_of_less_than_the_others_is_not_filled_in(tmp_path: Path, sav
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
     write(tmp_path / "book", {"corrections.csv": lines})
     file = canvas_file(tmp_path, CLASS[:2])
-    told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
-    assert told[2].startswith("Not filled in for Lovelace, Ada (1001): the mark is 20 of 22.5")
+    messages = exported("canvas", file, reports, "--column", "Week 3")
+    assert messages[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
+    assert messages[2].startswith("Not filled in for Lovelace, Ada (1001): the mark is 20 of 22.5")
     assert filled_in(file)["1001"] == ""
-    assert "Run `grader grade` again to update these students: Ada Lovelace." in told[-2]
+    assert "Run `grader grade` again to update these students: Ada Lovelace." in messages[-2]
     file.write_bytes(canvas_gradebook(CLASS[:2], possible="100.00"))
     why = refused("canvas", file, reports, "--problem", "03", "--column", "Week 3")
     assert "03-scaled-attention is worth up to 25 points here, but 100 in grades.csv." in why
@@ -221,8 +221,8 @@ def test_the_sum_is_of_required_problems_and_counts_a_missing_one_as_nothing(
     both = result("a", *required, optional, identity="canvas:1001")
     file = canvas_file(tmp_path, CLASS[:2], possible="35")
     reports = saved(both, handed_in(CLASS[1], 20))
-    told = exported("canvas", file, reports, "--total", "--column", "Week 3")
-    assert "Not graded in 01-softmax, which counts 0: Zoë Müller (canvas:1002)." in told
+    messages = exported("canvas", file, reports, "--total", "--column", "Week 3")
+    assert "Not graded in 01-softmax, which counts 0: Zoë Müller (canvas:1002)." in messages
     filled = filled_in(file)
     assert (filled["1001"], filled["1002"]) == ("25", "20")
 
@@ -240,9 +240,9 @@ def test_the_file_of_another_language_keeps_its_commas(tmp_path: Path, saved: Sa
 def test_rows_that_are_there_twice_are_named_once(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, [CLASS[0], CLASS[0], CLASS[1]])
     reports = saved(*(handed_in(s, 20) for s in CLASS[:2]))
-    told = exported("canvas", file, reports, "--column", "Week 3")
-    assert told[0].startswith("1 mark filled in")
-    assert len([text for text in told if "so these lines were not changed." in text]) == 1
+    messages = exported("canvas", file, reports, "--column", "Week 3")
+    assert messages[0].startswith("1 mark filled in")
+    assert len([text for text in messages if "so these lines were not changed." in text]) == 1
 
 
 OF_NAMES = ("--id-column", "Full name", "--column", "Grade")
@@ -254,10 +254,12 @@ def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, sav
     file = moodle_file(tmp_path, students)
     reports = saved(*(handed_in(s, s.id - 1000, "moodle") for s in CLASS))
     assert "Nothing was filled in" in refused("moodle", file, reports, "--problem", "03")
-    told = exported("csv", file, reports, *OF_NAMES)
-    assert told[0] == "15 marks filled in under 'Grade'."
-    assert "Grades.csv has 'Kim Lee' in lines 30 and 32, so these lines were not changed." in told
-    assert not any("not in Grades.csv" in text for text in told)
+    messages = exported("csv", file, reports, *OF_NAMES)
+    assert messages[0] == "15 marks filled in under 'Grade'."
+    assert (
+        "Grades.csv has 'Kim Lee' in lines 30 and 32, so these lines were not changed." in messages
+    )
+    assert not any("not in Grades.csv" in text for text in messages)
     assert filled_in(file)["Participant 6004"] == "4"
 
 
@@ -286,11 +288,11 @@ def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
     reports = saved(joined, other)
     names = "found,means\nmoodle:93,moodle:7\nmoodle:203,moodle:7\nmoodle:94,Eve\nsoftmx.py,01\n"
     write(tmp_path / "book", {"names.csv": names})
-    told = exported("moodle", file, reports)
+    messages = exported("moodle", file, reports)
     filled = filled_in(file)
     assert filled == {"Participant 93": "20", "Participant 94": ""}
-    assert not any("Ada" in text for text in told)
-    assert any(text.startswith("Not filled in for Bob Ross (94): in the") for text in told)
+    assert not any("Ada" in text for text in messages)
+    assert any(text.startswith("Not filled in for Bob Ross (94): in the") for text in messages)
 
 
 @pytest.mark.parametrize("full_name", ["Ada Lovelace", "Grace", "Kim Lee"])
@@ -304,11 +306,11 @@ def test_a_worksheet_of_other_numbers_comes_with_the_line_that_joins_them(
     file = moodle_file(tmp_path, [Student(93, "Ada", "Lovelace"), *kims])
     others = [result(f"kim{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (8, 9)]
     reports = saved(result("ada", identity="moodle:7", full_name=full_name), *others)
-    told = refused("moodle", file, reports, "--problem", "03")
-    assert "In the file: Ada Lovelace (93), Kim Lee (94)" in told
+    message = refused("moodle", file, reports, "--problem", "03")
+    assert "In the file: Ada Lovelace (93), Kim Lee (94)" in message
     line = "add a line for the number to names.csv, such as moodle:93,moodle:7."
-    assert told.endswith(line) is (full_name == "Ada Lovelace")
-    assert ("add a line" in told) is (full_name == "Ada Lovelace")
+    assert message.endswith(line) is (full_name == "Ada Lovelace")
+    assert ("add a line" in message) is (full_name == "Ada Lovelace")
 
 
 def of_moodle_group(number: int) -> SubmissionResult:
@@ -326,20 +328,22 @@ def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved
     file.write_text(as_csv(rows))  # type: ignore[arg-type]
     blind = result("p", identity="moodle:1004", full_name="Participant 1004")
     reports = saved(blind, of_moodle_group(1005))
-    told = exported("moodle", file, reports, "--feedback", str(tmp_path / "f.zip"))
+    messages = exported("moodle", file, reports, "--feedback", str(tmp_path / "f.zip"))
     filled = filled_in(file)
     assert (filled["Participant 1004"], filled["Participant 1005"]) == ("20", "")
-    assert NO_PARTICIPANTS in " ".join(told)
+    assert NO_PARTICIPANTS in " ".join(messages)
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:
         assert archive.namelist() == ["Participant_1004_assignsubmission_file_/feedback.html"]
 
 
 def test_a_groups_number_is_no_participants(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1002: "3.00"})
-    told = " ".join(exported("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002))))
+    message = " ".join(
+        exported("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002)))
+    )
     assert [*filled_in(file).values()] == ["", "3.00", ""]
-    assert "0 marks filled in" in told
-    assert NO_PARTICIPANTS in told
+    assert "0 marks filled in" in message
+    assert NO_PARTICIPANTS in message
 
 
 @pytest.mark.parametrize(
@@ -439,10 +443,10 @@ def test_who_was_in_several_groups_has_the_mark_of_each_problem_and_no_sum(
         ("--problem=01", ["5", "7", "7"]),
         ("--total", ["", "", "7"]),
     ):
-        told = exported("gradescope", file, reports, "--new-column", "Mark", option)
+        messages = exported("gradescope", file, reports, "--new-column", "Mark", option)
         rows = cells((tmp_path / "roster-filled.csv").read_bytes())
         assert [row[3] for row in rows[1:]] == marks
-        refused = [text for text in told if text.startswith("Not filled in for ")]
+        refused = [text for text in messages if text.startswith("Not filled in for ")]
         assert len(refused) == (2 if option == "--total" else 0)
 
 
@@ -451,8 +455,10 @@ def test_marks_of_several_groups_for_one_problem_are_nobodys(tmp_path: Path, sav
     file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\n")
     reports = saved(of_group("ada", points=5), of_group("ada", "bob"))
     for option in ("--problem=03", "--total"):
-        told = exported("gradescope", file, reports, "--new-column", "Mark", option)
-        assert any(text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in told)
+        messages = exported("gradescope", file, reports, "--new-column", "Mark", option)
+        assert any(
+            text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in messages
+        )
         rows = cells((tmp_path / "roster-filled.csv").read_bytes())
         assert [row[3] for row in rows[1:]] == ["", "20"]
 
@@ -483,10 +489,10 @@ def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
         result("emmy", identity="canvas:3", full_name="Emmy Noether"),
     ]
     options = "--id-column", "Student", "--new-column", "Week 3"
-    told = exported("csv", file, saved(*people), *options)
+    messages = exported("csv", file, saved(*people), *options)
     filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "Student", "Week 3")
     assert filled == {"Ada Lovelace": "", "Emmy Noether": "20"}
-    assert any("Ada Lovelace (canvas:1)" in line for line in told)
+    assert any("Ada Lovelace (canvas:1)" in line for line in messages)
 
 
 @pytest.mark.slow
@@ -528,8 +534,8 @@ def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save) -> None
     reports = saved(*(result(f"s{n}", identity=f"canvas:{n}") for n in (1, 2)))
     file = tmp_path / "list.csv"
     file.write_text("Id,Mark\n1234,\n0000077,\n1.23457E+12,\n")
-    told = " ".join(exported("csv", file, reports, "--id-column", "Id", "--column", "Mark"))
-    assert "Did you mean 0001234 by 1234? list.csv lacks leading zeros: save that column" in told
+    message = " ".join(exported("csv", file, reports, "--id-column", "Id", "--column", "Mark"))
+    assert "Did you mean 0001234 by 1234? list.csv lacks leading zeros: save that column" in message
 
 
 # Feedback
@@ -539,8 +545,8 @@ def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, save
     file = moodle_file(tmp_path)
     reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
     (reports / "feedback/s-1002.html").unlink()
-    told = exported("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
-    assert "No feedback for Zoë Müller (1002): s-1002.html does not exist." in told
+    messages = exported("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
+    assert "No feedback for Zoë Müller (1002): s-1002.html does not exist." in messages
     with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
         assert len(archive.namelist()) == len(CLASS) - 1
         for name in archive.namelist():
@@ -583,10 +589,10 @@ def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, s
         for name in names:
             download.writestr(name, "x")
     options = ["--feedback", str(tmp_path / "f.zip"), "--download", str(download.filename)]
-    told = exported("canvas", file, reports, "--column", "Week 3", *options)
+    messages = exported("canvas", file, reports, "--column", "Week 3", *options)
     lacks = "submissions.zip has no .py, .txt, .md or .zip file of this student."
-    assert f"No feedback for Müller, Zoë (1002): {lacks}" in told
-    assert f"No feedback for 陳, 小文 (1004): {lacks}" in told
+    assert f"No feedback for Müller, Zoë (1002): {lacks}" in messages
+    assert f"No feedback for 陳, 小文 (1004): {lacks}" in messages
     with zipfile.ZipFile(tmp_path / "f.zip") as archive:
         late = "lovelaceada_LATE_1001_520_problem-1.py"
         assert archive.namelist() == ["_1003_503_hw_2.zip", late]

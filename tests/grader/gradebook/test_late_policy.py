@@ -30,8 +30,8 @@ def handed_in(
 def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
     """Return the points that a policy subtracts from each result."""
     (folder / "late.toml").write_text(policy, encoding="utf-8")
-    found, _ = adjusted(results, GradebookFolder(folder))
-    return [r.problems[0].earned - r.points for r in found]
+    graded, _ = adjusted(results, GradebookFolder(folder))
+    return [r.problems[0].earned - r.points for r in graded]
 
 
 @pytest.mark.parametrize(
@@ -87,15 +87,15 @@ def test_half_a_hundredth_is_rounded_for_the_student(
 
 def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
     assert taken(folder, DAILY, handed_in(late=True)) == [0]
-    _, told = adjusted([handed_in(late=True), handed_in(name="bob")], GradebookFolder(folder))
-    assert told == [
+    _, messages = adjusted([handed_in(late=True), handed_in(name="bob")], GradebookFolder(folder))
+    assert messages == [
         "1 file came late by an unknown time, so no points were taken away: ada (03). To take a "
         "share, set 'flagged' in late.toml."
     ]
     with_extension = 'flagged = 0.25\n[extensions]\nada = "2 days"\n'
     assert taken(folder, with_extension, handed_in(late=True)) == [0]
     _, again = adjusted([handed_in(late=True)], GradebookFolder(folder))
-    assert again == told
+    assert again == messages
 
 
 @pytest.mark.parametrize(
@@ -151,21 +151,21 @@ def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folde
     lines = "ada,03,test_cases,5,Right\nbob,03,,21,By hand\n"
     (folder / "corrections.csv").write_text(f"submission,problem,test,mark,reason\n{lines}")
     (folder / "late.toml").write_text(DAILY)
-    found, _ = adjusted([handed_in(late), handed_in(late, name="bob")], GradebookFolder(folder))
-    assert [r.points for r in found] == [22.5, 21]
+    graded, _ = adjusted([handed_in(late), handed_in(late, name="bob")], GradebookFolder(folder))
+    assert [r.points for r in graded] == [22.5, 21]
 
 
 def test_it_is_said_in_words(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
-    (found,), _ = adjusted([handed_in("2026-10-25T14:05:30+01:00")], GradebookFolder(folder))
-    assert adjustment_lines(found.problems[0]) == [
+    (graded,), _ = adjusted([handed_in("2026-10-25T14:05:30+01:00")], GradebookFolder(folder))
+    assert adjustment_lines(graded.problems[0]) == [
         "The tests gave 20 points.",
         "-4 points: Late: due 2026-10-24 12:00, handed in 2026-10-25 14:05:30; 10 % for each day "
         "begun",
     ]
     (folder / "late.toml").write_text("flagged = 0.125")
-    (found,), _ = adjusted([handed_in(late=True)], GradebookFolder(folder))
-    assert found.problems[0].adjustments == [Adjustment(-2.5, "Handed in late; 12.5 %")]
+    (graded,), _ = adjusted([handed_in(late=True)], GradebookFolder(folder))
+    assert graded.problems[0].adjustments == [Adjustment(-2.5, "Handed in late; 12.5 %")]
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,9 @@ def test_a_file_and_a_folder_of_one_name(read: Read, ending: str, pack: Pack) ->
 @BOTH
 def test_names_that_differ_in_case_are_told(read: Read, ending: str, pack: Pack) -> None:
     odd = [("01-Doubling/problem.py", b"2"), ("01-doubling/Problem.py", b"3")]
-    found = read(pack(odd[0], (FILE, RIGHT), odd[1]), ending)
-    assert found.files["01-doubling"].source == RIGHT
-    assert found.notes == [f"Not read: '01-Doubling/problem.py', '{ID}/Problem.py'."]
+    submission = read(pack(odd[0], (FILE, RIGHT), odd[1]), ending)
+    assert submission.files["01-doubling"].source == RIGHT
+    assert submission.notes == [f"Not read: '01-Doubling/problem.py', '{ID}/Problem.py'."]
 
 
 @BOTH
@@ -91,9 +91,9 @@ def test_what_tools_and_students_leave_behind_is_ignored(
     noise = ["__MACOSX/01-doubling/._problem.py", "01-doubling/._problem.py", ".git/config"]
     noise += ["01-doubling/__pycache__/problem.cpython-311.pyc", "__MACOSX/../../x"]
     members = [(f"01-doubling/{name}", b"raise SystemExit") for name in beside]
-    found = read(pack(*members, *((name, b"") for name in noise), (FILE, RIGHT)), ending)
-    assert found.files["01-doubling"].source == RIGHT
-    assert found.notes == []
+    submission = read(pack(*members, *((name, b"") for name in noise), (FILE, RIGHT)), ending)
+    assert submission.files["01-doubling"].source == RIGHT
+    assert submission.notes == []
 
 
 @pytest.mark.parametrize("place", ["", "hw/"])
@@ -102,14 +102,16 @@ def test_a_zip_file_may_hold_the_archive_with_the_work(
     read: Read, ending: str, pack: Pack, place: str
 ) -> None:
     inner = pack((FILE, RIGHT))
-    found = read(zipped((f"{place}hw{ending}", inner), ("notes.txt", b"")))
-    assert found.files["01-doubling"].source == RIGHT
-    assert f"The files are in the archive '{place}hw{ending}'." in found.notes
+    submission = read(zipped((f"{place}hw{ending}", inner), ("notes.txt", b"")))
+    assert submission.files["01-doubling"].source == RIGHT
+    assert f"The files are in the archive '{place}hw{ending}'." in submission.notes
     assert_bad(read(zipped((f"{place}hw{ending}", b"?"))), f"hw{ending}' is")
 
 
 def test_an_archive_deeper_than_that_is_not_opened(read: Read) -> None:
     hw = zipped((FILE, RIGHT))
     for deeper in (zipped(("hw.zip", hw)), tarred(("hw.zip", hw))):
-        found = read(zipped(("a.zip", deeper)))
-        assert_bad(found, "archive inside an archive, which is not opened; unpack the outer one")
+        submission = read(zipped(("a.zip", deeper)))
+        assert_bad(
+            submission, "archive inside an archive, which is not opened; unpack the outer one"
+        )

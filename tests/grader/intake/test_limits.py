@@ -65,8 +65,8 @@ def test_a_bomb_of_many_members(
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
     path = tmp_path / "class.zip"
     path.write_bytes(zipped(*((f"s{n}/{FILE}", b"#" * 900_000) for n in range(5))))
-    (found,) = find_submissions(path, small_course)
-    assert_bad(found, "unpacks to more than 3,000,000 bytes")
+    (submission,) = find_submissions(path, small_course)
+    assert_bad(submission, "unpacks to more than 3,000,000 bytes")
 
 
 def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course) -> None:
@@ -77,8 +77,8 @@ def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course
         file.write(info.tobuf())
         file.seek(info.size, io.SEEK_CUR)
         file.write(tarred((FILE, RIGHT)))
-    (found,) = find_submissions(tmp_path / "ada.tar", small_course)
-    assert found.files["01-doubling"].source == RIGHT
+    (submission,) = find_submissions(tmp_path / "ada.tar", small_course)
+    assert submission.files["01-doubling"].source == RIGHT
 
 
 def test_a_tar_header_that_asks_for_much_memory(read: Read) -> None:
@@ -93,8 +93,8 @@ def test_an_archive_that_takes_too_long(
 ) -> None:
     monkeypatch.setattr(limits, "MAX_SECONDS", -1.0)
     (tmp_path / "ada.tgz").write_bytes(tar_gz((FILE, RIGHT)))
-    (found,) = find_submissions(tmp_path / "ada.tgz", small_course)
-    assert_bad(found, "seconds to read")
+    (submission,) = find_submissions(tmp_path / "ada.tgz", small_course)
+    assert_bad(submission, "seconds to read")
 
 
 @BOTH
@@ -127,11 +127,11 @@ def test_files_of_tools_are_not_counted_in_a_submission(
     read: Read, ending: str, pack: Pack, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_FILES", 20)
-    found = read(pack((FILE, RIGHT), *((f"{place}/{n}", b"") for n in range(50))), ending)
-    assert found.files["01-doubling"].source == RIGHT
-    assert found.notes == []
-    found = read(pack((FILE, RIGHT), *((f"data/{n}", b"") for n in range(20))), ending)
-    assert "contains more than 20 files and folders" in found.files["01-doubling"].reason
+    submission = read(pack((FILE, RIGHT), *((f"{place}/{n}", b"") for n in range(50))), ending)
+    assert submission.files["01-doubling"].source == RIGHT
+    assert submission.notes == []
+    submission = read(pack((FILE, RIGHT), *((f"data/{n}", b"") for n in range(20))), ending)
+    assert "contains more than 20 files and folders" in submission.files["01-doubling"].reason
 
 
 @pytest.mark.slow
@@ -140,8 +140,8 @@ def test_a_repository_with_its_environment(read: Read) -> None:
     MB.
     """
     place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
-    found = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
-    assert found.files["01-doubling"].source == RIGHT
+    submission = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
+    assert submission.files["01-doubling"].source == RIGHT
 
 
 def test_a_folder_with_too_many_files_of_tools(

@@ -15,7 +15,7 @@ from tests.grader.intake.uploads import RIGHT, write
 
 
 @pytest.fixture
-def found(tmp_path: Path, small_course: Course) -> list[Submission]:
+def submissions(tmp_path: Path, small_course: Course) -> list[Submission]:
     names = ["王芳_1004", "李娜_1005", "ada_12", "ada_13", "renée_14"]
     files = {f"{name}_{n}_problem_01.py": RIGHT for n, name in enumerate(names, 1)}
     return take_in(write(tmp_path / "class", files), small_course).submissions
@@ -30,14 +30,14 @@ def found(tmp_path: Path, small_course: Course) -> list[Submission]:
         ("13", "canvas:13"),
     ],
 )
-def test_one_is_found_by_any_name(found: list[Submission], name: str, identity: str) -> None:
-    (one,) = only_these(found, [name])
+def test_one_is_found_by_any_name(submissions: list[Submission], name: str, identity: str) -> None:
+    (one,) = only_these(submissions, [name])
     assert one.identity == identity
-    assert only_these(found, [one.name]) == [one]
+    assert only_these(submissions, [one.name]) == [one]
 
 
-def test_several_are_found_once_each(found: list[Submission]) -> None:
-    some = only_these(found, ["王芳", "canvas:1004", "canvas:13"])
+def test_several_are_found_once_each(submissions: list[Submission]) -> None:
+    some = only_these(submissions, ["王芳", "canvas:1004", "canvas:13"])
     assert [s.identity for s in some] == ["canvas:13", "canvas:1004"]
 
 
@@ -53,7 +53,7 @@ def test_several_are_found_once_each(found: list[Submission]) -> None:
     ],
 )
 def test_a_name_that_is_nobodys_alone_is_asked_back(
-    found: list[Submission], name: str, why: str
+    submissions: list[Submission], name: str, why: str
 ) -> None:
     with pytest.raises(UsageError, match=why):
-        only_these(found, [name])
+        only_these(submissions, [name])

@@ -29,44 +29,44 @@ def test_visible_tests_are_shown_in_full() -> None:
 
 
 def test_rows_of_numbers_are_not_wrapped_on_a_small_screen() -> None:
-    given = result("")
+    ada = result("")
     message = "f(x)\nAll rows differ:\n  row [0]: got [<1>]"
-    given.problems[0].tests[0] = replace(given.problems[0].tests[0], message=message)
-    page = feedback_page(given, Policy.FULL)
+    ada.problems[0].tests[0] = replace(ada.problems[0].tests[0], message=message)
+    page = feedback_page(ada, Policy.FULL)
     assert 'f(x)\nAll rows differ:\n<span class="rows">  row [0]: got [&lt;1&gt;]</span>' in page
 
 
 def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
     missing = "There is no folder 01-softmax in the submission."
-    given = result(missing)
-    given.problems[0].tests.append(
+    ada = result(missing)
+    ada.problems[0].tests.append(
         TestResult("test_seen_too", "The dtype stays", False, 1, Status.MISSING, missing)
     )
-    assert feedback_text(given, Policy.FULL).count(missing) == 2
-    given.problems[0].notes.append(missing)
-    assert feedback_text(given, Policy.FULL).count(missing) == 1
+    assert feedback_text(ada, Policy.FULL).count(missing) == 2
+    ada.problems[0].notes.append(missing)
+    assert feedback_text(ada, Policy.FULL).count(missing) == 1
 
 
 def test_what_all_tests_say_is_said_once() -> None:
-    given = result("")
+    ada = result("")
     why = "problem.py can't be read as Python: invalid syntax"
     said = [(why, False), (why, False), (f"{NOT_YET}{why}", False), (why, True)]
     tests = [
         TestResult(f"test_{number}", f"Title {number}", hidden, 1, Status.ERROR, message)
         for number, (message, hidden) in enumerate(said)
     ]
-    given.problems[0] = ProblemResult("01-softmax", tests=tests)
-    text = feedback_text(given, Policy.FULL)
+    ada.problems[0] = ProblemResult("01-softmax", tests=tests)
+    text = feedback_text(ada, Policy.FULL)
     assert text.count(why) == 1
     assert all(f"Title {number}: your code raised an exception" in text for number in range(4))
 
 
 def test_of_what_was_not_handed_in_no_test_is_listed() -> None:
-    given = result("")
-    tests = [replace(test, status=Status.MISSING, message="") for test in given.problems[0].tests]
+    ada = result("")
+    tests = [replace(test, status=Status.MISSING, message="") for test in ada.problems[0].tests]
     note = "There is no folder 01-softmax in the submission."
-    given.problems[0] = ProblemResult("01-softmax", tests=tests, notes=[note])
-    text = feedback_text(given, Policy.FULL)
+    ada.problems[0] = ProblemResult("01-softmax", tests=tests, notes=[note])
+    text = feedback_text(ada, Policy.FULL)
     assert note in text
     assert "0 of 4 points" in text
     assert TITLE not in text

@@ -22,17 +22,17 @@ NAMES = ["王小明", "Ólafur Þór", "مريم حداد", "Ελένη", "Jürg
 
 
 def graded(name: str, full_name: str = "", points: float = 4) -> SubmissionResult:
-    found = result_of(name, identity=f"x:{name}", full_name=full_name)
+    student_result = result_of(name, identity=f"x:{name}", full_name=full_name)
     if points != 4:
-        found.problems[0].adjustments = [Adjustment(points - 4, "Late by 1 day.")]
-    return found
+        student_result.problems[0].adjustments = [Adjustment(points - 4, "Late by 1 day.")]
+    return student_result
 
 
 def missing(name: str, reason: str) -> SubmissionResult:
-    found = graded(name)
+    student_result = graded(name)
     test = doubles(Status.MISSING, reason)
-    found.problems.append(ProblemResult("05-heads", "", [test], [reason]))
-    return found
+    student_result.problems.append(ProblemResult("05-heads", "", [test], [reason]))
+    return student_result
 
 
 def table_text(results: list[SubmissionResult]) -> str:
@@ -147,7 +147,7 @@ def test_a_file_in_another_encoding_is_told_without_a_codecs_words(
     with pytest.raises((SyntaxError, ValueError)) as raised:
         load_module(path, "problem_encoded")
     output = judge_load(raised.value, path)
-    found = graded("ada")
-    found.problems[0].tests = [doubles(output.status, str(output))]
-    remark = class_remarks([found]).own["ada"]
+    student_result = graded("ada")
+    student_result.problems[0].tests = [doubles(output.status, str(output))]
+    remark = class_remarks([student_result]).own["ada"]
     assert remark == "01: problem.py is not UTF-8 text; save it as UTF-8."

@@ -33,17 +33,17 @@ def test_canvas(take: Take) -> None:
             "lovelace_notes.txt": b"",
         }
     )
-    found = by_name(intake)
-    assert list(found) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
-    assert found["hopperada"].late
-    assert found["hopperada"].notes == ["The submission was late."]
+    submissions = by_name(intake)
+    assert list(submissions) == ["anon aB3dE", "hopperada", "lovelace", "novak", "ortega"]
+    assert submissions["hopperada"].late
+    assert submissions["hopperada"].notes == ["The submission was late."]
     assert [s.full_name for s in intake.submissions if source(s)] == [
         *("anon aB3dE", "hopperada", "lovelace")
     ]
-    assert {name: s.members for name, s in found.items()}["lovelace"] == ("13",)
-    assert found["lovelace"].notes == [f"'01_doubling.py' was read as {ID}."]
-    assert "The problem of 'problem.py' is unknown" in found["novak"].files[ID].reason
-    assert "A link was submitted, which is not graded." in found["ortega"].notes
+    assert {name: s.members for name, s in submissions.items()}["lovelace"] == ("13",)
+    assert submissions["lovelace"].notes == [f"'01_doubling.py' was read as {ID}."]
+    assert "The problem of 'problem.py' is unknown" in submissions["novak"].files[ID].reason
+    assert "A link was submitted, which is not graded." in submissions["ortega"].notes
     assert intake.recognised == ["Canvas download: 5 students, 1 late, 4 files not used."]
     assert intake.unmatched == [
         "'lovelace_notes.txt' was not used: it matches no student. Did you mean 'lovelace'?",
@@ -96,7 +96,7 @@ def test_canvas_uploads_again(take: Take) -> None:
     """The attachment with the highest number counts. A file without a known problem is never
     chosen.
     """
-    found = by_name(
+    submissions = by_name(
         take(
             {
                 "ada_12_98_problem_01-1.py": RIGHT,
@@ -112,17 +112,20 @@ def test_canvas_uploads_again(take: Take) -> None:
             }
         )
     )
-    assert source(found["ada"]) == WRONG
-    assert found["ada"].notes[0] == (
+    assert source(submissions["ada"]) == WRONG
+    assert submissions["ada"].notes[0] == (
         "'problem_01-2.py' was read, because it is the newest upload of 'problem_01.py'. "
         "Not read: 'problem_01.py' and 'problem_01-1.py'."
     )
-    assert "The problem of 'problem.py' is unknown" in found["bea"].files[ID].reason
-    assert source(found["cho"]) == RIGHT
-    assert "'problem_01-3.py' was read as a new upload of 'problem_01.py'" in found["cho"].notes[0]
-    assert source(found["dan"]) == RIGHT
+    assert "The problem of 'problem.py' is unknown" in submissions["bea"].files[ID].reason
+    assert source(submissions["cho"]) == RIGHT
+    assert (
+        "'problem_01-3.py' was read as a new upload of 'problem_01.py'"
+        in submissions["cho"].notes[0]
+    )
+    assert source(submissions["dan"]) == RIGHT
     places = f"'part-1.zip/{FILE}', 'part-2.zip/{FILE}'"
-    assert f": {places}. Keep only one" in found["eli"].files[ID].reason
+    assert f": {places}. Keep only one" in submissions["eli"].files[ID].reason
 
 
 def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
@@ -136,7 +139,7 @@ def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) ->
 
 
 def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
-    found = by_name(
+    submissions = by_name(
         take_one(
             {
                 "ada_12_98_problem.py": WRONG,
@@ -151,12 +154,14 @@ def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
             }
         )
     )
-    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None, None]
-    assert found["ada"].notes == [
+    assert [source(s) for s in submissions.values()] == [RIGHT, RIGHT, RIGHT, None, None]
+    assert submissions["ada"].notes == [
         "'problem-1.py' was read, because it is the newest upload of 'problem.py'. "
         "Not read: 'problem.py'."
     ]
-    assert found["bea"].notes == ["'problem-2.py' was read as a new upload of 'problem.py'."]
-    assert found["cho"].notes == ["Not read: 'tripling.py'."]
-    assert "'doubling.py', 'problem.py'. Keep only one of them." in found["dan"].files[ID].reason
-    assert f"'tripling.py' is for {OTHER}" in found["eli"].files[ID].reason
+    assert submissions["bea"].notes == ["'problem-2.py' was read as a new upload of 'problem.py'."]
+    assert submissions["cho"].notes == ["Not read: 'tripling.py'."]
+    assert (
+        "'doubling.py', 'problem.py'. Keep only one of them." in submissions["dan"].files[ID].reason
+    )
+    assert f"'tripling.py' is for {OTHER}" in submissions["eli"].files[ID].reason

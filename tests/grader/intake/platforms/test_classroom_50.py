@@ -42,9 +42,13 @@ def test_classroom_50(take: Take) -> None:
         ("github:cs-attention-group-1", ("cs-attention-group-1",), ""),
         ("github:dan", ("dan",), ""),
     ]
-    found = by_name(intake)
-    assert [bool(source(found[user])) for user in ("Ada-L", "bea", "dan")] == [True, True, False]
-    assert found["cho"].notes == ["'cs-attention-cho' is not in scores.csv."]
+    submissions = by_name(intake)
+    assert [bool(source(submissions[user])) for user in ("Ada-L", "bea", "dan")] == [
+        True,
+        True,
+        False,
+    ]
+    assert submissions["cho"].notes == ["'cs-attention-cho' is not in scores.csv."]
     assert intake.recognised == ["Classroom 50 clones: 5 students."]
 
 
