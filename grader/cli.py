@@ -226,7 +226,7 @@ def _with_solutions() -> Course:
     """Return the course.
 
     Raises:
-        UsageError: it has no solutions, which `compare` and `break` need.
+        UsageError: the course has no solutions, which `compare` and `break` need.
     """
     course = this_course()
     if not course.has_solutions:

@@ -31,7 +31,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     """Write several files atomically. If one of them can't be written, write none.
 
     Raises:
-        CannotWrite: one of them can't be written.
+        CannotWrite: a file can't be written.
     """
     asides = {path: _beside(path) for path in contents}
     try:

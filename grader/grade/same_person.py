@@ -156,7 +156,7 @@ def _are_two(results: Iterable[SubmissionResult]) -> bool:
 
 
 def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
-    """Return whether one group has all members of another one, and more."""
+    """Return whether one group has all members of the other group, and more."""
     return bool(old.members) and {*old.members} < {*new.members}
 
 

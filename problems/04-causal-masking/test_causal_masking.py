@@ -126,7 +126,7 @@ HUGE = {torch.float32: 6e37, torch.float64: 4e307}
 
 
 def huge_scores(dtype):
-    """Return scores and a mask; each row is difficult for another reason."""
+    """Return scores and a mask; each row is difficult for a different reason."""
     huge = HUGE[dtype]
     rows = {  # the scores, and which of them are allowed
         (0.0, huge, -0.5, -huge): "1010",  # huge masked and small allowed scores

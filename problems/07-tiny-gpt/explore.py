@@ -139,7 +139,7 @@ def students(module):
 
 
 def pairs_drawn(module):
-    """Return 1 for each y that follows its x in a batch of get_batch, and 0 for the others."""
+    """Return 1 for each y that follows its x in a batch of get_batch, and 0 for other y."""
     x, y = module.get_batch(torch.arange(500), 16, 8)
     return ((x.diff() == 1).all() & (y == x + 1).all()).double()
 
