@@ -452,9 +452,11 @@ def test_no_dropout_in_evaluation(problem, rng):
     weights, x = block_weights(rng, WIDTH), rng.normal(2, 4, WIDTH)
     expected = oracles.block(x, weights, 2)
     module = make(problem, "Block", weights, WIDTH, 2, dropout=0.0).train()
-    checks.check(module(x.clone()), expected, f"{named('Block', WIDTH, 2)}.train()(x)", **ROUGHLY)
+    shape = f"x of shape {tuple(x.shape)}"
+    call = f"{named('Block', WIDTH, 2)}.train()(x) with {shape}"
+    checks.check(module(x.clone()), expected, call, **ROUGHLY)
     module = make(problem, "Block", weights, WIDTH, 2, dropout=0.6).eval()
-    call = f"{named('Block', WIDTH, 2, dropout=0.6)}.eval()(x)"
+    call = f"{named('Block', WIDTH, 2, dropout=0.6)}.eval()(x) with {shape}"
     checks.check(module(x.clone()), expected, call, **ROUGHLY)
 
 

@@ -125,7 +125,8 @@ def test_initial_weights(problem, rng, n_layer):
 def test_first_loss(problem, rng):
     """The loss of a new model is about ln(vocab_size)"""
     torch.default_generator.manual_seed(12)
-    model, call = new_model(problem, WIDE).eval(), f"{named(WIDE)}(idx, targets), a new model"
+    model = new_model(problem, WIDE).eval()
+    call = f"{named(WIDE)}(idx, targets) with idx of shape (8, 40), a new model"
     idx, targets = (draw_tokens(rng, WIDE, 8, 40) for _ in range(2))
     _, loss = answer(model, call, idx, targets)
     checks.check_form(loss, torch.zeros(()), f"the loss of {call}")
@@ -210,7 +211,8 @@ def check_weights_stay_tied(model, call, rng):
 def test_future_is_hidden(problem, rng):
     """Later tokens do not change earlier logits"""
     weights, idx = drawn_weights(rng, SMALL), draw_tokens(rng, SMALL, 2, 6)
-    model, call = make_model(problem, weights, SMALL), f"the logits of {named(SMALL)}(idx)"
+    model = make_model(problem, weights, SMALL)
+    call = f"the logits of {named(SMALL)}(idx) with idx of shape (2, 6)"
     before, _ = answer(model, call, idx)
     before = checks.check_form(before, torch.empty(2, 6, 7), call)
     for kept in (1, 3, 5):
@@ -271,7 +273,9 @@ def test_loss_of_large_logits(problem, rng):
     kinds, targets = 1000 * weights["lm_head.weight"], draw_tokens(rng, SMALL, 2, 5)
     weights |= {"transformer.wte.weight": kinds, "lm_head.weight": kinds}
     model = make_model(problem, weights, SMALL)
-    call = f"{named(SMALL)}(idx, targets) where logits are thousands apart"
+    call = (
+        f"{named(SMALL)}(idx, targets) with idx of shape (2, 5), where logits are thousands apart"
+    )
     _, loss = answer(model, call, idx, targets)
     logits = oracles.logits(idx, weights, SMALL["n_head"])
     checks.check(loss, oracles.loss(logits, targets), f"the loss of {call}")
@@ -379,7 +383,8 @@ def test_no_dropout_in_evaluation(problem, rng):
     for dropout, training in [(0.0, True), (0.6, False)]:
         sizes = SMALL | {"dropout": dropout}
         model = make_model(problem, weights, sizes).train(training)
-        call = f"the logits of {named(sizes)}.{'train' if training else 'eval'}()(idx)"
+        mode = "train" if training else "eval"
+        call = f"the logits of {named(sizes)}.{mode}()(idx) with idx of shape (2, 5)"
         logits, _ = answer(model, call, idx)
         checks.check(logits, expected, call, **NEAR)
 

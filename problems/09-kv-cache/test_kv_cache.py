@@ -414,7 +414,8 @@ def test_logits_without_a_past(problem, rng, bias):
     """Without a past, CachedGPT returns the logits of a GPT, and keys and values of each layer"""
     config = SMALL | {"n_layer": 3, "bias": bias}
     weights, idx = weights_for(rng, config), tokens(rng, 2, 5)
-    module, call = make_gpt(problem, config, weights), "CachedGPT(config)(idx)"
+    module = make_gpt(problem, config, weights)
+    call = "CachedGPT(config)(idx) with idx of shape (2, 5)"
     logits, present = two(module(idx.clone()), call, "the logits and the present")
     checks.check(logits, oracles.logits(idx, weights, 2), call, **NEAR)
     for number, (keys, values) in enumerate(layers(present, 3, call)):
