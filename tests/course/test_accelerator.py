@@ -20,7 +20,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, device: str) -> tuple[torch.device, 
     return accelerator.choose(torch_gpt, lambda: TinyGPT(CONFIG), CONFIG)
 
 
-def test_without_a_gpu_it_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_is_used_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     assert accelerator.find() == torch.device("cpu")
     assert chosen(monkeypatch, "cpu") == (torch.device("cpu"), "")

@@ -60,7 +60,7 @@ def test_is_causal_is_aligned_at_the_top_left() -> None:
     assert row("09", "without a mask") == [attention(1), attention(2)]
 
 
-def test_the_mask_of_a_chunk_is_a_triangle_that_was_moved() -> None:
+def test_the_mask_of_a_chunk_is_a_shifted_triangle() -> None:
     square, moved = torch.ones(5, 5).tril(), torch.ones(3, 5).tril(2)
     assert torch.equal(moved, square[2:])
     for number, line in enumerate(moved.int().tolist()):
@@ -182,7 +182,7 @@ CachedGPT.forward = forward
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), TRICKS)
-def test_no_call_does_another_calls_work_uncounted(name: str, how: str, tmp_path: Path) -> None:
+def test_work_in_other_calls_is_counted(name: str, how: str, tmp_path: Path) -> None:
     """The cost of nested calls is counted, so code that computes the past again exceeds the
     limit.
     """

@@ -49,7 +49,7 @@ def written(folder: Path, tensors: dict[str, Tensor], **metadata: str) -> Path:
 
 @pytest.mark.parametrize("prefix", ["", "transformer."])
 @pytest.mark.parametrize("with_the_rest", [False, True])
-def test_the_weights_come_back(
+def test_weights_are_read_unchanged(
     tmp_path: Path,
     model: TinyGPT,
     tensors: dict[str, Tensor],
@@ -67,7 +67,7 @@ def test_the_weights_come_back(
     assert all(torch.equal(loaded.state[name], expected[name]) for name in expected)
 
 
-def test_heads_are_those_of_config_json_else_64_wide(
+def test_the_number_of_heads_comes_from_config_json_or_head_dim_64(
     tmp_path: Path, tensors: dict[str, Tensor]
 ) -> None:
     path = written(tmp_path, tensors)
@@ -97,7 +97,7 @@ def test_heads_are_those_of_config_json_else_64_wide(
         (lambda t: t.pop("h.0.attn.c_attn.bias"), "Left over: h.0.attn.c_proj.bias"),
     ],
 )
-def test_what_does_not_fit_is_named(tensors: dict[str, Tensor], change, said: str) -> None:
+def test_invalid_weights_are_named(tensors: dict[str, Tensor], change, said: str) -> None:
     change(tensors)
     with pytest.raises(UsageError, match=said):
         checkpoint.from_gpt2(tensors, checkpoint.config_of(tensors, 2))
@@ -127,7 +127,7 @@ def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_course_s_model_is_small_and_knows_its_characters() -> None:
+def test_the_model_of_the_course_is_small_and_has_its_characters() -> None:
     loaded = checkpoint.load(checkpoint.COURSE_MODEL)
     assert checkpoint.COURSE_MODEL.stat().st_size < 230_000
     assert loaded.config["n_head"] == 4
@@ -135,7 +135,7 @@ def test_the_course_s_model_is_small_and_knows_its_characters() -> None:
 
 
 @pytest.mark.parametrize("solved", [True, False])
-def test_it_goes_into_the_student_s_gpt_or_the_course_s(
+def test_it_is_loaded_into_the_gpt_of_the_student_or_the_course(
     problem: Path, capsys: pytest.CaptureFixture[str], solved: bool
 ) -> None:
     if not solved:
@@ -162,7 +162,7 @@ def test_a_file_without_characters_shows_token_numbers(
     assert said == "--tokens: there is no token 7; they go from 0 to 6."
 
 
-def test_a_gpt_with_other_names_is_told(model: TinyGPT, tensors: dict[str, Tensor]) -> None:
+def test_a_gpt_with_different_names_is_reported(model: TinyGPT, tensors: dict[str, Tensor]) -> None:
     loaded = checkpoint.Checkpoint(CONFIG, checkpoint.from_gpt2(tensors, CONFIG))
     with pytest.raises(UsageError, match="Missing in your GPT: lm_head.weight, transformer"):
         checkpoint.into(model, loaded)

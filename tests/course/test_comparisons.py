@@ -113,7 +113,7 @@ def test_the_answers_are_right_for_every_right_file(
             assert part in text
 
 
-def test_an_answer_with_numbers_on_both_sides_has_the_same(
+def test_both_rows_of_an_answer_are_equal(
     expected: dict[str, tuple[list[str], list[str]]],
 ) -> None:
     """The answer of problem 02 shows two rows of random numbers, which are equal."""
@@ -126,7 +126,7 @@ def test_an_answer_with_numbers_on_both_sides_has_the_same(
 
 @pytest.mark.slow
 @each_problem
-def test_every_file_that_is_shown_has_its_costs(problem: Problem) -> None:
+def test_every_shown_file_has_costs(problem: Problem) -> None:
     comparison = comparison_of(COURSE, problem)
     script = Script.load(comparison.script, COURSE)
     costs = [cost_of(module_of(file.source, "problem_shown"), script) for file in comparison.files]

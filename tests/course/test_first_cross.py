@@ -23,7 +23,7 @@ SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="
     [pytest.param(s, marks=() if s.name < "06" else pytest.mark.slow) for s in SLIPS],
     ids=lambda slip: slip.name,
 )
-def test_the_first_cross_is_at_what_is_wrong(
+def test_the_first_failed_test_is_about_the_mistake(
     at_home: Callable[..., ProblemResult], slip: Edit
 ) -> None:
     number = slip.name[:2]

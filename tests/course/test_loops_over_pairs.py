@@ -46,7 +46,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
 
 @pytest.mark.parametrize("waits", [(), (0.5, 0.2, 0.1, 0.09, 0.08)], ids=["idle", "busy"])
 @pytest.mark.parametrize("takes", [no_steps, steps_of_positions])
-def test_what_waits_for_a_processor_is_no_loop(
+def test_waiting_for_a_processor_is_no_loop(
     judged: Callable[..., bool], takes: Callable[[int], float], waits: tuple[float, ...]
 ) -> None:
     assert not judged(takes, iter(waits))
@@ -54,13 +54,13 @@ def test_what_waits_for_a_processor_is_no_loop(
 
 @pytest.mark.parametrize("waits", [(), (0.5, 0.0, 0.1)], ids=["idle", "busy"])
 @pytest.mark.parametrize("slower", [1, 20])
-def test_a_loop_over_pairs_is_one(
+def test_a_loop_over_pairs_is_recognized(
     judged: Callable[..., bool], slower: int, waits: tuple[float, ...]
 ) -> None:
     assert judged(lambda length: slower * steps_of_pairs(length), iter(waits))
 
 
-def test_a_loop_is_one_though_all_short_calls_waited(judged: Callable[..., bool]) -> None:
+def test_a_loop_is_recognized_if_all_short_calls_waited(judged: Callable[..., bool]) -> None:
     """If short calls waited, the test must not request thousands of positions, as correct code
     would exceed the time limit.
     """

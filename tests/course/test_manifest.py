@@ -53,26 +53,26 @@ def test_a_message_names_file_place_and_key(
     assert str(error.value).replace(str(path), "course.toml") == snapshot
 
 
-def test_a_course_without_one_is_told(small_course: Course) -> None:
+def test_a_missing_manifest_is_reported(small_course: Course) -> None:
     (small_course.root / "course.toml").unlink()
     with pytest.raises(CourseError, match=r"course.toml is missing"):
         small_course.problems()
 
 
-def test_a_folder_that_it_does_not_name_is_no_problem_unseen(small_course: Course) -> None:
+def test_a_problem_folder_without_an_entry_is_reported(small_course: Course) -> None:
     (small_course.root / "problems/02-halving").mkdir()
     with pytest.raises(CourseError, match=r"has no \[\[problems\]\] entry for 02-halving"):
         small_course.problems()
 
 
-def test_a_change_of_it_is_read(small_course: Course) -> None:
+def test_a_changed_manifest_is_read_again(small_course: Course) -> None:
     path = small_course.root / "course.toml"
     assert small_course.manifest.title == "A small course"
     path.write_text(path.read_text("utf-8").replace("A small course", "Another"), encoding="utf-8")
     assert small_course.manifest.title == "Another"
 
 
-def test_a_command_works_on_the_course_that_it_is_told(
+def test_a_command_works_on_the_given_course(
     two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(COURSE_VARIABLE, "")  # restored at the end of the test
@@ -87,7 +87,7 @@ def test_a_folder_that_is_no_course_is_refused(tmp_path: Path) -> None:
     assert "so it is no course" in " ".join(done.output.split())
 
 
-def test_an_installed_grader_takes_the_course_around(
+def test_an_installed_grader_uses_the_course_around_the_folder(
     small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = small_course.root.parent / "site-packages/grader/course.py"

@@ -44,7 +44,7 @@ def line(*of_the_course: str) -> str:
     )
 
 
-def test_what_is_right_is_used_and_named(problems: Path) -> None:
+def test_correct_parts_are_used_and_listed(problems: Path) -> None:
     assert own_parts.gather(ALL).summary() == line()
 
 
@@ -68,7 +68,7 @@ def test_what_is_right_is_used_and_named(problems: Path) -> None:
         ),
     ],
 )
-def test_what_is_missing_is_the_course_s(
+def test_missing_parts_come_from_the_course(
     problems: Path, stubs: list[str], not_used: list[str], remarks: list[str]
 ) -> None:
     for stub in (ROOT / "problems").glob("*/problem.py"):
@@ -105,7 +105,7 @@ def test_a_wrong_part_is_not_used(
     assert f"{name}: yours, {problem_id[:2]}, " in output
 
 
-def test_a_softmax_that_is_not_called_is_not_named(problems: Path) -> None:
+def test_an_uncalled_softmax_is_not_listed(problems: Path) -> None:
     variants = ROOT / "solutions" / "05-multi-head-attention" / "variants"
     file = variants / "own_softmax_and_dropout.py"
     shutil.copy(file, problems / "05-multi-head-attention" / "problem.py")
@@ -136,7 +136,7 @@ def test_global_random_numbers_are_left_alone(problems: Path) -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_a_text_longer_than_the_cache_is_read_anew(problems: Path) -> None:
+def test_a_text_longer_than_the_cache_is_read_again(problems: Path) -> None:
     code = pictures.students_module("09-kv-cache")
     model = code.CachedGPT(code.GPTConfig(**vars(own_parts.CONFIG))).eval()
     read, tokens = own_parts.Remembering(model, own_parts.CONFIG.n_positions), [1, 2, 3]

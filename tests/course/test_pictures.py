@@ -71,21 +71,19 @@ def how_it_is(words):
     return set(re.findall(r"^[\w ]+: (yours.*)$", words, re.MULTILINE))
 
 
-def test_every_problem_is_there():
+def test_every_problem_is_tested():
     assert [problem.id for problem in own_course().problems()] == PROBLEMS
 
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
-def test_on_the_stub_it_shows_what_is_expected_and_says_so(explore, problem_id):
+def test_with_a_stub_explore_shows_the_expected_picture(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
     assert how_it_is(words) == {"yours is not written yet. The picture shows the expected table."}
     drawn = [str(folder / f"pictures/my_{path.name}") for path in pictures_of(problem_id)]
     assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
 
 
-def test_a_method_that_is_not_in_its_class_is_not_taken_for_one_that_is_not_written(
-    explore, tmp_path
-):
+def test_a_misspelled_method_does_not_count_as_unwritten(explore, tmp_path):
     right = (ROOT / "solutions/02-basic-attention/problem.py").read_text("utf-8")
     path = tmp_path / "problem.py"
     path.write_text(right.replace("def forward", "def foward"), encoding="utf-8")
@@ -95,7 +93,7 @@ def test_a_method_that_is_not_in_its_class_is_not_taken_for_one_that_is_not_writ
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem_id", PROBLEMS)
-def test_help_is_what_the_script_says_of_itself_and_loads_no_torch(problem_id):
+def test_help_prints_the_docstring_without_loading_torch(problem_id):
     script = ROOT / "problems" / problem_id / "explore.py"
     code = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:];"
     code += "runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -131,7 +129,7 @@ def stopped_after(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after):
+def test_stopped_training_saves_the_model(explore, stopped_after):
     stopped_after(1)
     folder, words = explore("07-tiny-gpt", STUB_OF_07)
     assert "Stopped." in words
@@ -143,7 +141,7 @@ def test_training_that_is_stopped_keeps_what_was_learned(explore, stopped_after)
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-def test_what_the_mask_is_for_is_told_once_it_shows(explore):
+def test_the_mask_is_explained_when_its_effect_shows(explore):
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--no-mask")
     assert "let it train longer" in words
     assert "The loss goes to 0" not in words
@@ -163,7 +161,7 @@ def test_training_continues(explore, solved):
 
 
 @pytest.mark.slow
-def test_training_that_is_stopped_at_once_keeps_nothing(explore, stopped_after):
+def test_training_stopped_at_once_saves_nothing(explore, stopped_after):
     stopped_after(0)
     with pytest.raises(SystemExit, match="nothing is kept"):
         explore("07-tiny-gpt", STUB_OF_07)
@@ -208,7 +206,7 @@ def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
 
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
-def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
+def test_with_a_solution_explore_shows_the_students_picture(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--save")
     assert how_it_is(words) == {"yours, as expected."}
     drawn = sorted(path.name for path in folder.glob("pictures/*"))
@@ -226,7 +224,7 @@ def test_on_the_solution_it_shows_the_student_s_and_saves(explore, problem_id):
         ("  return )", "yours stops with SyntaxError"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path, explore, wrong, said):
+def test_a_wrong_function_is_reported(tmp_path, explore, wrong, said):
     problem_file = tmp_path / "problem.py"
     problem_file.write_text(f"def softmax(x, dim=-1):\n{wrong}\n")
     _, words = explore("01-softmax", problem_file)
@@ -242,7 +240,7 @@ def changed(problem_id, tmp_path, right, wrong):
     return path
 
 
-def test_a_wrong_mask_is_drawn_beside_the_expected_one(tmp_path, explore, monkeypatch):
+def test_a_wrong_mask_is_drawn_next_to_the_expected_one(tmp_path, explore, monkeypatch):
     drawn = []
     monkeypatch.setattr(pictures, "save", lambda figure, name: drawn.append(figure))
     _, words = explore(
@@ -260,12 +258,12 @@ def test_a_wrong_mask_is_drawn_beside_the_expected_one(tmp_path, explore, monkey
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem_id", [p for p in PROBLEMS if p[:2] in ("02", "04", "05")])
-def test_a_sentence_of_ones_own(explore, problem_id):
+def test_explore_accepts_a_sentence(explore, problem_id):
     _, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "to be or not")
     assert how_it_is(words) == {"yours, as expected."}
 
 
-def test_a_shift_changes_no_weight_of_own_numbers(explore):
+def test_a_shift_of_given_scores_changes_no_weight(explore):
     _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
     weights = re.findall(r"softmax\(scores \+ \d+\): (.*)", words)
     assert weights == ["0.2689 0.7311"] * 3
@@ -279,7 +277,7 @@ def test_a_mistyped_option_is_refused(explore, monkeypatch, capsys, problem_id):
     assert "unrecognized arguments: --sav" in capsys.readouterr().err
 
 
-def test_a_number_below_zero_is_no_option(monkeypatch):
+def test_a_negative_number_is_not_an_option(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["explore.py", "-1,2", "--save", "-.5", "-inf"])
     assert pictures.numbers([1]).tolist() == [-1, 2, -0.5, -torch.inf]
 

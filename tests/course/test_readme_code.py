@@ -23,7 +23,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_a_line_has_the_value_of_its_comment(block: str) -> None:
+def test_each_expression_has_the_value_in_its_comment(block: str) -> None:
     """In a block with imports, each expression has the value of its comment, as readers run such
     blocks.
     """

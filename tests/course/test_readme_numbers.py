@@ -45,7 +45,7 @@ def test_the_prediction_of_01(scores: list[float], said: str) -> None:
 
 
 @pytest.mark.parametrize("near", ["river", "money"])
-def test_a_bank_becomes_what_its_neighbour_is(near: str) -> None:
+def test_the_word_bank_moves_towards_its_neighbour(near: str) -> None:
     words = {"river": [3.0, 0], "money": [0.0, 3], "bank": [1.0, 1]}
     x = torch.tensor([words[near], words["bank"]])
     weights = (x @ x.T)[1].softmax(0)
@@ -72,7 +72,7 @@ def row_of_position(position: int) -> list[str]:
     return next(cells for line in rows if len(cells := [c.strip() for c in line.split("|")]) == 3)
 
 
-def test_the_way_of_one_query() -> None:
+def test_the_picture_of_one_query() -> None:
     """The picture shows the numbers of the example."""
     script = COURSE.root / "problems/02-basic-attention/explore.py"
     (tables,) = re.findall(r"^tables = (\[.*?^\])", script.read_text(encoding="utf-8"), re.M | re.S)
@@ -99,7 +99,7 @@ def test_attention_by_hand() -> None:
     assert f"Weights: {scaled}. Without the division they would be {plain}." in READMES["03"]
 
 
-def test_small_vectors_counted() -> None:
+def test_dot_products_of_small_vectors() -> None:
     for dimension in (1, 2, 3):
         signs = [*itertools.product((-1.0, 1.0), repeat=dimension)]
         dots = [

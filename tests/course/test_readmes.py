@@ -92,7 +92,7 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 
 
 @pytest.mark.parametrize("readme", DRAWN, ids=lambda path: path.parent.name)
-def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
+def test_the_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
     """GitHub can draw the diagram: labels are quoted, as an unquoted bracket is an error."""
     (diagram,) = re.findall(r"```mermaid\n(.*?)```", readme.read_text("utf-8"), re.DOTALL)
     assert diagram.startswith("flowchart TD\n")
@@ -105,7 +105,7 @@ def test_its_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
-def test_its_head_says_what_the_manifest_does(problem: Problem) -> None:
+def test_the_first_lines_agree_with_the_manifest(problem: Problem) -> None:
     """The first lines agree with course.toml. The audit compares the other facts."""
     title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert title == f"# {problem.id[:2]} · {problem.entry.title}"
@@ -121,7 +121,7 @@ def test_the_points_at_the_end_are_those_of_the_visible_tests(readme: Path) -> N
 
 
 @each_readme
-def test_the_prediction_is_in_numbers_and_its_answer_is_folded(readme: Path) -> None:
+def test_the_prediction_has_numbers_and_a_folded_answer(readme: Path) -> None:
     text = sections(readme)["Predict, then run"]
     question, fold, rest = text.partition("<details>\n<summary>The numbers</summary>\n\n")
     answer, end, _ = rest.partition("\n</details>\n")

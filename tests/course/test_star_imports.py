@@ -34,7 +34,7 @@ def submission(tmp_path: Path) -> Path:
     return tmp_path / "class/ada"
 
 
-def test_all_points_when_graded(submission: Path, tmp_path: Path, lent: None) -> None:
+def test_star_imports_keep_all_points(submission: Path, tmp_path: Path, lent: None) -> None:
     out = tmp_path / "out"
     words = ["grade", str(submission.parent), "--out", str(out), "--jobs", "1"]
     done = CliRunner().invoke(app, words)

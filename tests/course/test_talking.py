@@ -59,7 +59,7 @@ def talk(problems: Path) -> Talk:
     return run
 
 
-def test_without_a_model_it_says_what_to_run(problems: Path) -> None:
+def test_without_a_model_the_command_to_train_is_printed(problems: Path) -> None:
     with pytest.raises(SystemExit, match="There is no trained model yet") as ended:
         talking.talk()
     assert "cd ../07-tiny-gpt\n    uv run python explore.py" in str(ended.value)
@@ -68,7 +68,7 @@ def test_without_a_model_it_says_what_to_run(problems: Path) -> None:
         talking.talk()
 
 
-def test_with_stubs_the_course_s_code_talks(talk: Talk) -> None:
+def test_with_stubs_the_code_of_the_course_is_used(talk: Talk) -> None:
     shown = talk("abc")
     assert "The course's model (until your problem 07 is right) reads" in shown
     assert "the course's sample (until yours is right) draws" in shown
@@ -101,7 +101,7 @@ def test_settings_are_typed_and_shown(talk: Talk) -> None:
     assert refused.count("[T 0.8  p 0.95] >") == 3
 
 
-def test_characters_that_the_model_never_saw_are_told(talk: Talk) -> None:
+def test_unknown_characters_are_reported(talk: Talk) -> None:
     assert "The model never saw Xé" in talk("aXbé")
 
 
@@ -112,7 +112,7 @@ def test_the_next_characters_are_shown_as_bars(talk: Talk) -> None:
     assert "█" in shown
 
 
-def test_where_the_student_s_sample_stops_the_talk_goes_on(
+def test_talking_continues_if_the_students_sample_fails(
     problems: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sample(*_: object, **__: object) -> torch.Tensor:
@@ -139,7 +139,7 @@ ALL_YOURS = (
 )
 
 
-def test_with_mine_each_part_is_the_student_s_and_named(all_solved: Path, talk: Talk) -> None:
+def test_with_mine_each_part_is_the_students_and_listed(all_solved: Path, talk: Talk) -> None:
     shown = talk("T 0", "abcab cab", mine=True)
     assert shown.startswith(ALL_YOURS + "\n")
     assert "Your code stops" not in shown

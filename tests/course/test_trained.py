@@ -30,7 +30,7 @@ def model(loss: float = 2.0, *, is_yours: bool = False) -> Trained:
     return Trained(CONFIG, weights, "abc", loss, is_yours)
 
 
-def test_what_is_kept_is_read_under_its_name_and_nothing_else_is_left(folder: Path) -> None:
+def test_a_saved_model_is_found_by_name_and_no_other_file_is_left(folder: Path) -> None:
     assert trained.read() is None
     kept = model(1.5)
     assert trained.keep(kept) == "The model is kept in model.pt."
@@ -57,7 +57,9 @@ def test_what_is_kept_is_read_under_its_name_and_nothing_else_is_left(folder: Pa
         (model(1.0), replace(model(2.0), characters="xyz"), False),
     ],
 )
-def test_the_better_one_stays(folder: Path, first: Trained, second: Trained, stays: bool) -> None:
+def test_the_better_model_is_kept(
+    folder: Path, first: Trained, second: Trained, stays: bool
+) -> None:
     trained.keep(first)
     said = trained.keep(second)
     loaded = trained.read()
@@ -78,7 +80,7 @@ def test_the_better_one_stays(folder: Path, first: Trained, second: Trained, sta
         lambda kept: {"config": CONFIG},
     ],
 )
-def test_a_spoilt_one_is_said_and_replaced(folder: Path, spoil) -> None:
+def test_a_damaged_model_is_reported_and_replaced(folder: Path, spoil) -> None:
     trained.keep(model())
     content = spoil(model())
     if isinstance(content, bytes):
@@ -94,7 +96,7 @@ def test_a_spoilt_one_is_said_and_replaced(folder: Path, spoil) -> None:
 
 
 @pytest.mark.parametrize("folder_of_git", ["", "students"])
-def test_git_ignores_it_here_and_in_the_students_copy(folder_of_git: str) -> None:
+def test_git_ignores_models_here_and_in_students_copies(folder_of_git: str) -> None:
     ignored = (own_course().root / folder_of_git / ".gitignore").read_text("utf-8").splitlines()
     assert "/problems/07-tiny-gpt/model.pt" in ignored
     assert "/problems/07-tiny-gpt/model-*.pt" in ignored
@@ -128,6 +130,6 @@ def test_a_model_is_called_after_its_first_text(
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 41])
-def test_a_name_that_no_file_could_have_is_refused(name: str) -> None:
+def test_an_impossible_file_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="letters, digits"):
         trained.name_for(name, [])

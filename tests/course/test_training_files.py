@@ -109,7 +109,7 @@ def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
+def test_letting_pytorch_differentiate_earns_no_points(
     sandbox: Sandbox, course_suite: Suite, wrong: str
 ) -> None:
     result = graded(sandbox, wrong)
@@ -121,7 +121,7 @@ def test_whoever_lets_pytorch_differentiate_gets_no_points_for_it(
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_at_home_the_same_is_said(course_suite: Suite, at_home: AtHome, wrong: str) -> None:
+def test_the_message_at_home_is_the_same(course_suite: Suite, at_home: AtHome, wrong: str) -> None:
     result = at_home("10", REFERENCE + textwrap.dedent(wrong), hidden=False)
     assert {*differentiating(course_suite, result).values()} == {
         "Your code calls PyTorch's autograd"
@@ -180,7 +180,7 @@ def test_gradients_may_be_switched_off_in_any_way(evaluated: Evaluated, switch: 
     assert [test.message for test in tests if test.message] == []
 
 
-def test_weights_may_do_without_gradients_meanwhile(evaluated: Evaluated) -> None:
+def test_weights_may_have_requires_grad_false_during_evaluation(evaluated: Evaluated) -> None:
     added = EVALUATE.format(switch="if True:")
     added = added.replace("    model.eval()\n", "    model.eval().requires_grad_(False)\n")
     added = added.replace("model.train(training)", "model.train(training).requires_grad_()")

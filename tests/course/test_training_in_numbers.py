@@ -50,7 +50,7 @@ def numbers(name: str) -> list[list[float]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "power"), [("divided by √d_k", -0.5), ("not divided", 0.0)])
-def test_what_is_left_of_a_gradient(
+def test_the_share_of_a_gradient_that_remains(
     name: str, power: float, oracles: ModuleType, right: ModuleType
 ) -> None:
     said = [float(cell.removesuffix(" %")) / 100 for cell in row("10", name)]
@@ -99,7 +99,7 @@ def test_the_example_of_the_loss() -> None:
     )
 
 
-def test_a_row_of_two(right: ModuleType) -> None:
+def test_a_row_with_two_weights(right: ModuleType) -> None:
     """The formulas of the README agree with its example."""
     s = torch.tensor([0.4, -0.3], requires_grad=True, dtype=torch.float64)
     w, g = s.softmax(-1), torch.tensor([2.0, -1.0], dtype=torch.float64)
@@ -147,7 +147,7 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])
-def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -> None:
+def test_the_definition_of_adamw_agrees_with_pytorch(size: float, oracles: ModuleType) -> None:
     """Some gradients are missing, and the learning rate changes; the definition still agrees."""
     rng, rates, gradients = Rng(0), [0.05, 0.05, 0.2, 0.01, 0.0, 0.1], []
     before = rng.normal(3, 2, dtype=torch.float64)
@@ -163,7 +163,7 @@ def test_the_definition_of_adamw_is_pytorchs(size: float, oracles: ModuleType) -
     assert torch.allclose(weights, p.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_the_definition_of_the_small_model_is_the_given_one(
+def test_the_oracle_of_the_small_model_agrees_with_the_provided_model(
     tests: ModuleType, oracles: ModuleType, right: ModuleType
 ) -> None:
     weights = tests.small.random_weights(Rng(0))
@@ -173,7 +173,7 @@ def test_the_definition_of_the_small_model_is_the_given_one(
 
 
 @pytest.mark.slow
-def test_that_it_trains_proves_nothing(tests: ModuleType, tmp_path: Path) -> None:
+def test_a_model_that_learns_may_have_mistakes(tests: ModuleType, tmp_path: Path) -> None:
     assert "four in five of the catalogued mistakes in clipping, AdamW and `train_step`" in README
     (problem,) = own_course().select(["10"])
     files = mistake_files(own_course(), problem, tmp_path)

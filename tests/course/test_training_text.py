@@ -18,7 +18,7 @@ def file(folder: Path, content: str, name: str = "text.txt") -> Path:
 
 
 @pytest.mark.parametrize("line", ["Привет, мир!\n", "春眠不覚暁\n", "नमस्ते दुनिया\n", "مرحبا\n"])
-def test_any_script_comes_back_as_it_was(tmp_path: Path, line: str) -> None:
+def test_any_script_is_decoded_unchanged(tmp_path: Path, line: str) -> None:
     text = training_text.read([file(tmp_path, line * 40)], n_positions=4)
     whole = torch.cat([text.training, text.held_out]).tolist()
     assert text.alphabet.decode(whole) == line * 40
@@ -59,7 +59,7 @@ def test_pieces_of_the_held_out_text_are_whole(tmp_path: Path) -> None:
         assert torch.equal(y, (x + 1) % 8)
 
 
-def test_a_text_too_short_is_told_how_much_is_needed(tmp_path: Path) -> None:
+def test_a_short_text_is_refused_with_the_required_length(tmp_path: Path) -> None:
     training_text.read([file(tmp_path, "a" * 650)], n_positions=64)
     with pytest.raises(UsageError, match="has 649 characters, and 650 are needed"):
         training_text.read([file(tmp_path, "a" * 649)], n_positions=64)
@@ -67,7 +67,7 @@ def test_a_text_too_short_is_told_how_much_is_needed(tmp_path: Path) -> None:
         training_text.read([], n_positions=64, first=100)
 
 
-def test_other_encodings_and_missing_files_are_told(tmp_path: Path) -> None:
+def test_other_encodings_and_missing_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "old.txt"
     path.write_bytes("é".encode("latin-1") * 900)
     with pytest.raises(UsageError, match="is no text in UTF-8: its byte 1"):

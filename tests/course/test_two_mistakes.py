@@ -193,7 +193,7 @@ def test_mistakes_in_two_parts_of_a_class_are_both_named(number: str, one: str, 
     assert {name for each in suggestions for name in each.names} == {one, other}
 
 
-def test_a_wrong_scale_is_seen_behind_an_identity_that_is_wider_than_it_is_high() -> None:
+def test_a_wrong_scale_is_recognized_with_more_columns_than_keys() -> None:
     """A wrong scale is recognized although the last columns of such an output are 0."""
     shown = screen("03", "module_scaled_twice").text
     assert "The scores behind these weights are 1/√n_embd" in shown

@@ -98,7 +98,7 @@ def upload(
         (["a/01-doubling", "b/01-doubling"], "", "several submissions (a, b)"),
     ],
 )
-def test_what_is_not_one_submission_is_told(
+def test_anything_but_one_submission_is_reported(
     tmp_path: Path, small_course: Course, names: list[str], only: str, words: str
 ) -> None:
     (tmp_path / "submission").mkdir()
@@ -119,7 +119,7 @@ def test_what_is_not_one_submission_is_told(
         (["01-doubling/problem.py"], False),
     ],
 )
-def test_for_one_problem_a_bare_file_will_do(
+def test_a_bare_file_is_accepted_for_one_problem(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
     """A file that is named after a different problem is reported and never graded as this one."""
@@ -129,7 +129,7 @@ def test_for_one_problem_a_bare_file_will_do(
     assert ("There is no problem.py" in test["output"]) is not found
 
 
-def test_the_graders_own_fault_leaves_no_score(tmp_path: Path, small_course: Course) -> None:
+def test_an_internal_error_gives_no_score(tmp_path: Path, small_course: Course) -> None:
     hand_in(tmp_path, "01-doubling")
     data = upload(tmp_path, small_course)
     assert [test["score"] for test in data["tests"]] == [4, 4]
@@ -196,7 +196,7 @@ def test_an_archive_for_one_problem_has_no_other_tests(tmp_path: Path) -> None:
         (["01-doubling"], "two", 0, []),
     ],
 )
-def test_the_score_is_that_of_the_assignments_part(
+def test_the_score_belongs_to_the_part_of_the_assignment(
     tmp_path: Path,
     two_parts: Course,
     names: list[str],
@@ -211,9 +211,7 @@ def test_the_score_is_that_of_the_assignments_part(
     assert graded or "Submit 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
 
 
-def test_an_archive_for_one_part_knows_which_the_others_are(
-    tmp_path: Path, two_parts: Course
-) -> None:
+def test_an_archive_for_one_part_recognizes_other_parts(tmp_path: Path, two_parts: Course) -> None:
     (two_parts.root / "uv.lock").write_text(LOCK)
     path = build(two_parts, tmp_path, "sandbox", Policy.TITLES, part="one")
     assert path.name == "autograder-part-one.zip"
@@ -260,7 +258,7 @@ esac
     ],
     ids=["its own Python serves", "it is too old", "there is no other"],
 )
-def test_setup_takes_the_images_own_python(
+def test_setup_uses_the_python_of_the_image(
     tmp_path: Path,
     small_course: Course,
     too_old: int,

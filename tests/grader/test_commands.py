@@ -230,14 +230,14 @@ def is_any(command: Command) -> bool:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[str(p.relative_to(ROOT)) for p in DOCUMENTS])
-def test_every_block_says_whether_it_is_run(path: Path) -> None:
+def test_every_block_is_marked(path: Path) -> None:
     """Each block of commands is marked as bash, console or text."""
     found = blocks(path.read_text(encoding="utf-8"))
     unclear = [n for n, language, _ in found if language in ("", "sh", "shell", "zsh")]
     assert not unclear, f"lines {unclear}: write ```bash (run by the tests), ```console or ```text"
 
 
-def test_targets_call_commands_that_exist() -> None:
+def test_targets_call_existing_commands() -> None:
     """Each target of the Makefile that calls the grader names one of its commands."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     apps = [app, *(group.typer_instance for group in app.registered_groups)]

@@ -138,7 +138,7 @@ def test_nothing_is_broadcast(wrong: torch.Tensor) -> None:
     assert "shape" in message(wrong.double(), torch.zeros(2, 3, dtype=torch.float64))
 
 
-def test_float64_is_held_to_the_digits_of_float32_unless_all_are_asked_for() -> None:
+def test_float64_needs_the_digits_of_float32_unless_all_are_required() -> None:
     check(ROWS.float().double(), ROWS, "f(x)")
     message(ROWS + 1e-3, ROWS)
     message(ROWS + 1e-8, ROWS, all_digits=True)
@@ -159,18 +159,18 @@ def test_a_number_must_be_a_float_within_its_bounds(wrong: object, why: str) -> 
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
 
 
-def test_a_number_that_is_a_function_of_the_right_one_is_told_as_that() -> None:
+def test_a_number_that_is_a_function_of_the_right_one_is_reported() -> None:
     with pytest.raises(Mismatch, match="It is exp of what it should be") as caught:
         check_number(math.exp(2.5), 2.4999, 2.5001, "f()", "2.5")
     assert caught.value.shown.factor == pytest.approx(math.exp(2.5) / 2.5)
 
 
-def test_a_number_that_may_be_a_multiple_is_told_as_no_function() -> None:
+def test_a_possible_multiple_is_not_reported_as_a_function() -> None:
     assert number_hint(0.5, 0.25) == number_hint(4.0, 2.0) == ""
     assert number_hint(1.5, 2.25) == "It is the root of what it should be."
 
 
-def test_a_lost_gradient_is_named() -> None:
+def test_a_missing_gradient_is_reported() -> None:
     x = torch.ones(3, requires_grad=True)
     y = torch.ones(3, requires_grad=True)
     with pytest.raises(Mismatch, match="no gradient"):
@@ -228,11 +228,11 @@ class AgreesWithAll(numpy.ndarray):
         return self
 
 
-def test_an_array_of_a_class_of_its_own_is_compared_by_its_entries() -> None:
+def test_an_array_of_a_subclass_is_compared_by_its_entries() -> None:
     assert "All rows differ" in message(numpy.zeros((2, 3)).view(AgreesWithAll), ARRAY)
 
 
-def test_a_hint_calls_nothing_that_a_problem_forbids() -> None:
+def test_hints_call_no_forbidden_functions() -> None:
     scores = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
     powers = 2.0**scores
     right = torch.softmax(scores, dim=-1)

@@ -79,13 +79,13 @@ PRODUCTS = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products(name, mode):
+def test_the_cost_of_products(name, mode):
     function, expected = PRODUCTS[name]
     with mode():
         assert cost(function, torch.randn(2, 3, 4), torch.randn(4, 4))[0] == expected
 
 
-def test_views_make_nothing_and_changes_in_place_count():
+def test_views_cost_nothing_and_changes_in_place_count():
     x = torch.randn(4, 6)
     assert cost(lambda: x.view(6, 4).mT[1:].expand(3, 3, 6)) == (0, 0, 0)
     assert cost(lambda: x.mul_(2)) == (0, 24, 0)

@@ -57,7 +57,7 @@ def test_functions_that_return_none_get_no_points(
 
 
 @pytest.mark.slow
-def test_a_rule_that_code_is_watched_for_is_not_judged_by_a_typo(
+def test_a_typo_does_not_fail_the_rule_about_forbidden_calls(
     course_suite: Suite, tmp_path: Path
 ) -> None:
     """If a problem forbids functions, a file with a typo fails the test for forbidden calls with a
@@ -107,7 +107,7 @@ def test_all_problems_in_a_students_pytest(clone: Path, warm_python: WarmPython)
 
 
 @pytest.mark.slow
-def test_in_its_folder(clone: Path, warm_python: WarmPython) -> None:
+def test_one_problem_in_its_folder(clone: Path, warm_python: WarmPython) -> None:
     folder = clone / "problems/01-softmax"
     shutil.copy(own_course().problems()[0].stub, folder)
     stub = warm_python.run("-m", "pytest", cwd=folder)
@@ -129,6 +129,6 @@ def test_a_problem_is_found_by_many_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["99", "attention", "relu"])
-def test_an_unclear_name_is_refused_with_the_names_there_are(name: str) -> None:
+def test_an_unclear_name_is_refused_with_the_known_names(name: str) -> None:
     with pytest.raises(CourseError, match="01-softmax"):
         own_course().select([name])

@@ -27,7 +27,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_is_not_filled_in_stays(text: str) -> None:
+def test_other_cells_stay(text: str) -> None:
     assert parse_table(text.encode(), "f.csv", any_encoding=True).encoded() == text.encode()
 
 
@@ -62,7 +62,7 @@ def test_a_cell_is_filled_in() -> None:
     assert table.encoded() == b'a,b\n1,8.5\n2,8.5\n3,8.5\n"4,5",8.5\n'
 
 
-def test_a_column_is_added_behind_all_others() -> None:
+def test_a_column_is_added_at_the_end() -> None:
     table = parse_table(b"a,b\r\n1,2\r\n\r\n3\r\n4,5\r\n", "f.csv", any_encoding=True)
     table.add_column("Week 3, again")
     assert table.encoded() == b'a,b,"Week 3, again"\r\n1,2,\r\n\r\n3,,\r\n4,5,\r\n'
@@ -74,7 +74,7 @@ def test_lines_are_counted_as_an_editor_counts_them() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"a,b\n\0", b'a,b\n"1,2\n', "\ufeff".encode(), b"\xff\xfea"])
-def test_what_is_no_table_is_refused(data: bytes) -> None:
+def test_invalid_tables_are_refused(data: bytes) -> None:
     with pytest.raises(UsageError, match=r"f\.csv"):
         parse_table(data, "f.csv", any_encoding=True)
 
@@ -90,7 +90,7 @@ def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, 
     assert table.rows == [Row(2, ["Łukasz Żółć", "1,5"])]
 
 
-def test_a_list_in_an_old_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_list_in_an_old_encoding_is_refused_with_advice(tmp_path: Path) -> None:
     """The encoding can't be recognized, and a wrong guess would change the names of people."""
     (tmp_path / "list.csv").write_bytes("name\nJosé\n".encode("cp1252"))
     with pytest.raises(UsageError, match="In a spreadsheet, save it as 'CSV UTF-8'"):

@@ -29,7 +29,7 @@ def headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_its_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_existing_files(page: Path) -> None:
     text = without(r"```.*?```|`[^`\n]*`", page.read_text(encoding="utf-8"))
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         name, _, heading = link.partition("#")

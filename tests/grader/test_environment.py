@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-def test_a_version_that_can_not_be_printed_is_told_in_a_line() -> None:
+def test_a_version_that_cannot_be_printed_is_reported() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-c", "from grader.cli_instructor import app; app()", "--version"],

@@ -53,7 +53,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path, how: str) -> None:
 # Paths that can't be written
 
 
-def test_a_folder_that_can_be_written_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_writable_folder_is_unchanged(tmp_path: Path) -> None:
     require_writable(tmp_path / "new" / "out", ["results"], ["gradebook.csv"])
     assert list(tmp_path.iterdir()) == []
 
@@ -68,7 +68,7 @@ def test_a_folder_that_can_be_written_stays_as_it_was(tmp_path: Path) -> None:
         ("n" * 300, "File name too long"),
     ],
 )
-def test_a_path_that_cannot_be_written_is_told_with_what_is_in_the_way(
+def test_an_unwritable_path_is_reported_with_the_reason(
     tmp_path: Path, place: str, why: str
 ) -> None:
     (tmp_path / "file").touch()
@@ -107,14 +107,14 @@ def test_every_command_refuses_to_write_below_a_file(
     assert "Errno" not in run.output
 
 
-def test_what_may_not_be_read_is_no_fault_of_the_grader() -> None:
+def test_an_unreadable_file_is_no_error_of_the_grader() -> None:
     refused = PermissionError(errno.EACCES, "Permission denied", "marks.csv")
     assert is_of_a_place(refused)
     assert os_error_sentence(refused).startswith("marks.csv: Permission denied.")
     assert not is_of_a_place(OSError(errno.EMFILE, "Too many open files"))
 
 
-def test_a_full_disk_is_told_with_what_to_do(
+def test_a_full_disk_is_reported_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: Path, data: bytes) -> None:

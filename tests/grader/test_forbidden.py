@@ -178,12 +178,12 @@ def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
 
 
 @pytest.mark.parametrize("spelling", SOFTMAX_SPELLINGS)
-def test_softmax_is_noticed(spelling: str) -> None:
+def test_softmax_is_detected(spelling: str) -> None:
     assert is_noticed(SOFTMAX, SOFTMAX_SPELLINGS[spelling])
 
 
 @pytest.mark.parametrize("spelling", ATTENTION_SPELLINGS)
-def test_attention_is_noticed(spelling: str) -> None:
+def test_attention_is_detected(spelling: str) -> None:
     assert is_noticed(ATTENTION, ATTENTION_SPELLINGS[spelling])
 
 
@@ -192,16 +192,16 @@ def test_softmax_is_allowed_where_only_attention_is_forbidden() -> None:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_OF_A_BLOCK)
-def test_a_part_of_a_block_is_noticed(spelling: str) -> None:
+def test_a_part_of_a_block_is_detected(spelling: str) -> None:
     assert is_noticed(PARTS_OF_A_BLOCK, SPELLINGS_OF_A_BLOCK[spelling])
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_OF_TRAINING)
-def test_a_part_of_training_is_noticed(spelling: str) -> None:
+def test_a_part_of_training_is_detected(spelling: str) -> None:
     assert is_noticed(TRAINING, SPELLINGS_OF_TRAINING[spelling])
 
 
-def test_a_training_step_of_ones_own_is_allowed() -> None:
+def test_a_training_step_by_hand_is_allowed() -> None:
     assert not is_noticed(TRAINING, own_training)
 
 
@@ -220,7 +220,7 @@ def own_parts_of_a_block() -> torch.Tensor:
     return F.dropout(0.5 * x * (1 + torch.tanh(x)))
 
 
-def test_what_a_block_is_made_of_is_allowed() -> None:
+def test_operations_of_a_block_are_allowed() -> None:
     assert not is_noticed(PARTS_OF_A_BLOCK, own_parts_of_a_block)
 
 
@@ -243,17 +243,17 @@ def test_results_and_gradients_are_the_same_under_the_guard() -> None:
     assert torch.equal(watched, x.grad)
 
 
-def test_what_a_guard_refused_works_behind_it() -> None:
+def test_refused_functions_work_outside_of_the_guard() -> None:
     assert is_noticed(SOFTMAX, lambda: SoftmaxTransform()(X))
     assert torch.allclose(SoftmaxTransform()(X).sum(-1), torch.ones(2, 3))
 
 
-def test_the_exact_name_of_what_was_called_is_told() -> None:
+def test_the_exact_name_of_the_call_is_reported() -> None:
     with pytest.raises(ForbiddenCall, match="^log_softmax$"), Guard(SOFTMAX):
         X.log_softmax(-1)
 
 
-def test_what_is_made_and_never_called_is_no_call() -> None:
+def test_a_created_but_uncalled_module_is_no_call() -> None:
     def made() -> object:
         return str(nn.Softmax(-1)), nn.MultiheadAttention(4, 2), nn.Transformer(4, 2, 1, 1, 4)
 
@@ -295,12 +295,12 @@ print(is_noticed(tests.own_softmax))
 
 
 @pytest.mark.slow
-def test_where_functions_are_removed_no_watch_is_needed() -> None:
+def test_removed_functions_are_not_watched() -> None:
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_HOOKS, __file__]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.stdout == "\n\n\n\nTrue True\nFalse\n", run.stderr
 
 
-def test_an_unknown_name_can_not_be_removed() -> None:
+def test_an_unknown_name_cannot_be_removed() -> None:
     with pytest.raises(KeyError):
         remove(["no_such_function"], [])

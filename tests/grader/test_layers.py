@@ -101,11 +101,11 @@ def imports_above(module: str) -> set[str]:
     return {p for p in imported(PACKAGE / module) if not {p, room(p)} & allowed}
 
 
-def test_modules_import_only_what_they_may() -> None:
+def test_modules_import_only_allowed_layers() -> None:
     assert {module: above for module in MODULES if (above := imports_above(module))} == {}
 
 
-def test_at_the_top_lie_only_files_that_all_use() -> None:
+def test_files_at_the_top_are_used_by_several_folders() -> None:
     top = {path.stem for path in PACKAGE.glob("*.py")}
     assert top == TOP | {"__init__", "cli", "cli_instructor"}
 
@@ -122,7 +122,7 @@ def test_files_at_the_top_import_each_other_one_way() -> None:
             del waiting[name]
 
 
-def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
+def test_a_worker_loads_only_the_protocol_and_the_forbidden_functions() -> None:
     waiting, seen = {"sandbox/worker"}, set[str]()
     while waiting:
         place = waiting.pop()
@@ -134,19 +134,19 @@ def test_a_worker_holds_its_protocol_and_what_is_forbidden() -> None:
     assert not outside, f"a worker would load {', '.join(sorted(outside))}"
 
 
-def test_the_sandbox_knows_nothing_of_pytest() -> None:
+def test_the_sandbox_does_not_import_pytest() -> None:
     for module in (module for module in MODULES if room(module) == "sandbox"):
         first = {name.partition(".")[0] for name in names_imported(PACKAGE / module)}
         assert not first & {"pytest", "_pytest"}, module
 
 
-def test_nothing_imports_the_commands_but_the_instructors_own() -> None:
+def test_only_the_instructors_commands_import_the_commands() -> None:
     for module in MODULES:
         commands = imported(PACKAGE / module) & {"cli", "cli_instructor"}
         assert commands <= ({"cli"} if module == "cli_instructor.py" else set()), module
 
 
-def test_the_package_uses_no_private_part_of_pytest() -> None:
+def test_the_package_uses_no_private_names_of_pytest() -> None:
     for module in MODULES:
         private = [n for n in names_imported(PACKAGE / module) if n.startswith("_pytest")]
         assert not private, module

@@ -44,7 +44,7 @@ def run(course: Path, warm_python: WarmPython) -> Run:
 
 
 @pytest.mark.slow
-def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
+def test_the_new_problem_passes_the_audit(course: Path, run: Run) -> None:
     done = run("author", "audit", "99", "--jobs", "1", "--write-fingerprints", "--out", "audit")
     assert done.returncode == 0, done.stdout + done.stderr
     summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 2"
@@ -55,7 +55,7 @@ def test_the_audit_is_content_with_it(course: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_name_is_written_as_the_linter_wants_it(small_course: Course) -> None:
+def test_a_long_name_passes_the_linter(small_course: Course) -> None:
     problem = new_problem(small_course, "12-rotary-position-embedding")
     oracles = problem.folder.parent / "shared"
     folders = [problem.folder, oracles, small_course.solution(problem).parent]
@@ -65,7 +65,7 @@ def test_a_long_name_is_written_as_the_linter_wants_it(small_course: Course) -> 
         assert done.returncode == 0, done.stdout
 
 
-def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
+def test_oracles_of_other_problems_stay(small_course: Course) -> None:
     oracles = new_problem(small_course, "12-sum").folder.parent / "shared/oracles/sum.py"
     before = oracles.read_bytes()
     with pytest.raises(UsageError, match="sum.py already exists"):
@@ -82,7 +82,7 @@ def test_the_oracles_of_another_problem_stay(small_course: Course) -> None:
         ("01-sum", "The number 01 is already used by"),
     ],
 )
-def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
+def test_an_invalid_name_is_refused_and_nothing_is_written(
     small_course: Course, name: str, output: str
 ) -> None:
     before = sorted(small_course.root.rglob("*"))

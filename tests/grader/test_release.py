@@ -93,7 +93,7 @@ def signatures(source: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_no_solution_and_no_mistake_is_in_it(copy: Course) -> None:
+def test_the_copy_contains_no_solution_and_no_mistake(copy: Course) -> None:
     given: set[str] = set()
     for problem in copy.problems():
         stub = problem.stub.read_text(encoding="utf-8")
@@ -132,7 +132,7 @@ def test_the_hidden_halves_are_cut_off(copy: Course, tmp_path: Path) -> None:
         assert hidden.isdisjoint(re.findall(r"\btest_\w+", text)), name
 
 
-def test_solutions_are_released_without_what_protects_the_hidden_tests(tmp_path: Path) -> None:
+def test_solutions_are_released_without_secrets_of_hidden_tests(tmp_path: Path) -> None:
     copy = Course(release(own_course(), tmp_path / "solved", ["one"], solutions=True).folder)
     for problem in copy.problems():
         folder = copy.solution(problem).parent
@@ -144,7 +144,7 @@ def test_solutions_are_released_without_what_protects_the_hidden_tests(tmp_path:
 
 
 @pytest.mark.slow
-def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -> None:
+def test_the_copy_has_the_files_of_students_only(copy: Course) -> None:
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
@@ -169,11 +169,11 @@ def test_it_has_what_students_use_and_nothing_of_the_instructors(copy: Course) -
     assert not [*copy.root.rglob("salt.txt")]
 
 
-def test_it_does_not_get_more_files() -> None:
+def test_the_number_of_files_is_limited() -> None:
     assert len(contents(own_course())) <= 210
 
 
-def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
+def test_files_in_students_are_released_unchanged(copy: Course) -> None:
     students = ROOT / "students"
     for path in (*students.glob("*"), *students.glob("docs/**/*")):
         if path.is_file():
@@ -181,13 +181,13 @@ def test_what_stands_in_students_goes_out_as_it_is(copy: Course) -> None:
             assert copied.read_bytes() == path.read_bytes()
 
 
-def test_the_front_page_fits_on_a_screen_or_two() -> None:
+def test_the_front_page_fits_on_two_screens() -> None:
     page = (ROOT / "students/README.md").read_text(encoding="utf-8")
     assert len(re.findall(r"^.*!\[", page, re.MULTILINE)) == 1
     assert len([word for word in page.split() if re.search(r"\w", word)]) <= 400
 
 
-def test_the_front_page_says_what_the_problems_do() -> None:
+def test_the_front_page_describes_the_problems() -> None:
     page = (ROOT / "students/README.md").read_text(encoding="utf-8")
     for problem in own_course().problems():
         entry, (least, most) = problem.entry, problem.entry.minutes
@@ -197,7 +197,7 @@ def test_the_front_page_says_what_the_problems_do() -> None:
         assert row in page, row
 
 
-def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
+def test_corrections_are_fetched_without_losing_work(tmp_path: Path) -> None:
     """The commands of the front page work with git's default settings."""
     page = (ROOT / "students/README.md").read_text(encoding="utf-8")
     (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
@@ -224,7 +224,7 @@ def test_corrections_are_fetched_beside_ones_own_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_link_of_the_copy_leads_to_a_file(copy: Course) -> None:
+def test_every_link_in_the_copy_leads_to_a_file(copy: Course) -> None:
     for name, text in texts(copy).items():
         if name.endswith(".md") and not name.startswith("grader/"):
             for link in re.findall(
@@ -238,7 +238,7 @@ def toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def test_both_projects_are_one() -> None:
+def test_both_lock_files_agree() -> None:
     """The lock files of both projects have the same version of each package, so students run the
     tested versions.
     """
@@ -270,7 +270,7 @@ def test_students_install_what_they_need() -> None:
 
 
 @pytest.mark.slow
-def test_what_students_get_imports_what_they_install(copy: Course) -> None:
+def test_released_modules_import_only_installed_packages(copy: Course) -> None:
     """Each imported package is installed with the copy; otherwise a command would end at once."""
     declared = toml(ROOT / "students/pyproject.toml")["project"]["dependencies"]
     installed = {re.split(r"\W", need.replace("-", "_"), maxsplit=1)[0] for need in declared}
@@ -299,7 +299,7 @@ def is_there(copy: Course, name: str) -> bool:
     return not ours or path.is_dir() or path.with_suffix(".py").is_file()
 
 
-def test_the_small_build_leaves_the_files_of_the_copy_alone() -> None:
+def test_the_small_build_changes_no_file_of_the_copy() -> None:
     """The command for the small build changes no file, as a changed file would conflict with the
     next release.
     """
@@ -312,13 +312,13 @@ def test_the_small_build_leaves_the_files_of_the_copy_alone() -> None:
     ]
 
 
-def test_the_dev_container_takes_the_cpu_build(copy: Course) -> None:
+def test_the_dev_container_uses_the_cpu_build(copy: Course) -> None:
     config = json.loads((copy.root / ".devcontainer/devcontainer.json").read_text("utf-8"))
     assert "uv pip install --torch-backend cpu -e ." in config["postCreateCommand"]
     assert config["hostRequirements"]["storage"] == "32gb"
 
 
-def test_no_command_of_instructors_is_offered(copy: Course) -> None:
+def test_the_copy_has_no_commands_of_instructors(copy: Course) -> None:
     done = in_the_copy(copy, "problems", "-c", CHECK, "--help")
     assert done.returncode == 0, done.stderr
     assert "hint" in done.stdout
@@ -327,7 +327,7 @@ def test_no_command_of_instructors_is_offered(copy: Course) -> None:
 
 
 @pytest.mark.slow
-def test_the_stubs_score_nothing_and_the_next_step_is_told(
+def test_stubs_score_nothing_and_the_next_step_is_shown(
     copy: Course, warm_python: WarmPython
 ) -> None:
     folder, environment = copy.root / "problems/01-softmax", environment_of(copy)
@@ -339,7 +339,7 @@ def test_the_stubs_score_nothing_and_the_next_step_is_told(
 
 
 @pytest.mark.slow
-def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) -> None:
+def test_pytest_and_explore_work_in_the_copy(copy: Course, warm_python: WarmPython) -> None:
     folder, environment = copy.root / "problems/02-basic-attention", environment_of(copy)
     tested = warm_python.run("-m", "pytest", cwd=folder, env=environment)
     assert tested.returncode == 1
@@ -350,7 +350,7 @@ def test_pytest_and_explore_work_in_it(copy: Course, warm_python: WarmPython) ->
 
 
 @pytest.mark.slow
-def test_its_tests_can_be_run_and_are_worth_what_the_front_page_says(copy: Course) -> None:
+def test_the_visible_tests_have_the_promised_points(copy: Course) -> None:
     """The visible tests of the copy run and have the points that the front page promises."""
     tests = Suite(copy.problems(), copy.root).tests
     assert {test.problem.id for test in tests} == {problem.id for problem in copy.problems()}
@@ -394,9 +394,7 @@ def released(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_new_copy_has_both_parts_unless_it_is_said_which(
-    of_two_parts: Course, tmp_path: Path
-) -> None:
+def test_a_new_copy_has_both_parts_by_default(of_two_parts: Course, tmp_path: Path) -> None:
     both = release(of_two_parts, tmp_path / "both")
     assert "part one and part two" in both.summary()
     assert released(both.folder) >= {"01-doubling", "06-doubling", "07-doubling", "small_gpt.py"}
@@ -407,7 +405,7 @@ def test_a_new_copy_has_both_parts_unless_it_is_said_which(
 
 
 @pytest.mark.slow
-def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path: Path) -> None:
+def test_an_update_keeps_the_parts_of_the_copy(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy, ["one"])
     again = release(of_two_parts, copy)
@@ -423,7 +421,7 @@ def test_an_update_keeps_to_the_parts_of_the_copy(of_two_parts: Course, tmp_path
 
 
 @pytest.mark.slow
-def test_an_update_keeps_what_else_the_copy_has(of_two_parts: Course, tmp_path: Path) -> None:
+def test_an_update_keeps_the_students_other_files(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy, notebooks=True, url="https://example.org/us/course")
     again = release(of_two_parts, copy)
@@ -468,7 +466,7 @@ def test_solutions_can_be_added_and_removed(of_two_parts: Course, tmp_path: Path
     assert "but its git history keeps them" in done.summary()
 
 
-def test_a_problem_that_has_lost_its_tests_alone_is_broken(
+def test_a_problem_without_its_tests_is_reported_as_broken(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
     copy = Course(release(of_two_parts, tmp_path / "copy").folder)
@@ -478,7 +476,9 @@ def test_a_problem_that_has_lost_its_tests_alone_is_broken(
             course.problems()
 
 
-def test_a_copy_of_one_part_speaks_of_no_other(of_two_parts: Course, tmp_path: Path) -> None:
+def test_a_copy_of_one_part_does_not_mention_the_other(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
     one = release(of_two_parts, tmp_path / "one", ["one"]).folder
     assert released(one) == {"01-doubling", "shared"}
     for readme in (one / "README.md", one / "problems/01-doubling/README.md"):
@@ -504,7 +504,9 @@ def test_a_copy_of_part_two_begins_with_its_first_problem() -> None:
 
 
 @pytest.mark.slow
-def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: Path) -> None:
+def test_an_update_corrects_files_and_keeps_the_students_work(
+    course: Course, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     release(course, copy)
     first, second = course.problems()[:2]
@@ -530,7 +532,7 @@ def test_work_is_left_alone_and_the_rest_is_corrected(course: Course, tmp_path: 
     assert (again.written, again.removed, again.kept) == ([], [], done.kept)
 
 
-def test_what_was_changed_in_a_copy_is_never_lost(of_two_parts: Course, tmp_path: Path) -> None:
+def test_changed_files_of_a_copy_are_never_lost(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy, ["one"], notebooks=True)
     folder = copy / "problems/01-doubling"
@@ -575,7 +577,7 @@ def test_an_empty_clone_is_filled_without_byte_code(course: Course, tmp_path: Pa
         ("students/README.md", "", "README.md is missing; a course needs README.md and "),
     ],
 )
-def test_a_course_that_is_not_ready_is_not_released(
+def test_an_unfinished_course_is_not_released(
     course: Course, tmp_path: Path, file: str, text: str, why: str
 ) -> None:
     if text:
@@ -587,7 +589,7 @@ def test_a_course_that_is_not_ready_is_not_released(
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_folder_of_something_else_is_refused(course: Course, tmp_path: Path) -> None:
+def test_a_folder_with_other_content_is_refused(course: Course, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="so it is not a students' copy"):
         release(course, tmp_path)
     (tmp_path / "file").write_text("")
@@ -605,7 +607,7 @@ def test_a_folder_of_the_course_itself_is_refused(course: Course, place: str) ->
 
 
 @pytest.mark.slow
-def test_a_course_outside_of_the_repository_is_released_with_the_grader_that_runs(
+def test_a_different_course_is_released_with_the_running_grader(
     small_course: Course, tmp_path: Path
 ) -> None:
     students = small_course.root / "students"
@@ -618,7 +620,7 @@ def test_a_course_outside_of_the_repository_is_released_with_the_grader_that_run
     assert "0 of 2 points" in done.stdout, done.stderr
 
 
-def test_what_a_problem_would_give_away_is_found(small_course: Course) -> None:
+def test_secrets_in_a_problem_are_found(small_course: Course) -> None:
     problem = small_course.problems()[0]
     solution = small_course.solution(problem)
     assert list(leaks(problem, solution)) == []

@@ -71,7 +71,7 @@ def grade(run: Run, course: Course, out: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_student_checks(run: Run) -> None:
+def test_a_student_runs_check(run: Run) -> None:
     done = run("check", "--hidden")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "0 of 10 points" in done.stdout

@@ -67,7 +67,7 @@ def grader(*arguments: str, answer: str = "") -> tuple[int, str]:
 # check
 
 
-def test_check_tells_points_and_the_next_step(problem: Problem) -> None:
+def test_check_shows_points_and_the_next_step(problem: Problem) -> None:
     status, output = grader("check")
     assert status == 1
     assert "0 of 2 points in the visible tests." in output
@@ -79,7 +79,7 @@ def test_check_tells_points_and_the_next_step(problem: Problem) -> None:
     assert "Well done" in output
 
 
-def test_check_tells_why_a_file_can_not_be_tested(problem: Problem) -> None:
+def test_check_shows_why_a_file_cannot_be_tested(problem: Problem) -> None:
     problem.stub.write_text("def double(x): return x + x\n1 / 0\n", encoding="utf-8")
     status, output = grader("check")
     assert status == 1
@@ -87,7 +87,7 @@ def test_check_tells_why_a_file_can_not_be_tested(problem: Problem) -> None:
 
 
 @pytest.mark.slow
-def test_check_names_the_folder_as_seen_from_here(
+def test_check_shows_folders_relative_to_the_current_one(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(problem.folder.parents[1])
@@ -144,7 +144,7 @@ def test_hint_shows_one_level(problem: Problem) -> None:
     assert "`(n,)` and `(n,)` give `(n,)`." in grader("hint", "01", "3", "--task", "double")[1]
 
 
-def test_hint_without_a_problem_is_about_where_one_stands(problem: Problem) -> None:
+def test_hint_without_a_problem_is_about_the_current_problem(problem: Problem) -> None:
     two = HINTS + HINTS.replace("double", "halve")
     (problem.folder / "hints.md").write_text(two, encoding="utf-8")
     status, output = grader("hint")
@@ -154,7 +154,7 @@ def test_hint_without_a_problem_is_about_where_one_stands(problem: Problem) -> N
     assert "For more: uv run grader hint 01 2 --task double" in output
 
 
-def test_hint_leaves_out_finished_tasks() -> None:
+def test_hint_omits_finished_tasks() -> None:
     problem = own_course().select(["05"])[0]
     result = problem.result()
     for number, (title, status) in enumerate(
@@ -169,7 +169,7 @@ def test_hint_leaves_out_finished_tasks() -> None:
     assert tasks_at_hand(problem, result) == ["The constructor", "forward"]
 
 
-def test_hint_refuses_what_there_is_not(problem: Problem) -> None:
+def test_hint_refuses_unknown_tasks(problem: Problem) -> None:
     assert grader("hint", "01", "4")[0] == 2
     status, output = grader("hint", "01", "--task", "halve")
     assert status == 2
@@ -180,14 +180,14 @@ def test_hint_refuses_what_there_is_not(problem: Problem) -> None:
 
 
 @pytest.mark.slow
-def test_check_prints_what_pytest_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_the_same_as_pytest(capsys: pytest.CaptureFixture[str]) -> None:
     grader_package.check("01")
     printed = capsys.readouterr().out
     assert "01-softmax" in printed
     assert "Next: dot_product_similarity" in printed
 
 
-def test_the_package_itself_is_light() -> None:
+def test_the_package_loads_no_other_modules() -> None:
     code = "import sys, grader; print({'torch', 'pytest', 'rich'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "set()\n"
@@ -197,11 +197,11 @@ def test_the_package_itself_is_light() -> None:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
-def test_the_stub_to_go_back_to_is_the_stub(problem: Problem) -> None:
+def test_the_second_copy_of_the_stub_equals_the_stub(problem: Problem) -> None:
     assert problem.original.read_bytes() == problem.stub.read_bytes()
 
 
-def test_reset_keeps_what_was_there(problem: Problem) -> None:
+def test_reset_keeps_the_students_file(problem: Problem) -> None:
     stub = problem.stub.read_bytes()
     for number, work in enumerate((b"# first\n", b"# second\xff\n"), 1):
         problem.stub.write_bytes(work)
@@ -214,7 +214,7 @@ def test_reset_keeps_what_was_there(problem: Problem) -> None:
     assert (problem.folder / "problem.py.bak-1").read_bytes() == b"# first\n"
 
 
-def test_reset_asks_first_and_knows_the_folder_it_is_in(
+def test_reset_asks_first_and_uses_the_current_folder(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(problem.folder)
@@ -230,7 +230,7 @@ def test_reset_asks_first_and_knows_the_folder_it_is_in(
     assert problem.stub.read_bytes() == problem.original.read_bytes()
 
 
-def test_reset_in_the_repository_says_what_puts_the_stub_back_there(
+def test_reset_in_the_repository_shows_the_git_command(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem.kept_stub.unlink()

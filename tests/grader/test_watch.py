@@ -82,9 +82,7 @@ def finished(found: Queue[FoundSoFar]) -> FoundSoFar:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the file blocks a signal that Windows doesn't have")
-def test_a_run_that_hangs_is_ended(
-    runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
-) -> None:
+def test_a_hanging_run_is_ended(runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course) -> None:
     problem = small_course.problems()[0]
     problem.stub.write_text(DEAF, encoding="utf-8")
     runs[0].start(problem)
@@ -103,7 +101,7 @@ def test_each_result_is_reported_at_once(
 
 
 @pytest.mark.slow
-def test_a_new_run_ends_the_one_before(
+def test_a_new_run_ends_the_previous_run(
     runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
 ) -> None:
     problem = small_course.problems()[0]

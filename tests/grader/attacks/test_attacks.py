@@ -202,7 +202,7 @@ def test_the_table_is_complete():
     assert sorted(TABLE) == sorted([*SOURCES, *(path.stem for path in FILES.glob("*.py"))])
 
 
-def test_the_list_for_readers_names_every_attack_and_only_what_exists():
+def test_the_readme_lists_exactly_the_existing_attacks():
     here = Path(__file__).parent
     text = (here / "README.md").read_text(encoding="utf-8")
     named = dict(re.findall(r"`(\d\d_\w+)`( ●)?", text))
@@ -268,14 +268,14 @@ def check_message(message, canary):
 # Attacks on the trusted side that need more than one submission's verdict
 
 
-def test_a_huge_answer_to_a_probe_is_not_spelt_out():
+def test_a_huge_answer_to_a_probe_is_not_processed():
     """A tensor of 256 MB is not processed as the answer to a small question."""
     assert len(attempt(lambda: torch.ones(1 << 20, dtype=torch.uint8)).write()) < 100_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
-def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, name):
+def test_answers_of_a_failed_test_are_freed(grade, target, name):
     """The answers of a test may take 256 MB. Python's garbage collector counts objects, not bytes,
     so it would not free them in time.
     """
@@ -289,7 +289,7 @@ def test_what_a_failed_test_was_answered_is_gone_with_the_test(grade, target, na
     assert not {Mismatch, WorkerFailure} & {*found}
 
 
-def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
+def test_hidden_forbidden_calls_at_import_are_reported(grade):
     hides = b"try: open('/etc/shadow')\nexcept OSError: pass\ndef double(x): return x + x\n"
     result = grade(hides)
     assert result.points == 4
@@ -297,7 +297,7 @@ def test_what_a_file_tries_while_it_is_loaded_and_hides_is_told(grade):
 
 
 @pytest.mark.slow
-def test_a_broken_sandbox_is_never_a_students_zero(grade):
+def test_a_broken_sandbox_gives_no_student_zero_points(grade):
     """The sandbox restarts, and the file that it was testing is not judged."""
     before = grade.processes()
     sandbox, grade_there = grade.another()
@@ -337,7 +337,7 @@ grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1,
 
 
 @pytest.mark.slow
-def test_nothing_outlives_a_batch_that_is_killed(grade):
+def test_no_process_outlives_a_killed_batch(grade):
     """The kernel ends its jobs, the jobs end the prefork servers, and these end the workers."""
     before = grade.processes()
     batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
@@ -378,7 +378,7 @@ def recorders(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_file_that_can_not_be_loaded_is_tried_once(impatient, target, recorders):
+def test_an_unloadable_file_is_loaded_once(impatient, target, recorders):
     """Endless code at import costs one time limit, not one for each test."""
     result = impatient(target.source("47_sleep_at_import").encode())
     assert [test.status.value for test in result.tests] == ["timeout"] * 3
@@ -392,7 +392,7 @@ def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
 
 
 @pytest.mark.slow
-def test_calls_that_hang_are_given_up_after_two(impatient, target):
+def test_after_two_endless_tests_the_others_do_not_run(impatient, target):
     result = impatient(target.source("46_loop").encode())
     assert ["Not run" in test.message for test in result.tests] == [False, False, True]
 
@@ -463,7 +463,7 @@ def controls(tmp_path_factory, new_target):
 @pytest.mark.parametrize(
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
-def test_without_a_sandbox_it_counts_as_passed(controls, name):
+def test_without_a_sandbox_cheating_attacks_pass(controls, name):
     """A common grader exits with success, or reads a forged result."""
     found = controls[name]
     assert found["status"] == 0, found["printed"]
@@ -472,7 +472,7 @@ def test_without_a_sandbox_it_counts_as_passed(controls, name):
 
 
 @pytest.mark.slow
-def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
+def test_without_a_sandbox_harmful_attacks_succeed(controls, listener: socket.socket):
     """The attacks write files, kill a process, leave a process behind, and open a connection."""
     folders = {name: found["target"].folder for name, found in controls.items()}
     assert (folders["61_write_everywhere"] / "planted_by_a_submission.pth").exists()
@@ -492,7 +492,7 @@ def test_without_a_sandbox_it_does_harm(controls, listener: socket.socket):
     wait_until_gone([daemon], HANGS)
 
 
-def test_a_forged_record_is_well_formed(target):
+def test_the_forged_record_is_well_formed(target):
     """The records of attack 18 can be read; they are refused because they belong to another
     test.
     """

@@ -14,7 +14,7 @@ NAMES = [*FORMULAS, "a,b", 'a"b', "a\nb", "a;b", "a\r\nada,graded,4,4", "\x1b[31
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_in_the_gradebook_is_one_cell_and_no_formula(tmp_path, name):
+def test_a_name_is_one_cell_of_the_gradebook_and_no_formula(tmp_path, name):
     write_gradebook([result(name), result("zoe")], ["01"], tmp_path / "gradebook.csv")
     with (tmp_path / "gradebook.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.reader(file))

@@ -105,7 +105,7 @@ def inputs(instructors_output):
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_was_seen_stays_with_the_instructor(instructors_output, grade, inputs, tmp_path, name):
+def test_leaked_data_reaches_only_the_instructor(instructors_output, grade, inputs, tmp_path, name):
     body, is_told = WAYS[name]
     result = grade.result(Submission("ada", {"01-doubling": file(body)}))
     assert hidden_test(result.problems[0]).points == 0

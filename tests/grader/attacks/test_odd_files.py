@@ -71,7 +71,7 @@ CONTENTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONTENTS)
-def test_what_is_in_the_file(grade, hand_in, name):
+def test_odd_content_of_a_file(grade, hand_in, name):
     content, statuses, words = CONTENTS[name]
     submission = found(hand_in(content), grade.course)["ada"]
     assert submission.files["01-doubling"].sha256 == hashlib.sha256(content).hexdigest()
@@ -107,7 +107,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("content", "points"), [(RIGHT, 4), ("def double(x):\n    return x\n", 0)])
-def test_what_is_planted_beside_the_file_changes_nothing(grade, hand_in, content, points):
+def test_other_files_next_to_the_submission_change_nothing(grade, hand_in, content, points):
     folder = hand_in(content)
     for place in (folder, folder.parent, folder.parents[1]):
         for name, text in PLANTED.items():
@@ -118,7 +118,7 @@ def test_what_is_planted_beside_the_file_changes_nothing(grade, hand_in, content
     assert (result.points, result.max) == (points, 4)
 
 
-def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
+def test_a_compiled_file_next_to_the_submission_is_not_run(grade, hand_in):
     """Python would run it instead of a source with the same time and size."""
     folder = hand_in("def double(x):\n    return 3 * x\n")
     source = folder / "problem.py"
@@ -131,7 +131,7 @@ def test_a_compiled_file_beside_it_is_not_run(grade, hand_in):
     assert {test.status.value for test in result.tests} == {"failed"}
 
 
-def test_the_hash_is_of_what_was_graded(grade, hand_in):
+def test_the_hash_belongs_to_the_graded_bytes(grade, hand_in):
     """The file is read once; later changes affect neither verdict nor hash."""
     folder = hand_in()
     submission = found(folder, grade.course)["ada"]
@@ -150,7 +150,7 @@ def class_of_one(course, hand_in):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
-def test_a_test_that_fails_by_itself_is_no_students_zero(small_course, hand_in):
+def test_a_failing_test_of_the_course_gives_no_student_zero_points(small_course, hand_in):
     """The reference is graded first. A test that it fails is not used for students."""
     test_file = small_course.problems()[0].test_file
     broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")

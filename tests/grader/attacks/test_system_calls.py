@@ -56,7 +56,7 @@ def permitted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_sandbox_alone_refuses_it(
+def test_the_sandbox_refuses_system_calls(
     permitted: Attacked, target: Target, listener: socket.socket, name: str
 ) -> None:
     start_prefork_servers(permitted, source(target, name))
@@ -86,7 +86,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_without_a_sandbox_they_are_no_empty_words(target: Target) -> None:
+def test_without_a_sandbox_the_system_calls_succeed(target: Target) -> None:
     """Without a sandbox the same attacks create sockets, files and processes."""
     harmless = ["make_a_socket", "read_a_file", "start_a_process"]
     done = subprocess.run(

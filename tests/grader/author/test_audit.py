@@ -50,7 +50,7 @@ def audit(course: Course, *, write: bool = True) -> Audit:
     return run_audit(course, course.problems(), 1, write_fingerprints=write)
 
 
-def test_a_course_that_is_right(audited: Course) -> None:
+def test_a_correct_course_has_no_findings(audited: Course) -> None:
     found = audit(audited)
     assert found.findings == []
     assert found.summary() == (
@@ -121,7 +121,9 @@ SPOILT = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SPOILT)
-def test_what_is_wrong_is_found(audited: Course, snapshot: SnapshotAssertion, what: str) -> None:
+def test_errors_of_a_course_are_found(
+    audited: Course, snapshot: SnapshotAssertion, what: str
+) -> None:
     edit(audited, *SPOILT[what])
     assert [finding.partition("\n")[0] for finding in audit(audited).findings] == snapshot
 
@@ -146,7 +148,7 @@ def test_what_is_wrong_is_found(audited: Course, snapshot: SnapshotAssertion, wh
         ("half", "", None),
     ],
 )
-def test_what_a_mistake_costs_is_held_against_how_it_weighs(
+def test_the_points_of_a_mistake_must_fit_its_weight(
     audited: Course, mistake: str, weight: str, finding: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.author.weights.IDEA_KEEPS", 0.4)
@@ -160,13 +162,13 @@ def test_what_a_mistake_costs_is_held_against_how_it_weighs(
     assert [finding in f for f in weighed] == ([True] if finding else [])
 
 
-def test_a_weight_that_is_none_is_refused(audited: Course) -> None:
+def test_an_unknown_weight_is_refused(audited: Course) -> None:
     edit(audited, EDITS, "triples (reference)", "triples (reference) much")
     with pytest.raises(CourseError, match="a head .* '== name"):
         audit(audited)
 
 
-def test_what_mistakes_print_stays_out_of_the_audits_own_words(
+def test_output_of_mistakes_is_not_printed(
     audited: Course, capfd: pytest.CaptureFixture[str]
 ) -> None:
     edit(audited, EDITS, "+    return 3", "+    print('three of them')\n+    return 3")
@@ -174,14 +176,14 @@ def test_what_mistakes_print_stays_out_of_the_audits_own_words(
     assert "three of them" not in "".join(capfd.readouterr())
 
 
-def test_a_mistake_that_leaves_gradients_off_leaves_them_to_the_next(audited: Course) -> None:
+def test_switched_off_gradients_do_not_affect_the_next_mistake(audited: Course) -> None:
     off = "+    return 3 * x\n+\n+\n+import torch\n+torch.set_grad_enabled(False)\n"
     edit(audited, EDITS, "+    return 3 * x\n", off)
     assert audit(audited).findings == []
     assert torch.is_grad_enabled()
 
 
-def test_right_solutions_run_under_many_conditions(course: Course) -> None:
+def test_correct_solutions_run_under_many_conditions(course: Course) -> None:
     for problem in course.problems():
         right = [c for c in candidates(course, [problem]) if c.kind is CandidateKind.VARIANT]
         found = [candidate.conditions for candidate in right]
@@ -206,7 +208,7 @@ def test_a_missing_salt_is_found(audited: Course) -> None:
     assert any("salt.txt is missing" in finding for finding in audit(audited).findings)
 
 
-def test_a_function_in_which_something_is_forbidden_must_exist(audited: Course) -> None:
+def test_a_function_with_forbidden_calls_must_exist(audited: Course) -> None:
     more = 'forbidden = ["softmax"]\n\n[problems.forbidden_in]\ndubble = ["gelu"]\n'
     edit(audited, "course.toml", 'forbidden = ["softmax"]\n', more)
     (finding,) = audit(Course(audited.root)).findings
@@ -236,7 +238,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_the_probe_runs_again_on_code_when_its_answers_may_have_changed(
+def test_the_probe_runs_again_if_answers_may_have_changed(
     audited: Course, asked: list[str]
 ) -> None:
     def probed(*, up_to_date: bool = True) -> list[str]:
@@ -274,7 +276,7 @@ def test_a_mistake_is_shown_as_a_whole_file(audited: Course) -> None:
         mistaken_file(audited, [], "triples")
 
 
-def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
+def test_a_mistake_stops_when_it_has_lost_enough_points(
     audited: Course,
 ) -> None:
     edit(audited, EDITS, "squares (reference)", "squares (reference) slip")
@@ -288,7 +290,7 @@ def test_a_mistake_stops_when_it_has_lost_enough_unless_all_tests_are_wanted(
 
 
 @pytest.mark.slow
-def test_a_test_that_was_not_come_to_is_run_before_it_is_said_to_catch_nothing(
+def test_a_skipped_test_runs_before_it_is_reported_as_useless(
     audited: Course,
 ) -> None:
     path = audited.root / "problems/01-doubling/test_doubling.py"
@@ -316,7 +318,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_audit_that_is_stopped_leaves_no_process(tmp_path: Path, how: signal.Signals) -> None:
+def test_a_stopped_audit_leaves_no_process(tmp_path: Path, how: signal.Signals) -> None:
     script = tmp_path / "busy.py"
     script.write_text(BUSY)
     with subprocess.Popen(

@@ -65,7 +65,7 @@ def test_points_for_claims(found: Callable[[str], list[str]], body: str, share: 
     assert finding.endswith(f"checks without a compared value give {share} of points")
 
 
-def test_a_good_test(found: Callable[[str], list[str]]) -> None:
+def test_a_good_test_has_no_findings(found: Callable[[str], list[str]]) -> None:
     """A good test has no findings, and a wrong file fails it."""
     assert found('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
 
@@ -82,7 +82,9 @@ def test_a_good_test(found: Callable[[str], list[str]]) -> None:
         ),
     ],
 )
-def test_a_finding(found: Callable[[str], list[str]], body: str, finding: str) -> None:
+def test_each_gate_has_a_finding(
+    found: Callable[[str], list[str]], body: str, finding: str
+) -> None:
     (only,) = found(body)
     assert only.startswith("01-doubling: test_it: ")
     assert finding in only
@@ -94,7 +96,7 @@ def test_a_finding(found: Callable[[str], list[str]], body: str, finding: str) -
      torch.tensor([1]), torch.zeros(2).numpy(), {"a": 1}, [1], (1,)],
     ids=repr,
 )  # fmt: skip
-def test_a_damaged_value_is_another_one(value: object) -> None:
+def test_a_damaged_value_is_different(value: object) -> None:
     (damaged,) = _damaged(value)
     assert type(damaged) is type(value)
     assert str(damaged) != str(value)
@@ -102,7 +104,7 @@ def test_a_damaged_value_is_another_one(value: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_the_tests_of_the_course(problem) -> None:
+def test_the_tests_of_the_course_pass_the_gates(problem) -> None:
     gates = gates_of(problem, own_course().root)
     assert gates.findings == []
     assert gates.by_claims <= CLAIMS_GIVE

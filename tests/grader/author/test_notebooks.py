@@ -97,7 +97,9 @@ def run(python: WarmPython, path: Path, copy: Course, *names: str) -> str:
 
 
 @pytest.mark.slow
-def test_it_runs_before_and_after_the_work(copy: Course, warm_python: WarmPython) -> None:
+def test_a_notebook_runs_with_a_stub_and_with_a_solution(
+    copy: Course, warm_python: WarmPython
+) -> None:
     (problem,) = copy.select(["01"])
     path = problem.folder / NOTEBOOK
     output = run(warm_python, path, copy)
@@ -130,7 +132,7 @@ def small(small_course: Course) -> Problem:
 STUB = b"def double(x):\n    raise NotImplementedError\n"
 
 
-def test_a_stub_never_takes_the_place_of_work(
+def test_a_stub_never_replaces_an_edited_file(
     small: Problem, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.stub.write_bytes(b"# work\r\n")
@@ -139,7 +141,7 @@ def test_a_stub_never_takes_the_place_of_work(
     assert "Nothing was saved. To start again: grader reset 01." in capsys.readouterr().out
 
 
-def test_what_was_written_elsewhere_is_kept(small: Problem) -> None:
+def test_edits_outside_of_the_notebook_are_kept(small: Problem) -> None:
     assert saved(small, b"# first\n", None)
     assert saved(small, b"# second\n", b"# first\n")
     assert not list(small.folder.glob("*.bak-*"))
@@ -162,7 +164,7 @@ class Shell:
         self.magics[name] = function
 
 
-def test_a_cell_defines_its_names_and_knows_no_other_cells(
+def test_a_cell_does_not_depend_on_other_cells(
     small: Problem, monkeypatch: pytest.MonkeyPatch, small_course: Course
 ) -> None:
     monkeypatch.setattr(notebook, "own_course", lambda: small_course)
@@ -196,7 +198,7 @@ def test_badges_open_the_copy_in_a_browser(url: str) -> None:
     assert "](https://codespaces.new/some-school/attention/tree/2026)" in branch
 
 
-def test_a_badge_needs_its_notebook_and_its_address() -> None:
+def test_a_badge_needs_a_notebook_and_an_address() -> None:
     assert with_address(PAGE, "", notebook="a.ipynb") == PAGE
     without_notebooks = with_address(PAGE, URL)
     assert "colab" not in without_notebooks

@@ -28,7 +28,7 @@ def probe(problem):
         ([(3, 2), (3, 2)], []),  # nothing is known of sizes that never change
     ],
 )
-def test_a_relation_that_holds_in_all_questions(
+def test_related_sizes_are_found(
     calls: list[tuple[int, ...]], relations: list[str], small_course: Course
 ) -> None:
     (problem,) = small_course.problems()

@@ -27,7 +27,7 @@ def records(course: Course) -> Records:
     return records_of(run_audit(course, course.problems(), 1))
 
 
-def test_nothing_changes_by_itself(small_course: Course, tmp_path: Path) -> None:
+def test_two_records_of_one_course_are_equal(small_course: Course, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     write_records(records(small_course), first)
     write_records(records(small_course), second)
@@ -38,7 +38,7 @@ def test_nothing_changes_by_itself(small_course: Course, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_changed_test_says_whom_it_concerns(
+def test_a_changed_test_lists_the_affected_files(
     small_course: Course, tmp_path: Path, new_course: Callable[[Path], Course]
 ) -> None:
     before = records(small_course)
@@ -59,7 +59,7 @@ def test_a_changed_test_says_whom_it_concerns(
     ]
 
 
-def test_every_kind_of_difference_is_told() -> None:
+def test_every_kind_of_difference_is_reported() -> None:
     before = {
         "01-a": Record(
             {"test_a": 1, "test_b": 2, "test_c": 1},
@@ -92,7 +92,7 @@ def test_every_kind_of_difference_is_told() -> None:
     ]
 
 
-def test_submissions_are_compared_where_some_were_run(small_course: Course) -> None:
+def test_only_recorded_submissions_are_compared(small_course: Course) -> None:
     found = run_audit(small_course, small_course.problems(), 1)
     tests = [TestResult("test_doubles[1]", "It is doubled", False, 1.0, Status.FAILED)]
     problem = ProblemResult("01-doubling", tests=tests, mistakes=[["b"], ["a"]])
@@ -103,7 +103,7 @@ def test_submissions_are_compared_where_some_were_run(small_course: Course) -> N
     assert list(differences(records_of(found), with_ada)) == ["01-doubling: submission ada is new"]
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_a_different_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--record"):
         read_records(tmp_path / "none.json")
     (tmp_path / "other.json").write_text('{"01": 3}')

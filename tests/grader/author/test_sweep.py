@@ -46,7 +46,7 @@ def is_known(name: str) -> bool:
 
 
 @pytest.mark.slow
-def test_forbidden_functions_answer_nowhere(sandbox: Sandbox) -> None:
+def test_forbidden_functions_return_right_answers_nowhere(sandbox: Sandbox) -> None:
     """The audit sweeps all of torch; this test calls only functions that would return right
     answers.
     """
@@ -55,14 +55,14 @@ def test_forbidden_functions_answer_nowhere(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
-def test_each_is_found_where_none_is_forbidden(sandbox: Sandbox) -> None:
+def test_each_function_is_found_if_none_is_forbidden(sandbox: Sandbox) -> None:
     found = answering(sandbox, KNOWN)
     kinds = {name: {way.partition("=")[0] for way in ways} for name, ways in found.items()}
     assert [name for kind, names in WAYS.items() for name in names if kind not in kinds[name]] == []
 
 
 @pytest.mark.slow
-def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> None:
+def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None:
     """Only LayerNorm is forbidden here, and GroupNorm with one group returns the same."""
     found = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
     output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
@@ -73,13 +73,13 @@ def test_what_gives_the_same_under_another_name_is_told(sandbox: Sandbox) -> Non
 
 
 @pytest.mark.slow
-def test_what_crashes_is_passed_over(sandbox: Sandbox) -> None:
+def test_crashing_functions_are_skipped(sandbox: Sandbox) -> None:
     """A function that aborts the process is skipped, and so is a name that does not exist."""
     found = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
     assert [*found] == ["torch:softmax"]
 
 
-def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
+def test_torch_is_swept_again_if_the_forbidden_functions_change(
     small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept: list[tuple[str, ...]] = []
@@ -108,7 +108,7 @@ def test_torch_is_swept_again_when_what_is_forbidden_has_changed(
 
 
 @pytest.mark.parametrize("damaged", ["", "<<<<<<< HEAD", "[1]", "\udcff"])
-def test_a_record_that_can_not_be_read_is_no_record(
+def test_an_unreadable_record_is_ignored(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
     """If the record can't be read, for example after a merge, torch is swept again and the record

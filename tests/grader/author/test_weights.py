@@ -31,7 +31,7 @@ def result_of(ended: str) -> ProblemResult:
         ("slip", "F.........", False),  # a test that is left may cost too much of a function
     ],
 )
-def test_a_mistake_is_settled_once_no_other_test_can_change_it(
+def test_a_mistake_is_decided_when_no_other_test_can_change_it(
     weight: str, ended: str, expected: bool
 ) -> None:
     assert is_settled(Weight.read(weight), result_of(ended), most=10.0) is expected

@@ -27,7 +27,7 @@ def book(school: Any) -> Any:
     return school.out.parent / "book"
 
 
-def test_a_correction_counts_at_every_run_and_nothing_is_graded_for_it(school: Any) -> None:
+def test_a_correction_applies_in_every_run_without_grading(school: Any) -> None:
     school.grade()
     correct(school, "bob,01,,3,Only a slip\n")
     run = school.grade()
@@ -43,7 +43,7 @@ def test_a_correction_counts_at_every_run_and_nothing_is_graded_for_it(school: A
     assert (school.out / "results/bob.json").stat().st_mtime_ns == stored
 
 
-def test_a_correction_outlives_a_new_submission_and_is_asked_about(school: Any) -> None:
+def test_a_correction_stays_and_is_reported_after_a_new_submission(school: Any) -> None:
     correct(school, "*,01,,3,For all\nbob,01,,3,Only a slip\n")
     school.grade()
     school.hand_in("ada", school.wrong)
@@ -58,7 +58,7 @@ def test_a_correction_outlives_a_new_submission_and_is_asked_about(school: Any) 
     assert not [text for text in about_run(school.grade()) if "still right?" in text]
 
 
-def test_what_is_taken_back_counts_no_more(school: Any) -> None:
+def test_a_removed_correction_no_longer_applies(school: Any) -> None:
     correct(school, "*,01,test_doubles,leave out,Broken\n")
     school.grade()
     assert [row["max"] for row in school.rows().values()] == ["0", "0"]
@@ -83,7 +83,7 @@ def test_what_is_taken_back_counts_no_more(school: Any) -> None:
 )
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
 @pytest.mark.usefixtures("lent")
-def test_a_correction_that_matches_nothing_ends_the_run_with_the_right_line(
+def test_a_correction_without_a_match_ends_the_run_and_suggests_a_line(
     line: str, suggested: str, dry: list[str], school: Any
 ) -> None:
     school.write_book("roster.csv", "id,name\ndan,Kim\nbob,Kim\n")
@@ -112,7 +112,7 @@ def test_a_late_policy_for_an_unknown_problem_ends_the_run(text: str, school: An
     assert school.names() == []
 
 
-def test_one_submission_alone_says_nothing_about_corrections_of_others(school: Any) -> None:
+def test_one_submission_alone_does_not_report_other_corrections(school: Any) -> None:
     correct(school, "bob,01,,3,why\nada,01,test_gone,2,why\n")
     assert "test_gone" in school.command("--only", "ada", status=2)
     correct(school, "bob,01,,3,why\n")
@@ -120,7 +120,7 @@ def test_one_submission_alone_says_nothing_about_corrections_of_others(school: A
     assert "line 2" not in school.command()
 
 
-def test_a_correction_may_be_there_before_the_work_of_one_on_the_roster(school: Any) -> None:
+def test_a_correction_may_precede_the_submission(school: Any) -> None:
     school.write_book("roster.csv", "id,name\neve,Eve\n")
     correct(school, "Eve,01,,3,why\nbob,01,,3,why\n")
     run = school.grade()
@@ -140,16 +140,14 @@ def test_a_correction_may_be_there_before_the_work_of_one_on_the_roster(school: 
         ("roster.csv", "a,b\nc,d\n"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said_before_anything_is_graded(
-    name: str, text: str, school: Any
-) -> None:
+def test_an_unreadable_file_is_reported_before_grading(name: str, text: str, school: Any) -> None:
     school.write_book(name, text)
     with pytest.raises(UsageError, match=name):
         school.grade()
     assert school.names() == []
 
 
-def test_a_file_of_the_book_among_the_reports_is_said_not_to_be_read(school: Any) -> None:
+def test_a_gradebook_file_in_the_reports_folder_is_reported(school: Any) -> None:
     school.grade()
     (school.out / "corrections.csv").write_text(HEADER + "bob,01,,3,why\n")
     said = school.command()
@@ -157,12 +155,12 @@ def test_a_file_of_the_book_among_the_reports_is_said_not_to_be_read(school: Any
     assert school.gradebook() == {"ada": "4", "bob": "0"}
 
 
-def test_a_book_that_is_not_there_is_asked_for(school: Any) -> None:
+def test_a_missing_gradebook_folder_is_an_error(school: Any) -> None:
     with pytest.raises(UsageError, match="mkdir -p"):
         open_gradebook_folder(school.out / "bok", school.out)
 
 
-def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(school: Any) -> None:
+def test_the_roster_gives_names_and_sections_and_missing_students(school: Any) -> None:
     school.write_book("roster.csv", "id,name,section\nada,Ada Lovelace,A\nkim,Kim Lee,B\n")
     said = school.command()
     assert "On the roster, without a submission: Kim Lee." in said
@@ -178,7 +176,7 @@ def test_the_roster_gives_names_and_sections_and_says_who_handed_in_nothing(scho
     assert (school.out / "results/ada.json").stat().st_mtime_ns == stored
 
 
-def test_the_page_opens_with_what_is_new(school: Any) -> None:
+def test_the_page_begins_with_the_changes(school: Any) -> None:
     school.grade()
     assert "Since the last run" not in (school.out / "index.html").read_text()
     school.hand_in("eve", school.right)
@@ -195,7 +193,7 @@ def test_the_page_opens_with_what_is_new(school: Any) -> None:
 
 
 @pytest.mark.parametrize("head", ["", HEADER, "Mark;Reason;Problem;Submission\n"])
-def test_a_lower_mark_than_an_earlier_one_in_time_comes_with_the_line_that_keeps_it(
+def test_a_lower_mark_is_reported_with_the_line_that_keeps_the_earlier_one(
     school: Any, head: str
 ) -> None:
     school.hand_in("bob", school.right)
@@ -234,7 +232,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
     assert bool(told) is asked
 
 
-def test_a_correction_of_a_test_loads_nothing_that_tests_need(school: Any) -> None:
+def test_a_correction_does_not_load_torch(school: Any) -> None:
     """The command that applies a correction does not load torch."""
     correct(school, "bob,01,test_doubles,1,why\n")
     source = school.course.problems()[0].test_file

@@ -15,7 +15,7 @@ from grader.reports.class_table import about_run
 from tests.conftest import add_problem
 
 
-def test_only_who_hands_in_again_is_graded_again(school: Any) -> None:
+def test_only_new_submissions_are_graded_again(school: Any) -> None:
     assert school.grade().graded == 2
     before = (school.out / "gradebook.csv").read_bytes()
     again = school.grade()
@@ -74,13 +74,13 @@ def test_changed_tests_are_run_again(school: Any, file: str, why: str) -> None:
         ({"isolation": "sandbox"}, ""),
     ],
 )
-def test_other_settings_count(school: Any, settings: dict[str, object], why: str) -> None:
+def test_different_settings_grade_again(school: Any, settings: dict[str, object], why: str) -> None:
     school.grade()
     school.grade(settings=settings)
     assert school.names() == (["ada", "bob"] if why else [])
 
 
-def test_another_grader_counts(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_different_grader_grades_again(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     school.grade()
     monkeypatch.setattr("grader.grade.provenance.code_sha256", lambda: "another")
     school.hand_in("bob", "def double(x): return 4 * x")
@@ -89,7 +89,7 @@ def test_another_grader_counts(school: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert data["problems"][0]["reason"] == "submission changed, grader changed"
 
 
-def test_the_graders_own_fault_is_not_kept(school: Any) -> None:
+def test_internal_errors_are_not_kept(school: Any) -> None:
     """Even if it concerns everybody."""
     for name in ("ada", "bob"):
         school.hand_in(name, "fault")
@@ -101,7 +101,7 @@ def test_the_graders_own_fault_is_not_kept(school: Any) -> None:
     assert school.names() == ["bob"]
 
 
-def test_who_is_missing_is_named_and_stays(school: Any) -> None:
+def test_missing_students_are_listed_and_kept(school: Any) -> None:
     school.hand_in("eve", school.right)
     school.grade()
     shutil.rmtree(school.folder / "bob")
@@ -137,7 +137,7 @@ def test_reports_inside_the_class_are_refused(school: Any) -> None:
     assert not school.out.exists()
 
 
-def test_how_many_were_graded_is_told(school: Any) -> None:
+def test_the_number_of_graded_submissions_is_reported(school: Any) -> None:
     assert "2 submissions graded." in school.command()
     school.hand_in("ada", school.wrong)
     assert "1 submission graded, 1 as before." in school.command(path=school.folder / "ada")

@@ -38,7 +38,7 @@ CLASS = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no such limit elsewhere")
-def test_a_worker_of_dasks_has_the_limit_of_memory_while_it_grades(
+def test_a_dask_worker_limits_memory_while_it_grades(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import resource
@@ -55,7 +55,7 @@ def test_a_worker_of_dasks_has_the_limit_of_memory_while_it_grades(
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
-def test_without_dask_one_line_says_how_to_install_it(
+def test_without_dask_the_command_to_install_it_is_printed(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -83,9 +83,7 @@ def no_client_left() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_client_left")
-def test_a_scheduler_that_is_not_there(
-    small_course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_scheduler(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     address = "tcp://127.0.0.1:1"
     needs_dask()
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
@@ -190,7 +188,7 @@ def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
-def test_results_are_those_of_one_machine(
+def test_results_equal_those_of_one_machine(
     shared_course: Course, shared_class: list[Submission], scheduler: Any
 ) -> None:
     here: list[SubmissionResult] = []
@@ -203,7 +201,7 @@ def test_results_are_those_of_one_machine(
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
+def test_a_lost_worker_loses_no_result(
     shared_course: Course, shared_class: list[Submission], scheduler: Any, tmp_path: Path
 ) -> None:
     processes = [worker.process.process.pid for worker in scheduler.workers.values()]
@@ -236,7 +234,7 @@ def test_a_worker_that_is_lost_loses_nothing_and_results_are_kept(
 
 
 @pytest.mark.slow
-def test_workers_with_another_course_are_refused(
+def test_workers_with_a_different_course_are_refused(
     shared_course: Course,
     shared_class: list[Submission],
     scheduler: Any,

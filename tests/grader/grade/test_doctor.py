@@ -35,7 +35,7 @@ def test_a_machine_with_a_sandbox_can_grade() -> None:
     assert "withstood the attacks" in run.output
 
 
-def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) -> None:
+def test_a_machine_without_a_sandbox_gets_advice(no_sandbox: None) -> None:
     run = CliRunner().invoke(app, ["doctor"])
     assert run.exit_code == 1
     text = " ".join(run.output.split())
@@ -45,7 +45,7 @@ def test_a_machine_without_one_can_not_and_is_told_what_to_do(no_sandbox: None) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
-def test_a_missing_layer_is_named_with_what_to_do(
+def test_a_missing_layer_is_reported_with_advice(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.sandbox.landlock.version", lambda: 0)
@@ -57,11 +57,11 @@ def test_a_missing_layer_is_named_with_what_to_do(
     assert "container" in found["seccomp"].advice
 
 
-def test_the_version_of_torch_is_what_torch_says() -> None:
+def test_the_version_of_torch_is_right() -> None:
     assert torch_version() == str(torch.__version__)
 
 
-def test_too_little_memory_for_all_cores_is_said(
+def test_too_little_memory_for_all_cores_is_reported(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "default_jobs", lambda: 10_000)

@@ -29,7 +29,7 @@ def dry(school: Any) -> Any:
     return run
 
 
-def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> None:
+def test_a_first_run_is_described_and_creates_no_folder(school: Any, dry: Any) -> None:
     assert "A run would grade 2 submissions (problems: 2 new)." in dry()
     write(school.folder, {"eve/01.py": school.right, "eve/more.ipynb": ""})
     assert dry().count("more.ipynb") == 1
@@ -37,7 +37,7 @@ def test_a_first_run_is_foreseen_and_makes_no_folder(school: Any, dry: Any) -> N
     assert not school.out.exists()
 
 
-def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any) -> None:
+def test_changes_are_described_and_nothing_is_written(school: Any, dry: Any) -> None:
     school.hand_in("eve", school.wrong)
     school.grade()
     lines = "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
@@ -59,7 +59,7 @@ def test_what_would_change_is_said_and_nothing_is_written(school: Any, dry: Any)
     assert school.gradebook()["eve"] == "3"
 
 
-def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any, dry: Any) -> None:
+def test_marks_that_would_be_lost_are_listed(school: Any, dry: Any) -> None:
     school.hand_in("eve", school.right)
     school.grade()
     (school.out / "results/eve.json").unlink()
@@ -73,9 +73,7 @@ def test_marks_that_would_go_are_foreseen_and_those_to_come_are_not(school: Any,
     assert "bob: 01-doubling" not in said
 
 
-def test_who_is_on_the_roster_and_who_is_new_is_said_as_a_run_says_it(
-    school: Any, dry: Any
-) -> None:
+def test_roster_messages_are_the_same_as_in_a_run(school: Any, dry: Any) -> None:
     school.grade()
     for name in ("Kim-Lee", "kim_lee", "eve"):
         school.hand_in(name, school.wrong)
@@ -91,7 +89,7 @@ def test_who_is_on_the_roster_and_who_is_new_is_said_as_a_run_says_it(
     assert [line in said for line in lines] == [True] * 4
 
 
-def test_of_several_problems_with_one_each_nobody_handed_in_this_problem(long_school: Any) -> None:
+def test_bare_files_of_other_problems_do_not_count_for_this_problem(long_school: Any) -> None:
     for name, problem in {"ada": "06", "bob": "07", "eve": "06"}.items():
         long_school.hand_in(name, long_school.right, f"{problem}-doubling")
     long_school.grade(part="two")

@@ -270,7 +270,7 @@ def without(grade: Grade) -> Callable[[str], ProblemResult]:
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 @pytest.mark.parametrize("number", WRONG)
-def test_it_earns_hardly_more(
+def test_a_forgery_earns_hardly_more(
     grade: Grade, without: Callable[[str], ProblemResult], number: str, attack: str
 ) -> None:
     honest, forged = without(number), grade(number, WRONG[number] + HEAD + attack)

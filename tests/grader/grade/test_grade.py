@@ -77,7 +77,7 @@ def results(
         ("nothing", 0, {"missing"}),
     ],
 )
-def test_each_submission_gets_what_it_deserves(
+def test_each_submission_gets_the_right_points(
     results: dict[str, SubmissionResult], name: str, points: float, statuses: set[str]
 ) -> None:
     result = results[name]
@@ -85,12 +85,12 @@ def test_each_submission_gets_what_it_deserves(
     assert {test.status.value for p in result.problems for test in p.tests} == statuses
 
 
-def test_what_was_not_attempted_is_told_apart(results: dict[str, SubmissionResult]) -> None:
+def test_unattempted_problems_are_marked(results: dict[str, SubmissionResult]) -> None:
     untouched = {name for name, result in results.items() if result.status == "not_attempted"}
     assert untouched == {"stub", "empty", "nothing"}
 
 
-def test_the_gradebook_has_a_line_for_each(
+def test_the_gradebook_has_a_row_for_each_submission(
     results: dict[str, SubmissionResult], tmp_path: Path
 ) -> None:
     write_gradebook(results.values(), ["01-doubling"], tmp_path / "gradebook.csv")
@@ -101,7 +101,7 @@ def test_the_gradebook_has_a_line_for_each(
     assert [row[0] for row in rows[1:]] == sorted(results)
 
 
-def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path: Path) -> None:
+def test_a_result_is_saved_completely(results: dict[str, SubmissionResult], tmp_path: Path) -> None:
     path = save_result(results["wrong"], tmp_path)
     data = json.loads(path.read_text())
     assert data["schema"] == 7
@@ -115,7 +115,7 @@ def test_a_result_is_saved_whole(results: dict[str, SubmissionResult], tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
-def test_a_job_stays_on_its_core_with_all_that_it_starts(small_course: Course) -> None:
+def test_a_job_and_its_processes_stay_on_one_core(small_course: Course) -> None:
     cores, threads = os.sched_getaffinity(0), torch.get_num_threads()
     others = children()
     torch.set_num_threads(2)
@@ -148,7 +148,7 @@ def test_no_student_is_graded_when_the_reference_fails(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
-def test_what_is_wrong_with_the_course_is_told(small_course: Course, tmp_path: Path) -> None:
+def test_errors_of_the_course_are_reported(small_course: Course, tmp_path: Path) -> None:
     path = small_course.root / "course.toml"
     path.write_text(path.read_text().replace('["softmax"]', '["softmaxx"]'))
     for name in ("ada", "bob", "cy"):  # each gets a process's answer

@@ -15,7 +15,7 @@ def hashes(*sources: str) -> set[str]:
     return {sha256(source.encode()).hexdigest() for source in sources}
 
 
-def test_pages_for_the_instructor_show_what_was_graded_last(school: Any) -> None:
+def test_instructor_pages_show_the_graded_files(school: Any) -> None:
     school.grade()
     pages = {path.name for path in (school.out / "instructor").iterdir()}
     assert pages == {"ada.html", "bob.html"}
@@ -31,7 +31,7 @@ def test_pages_for_the_instructor_show_what_was_graded_last(school: Any) -> None
     assert kept(school) == {*hashes(school.right, "def double(x): return 5 * x"), "notes"}
 
 
-def test_files_of_who_left_stay_with_their_results(school: Any) -> None:
+def test_files_of_former_students_stay_with_their_results(school: Any) -> None:
     school.grade()
     shutil.rmtree(school.folder / "bob")
     school.grade()

@@ -39,7 +39,7 @@ def test_points_by_hand(school: School, file: str, line: str, number: str) -> No
 
 
 @pytest.mark.parametrize("number", ["0", "2.5", "2,5", "1000000", " 3 "])
-def test_a_number_that_can_be_meant_is_read(school: School, number: str) -> None:
+def test_valid_numbers_are_read(school: School, number: str) -> None:
     text = f'submission,problem,criterion,points,max\nada,01,Style,0,"{number}"\n'
     school.write_book("criteria.csv", text)
     assert "criteria.csv, line" not in school.command()

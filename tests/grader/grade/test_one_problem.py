@@ -39,7 +39,7 @@ def rows(term: Any) -> dict[str, tuple[str, ...]]:
     return {name: tuple(row[column] for column in columns) for name, row in term.rows().items()}
 
 
-def test_only_the_given_problem_is_entered(term: Any) -> None:
+def test_only_the_marks_of_the_given_problem_change(term: Any) -> None:
     """Only that problem's column changes, and a missing submission does not become 0 points."""
     run = grade_second(term)
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
@@ -50,7 +50,7 @@ def test_only_the_given_problem_is_entered(term: Any) -> None:
     assert grade_second(term).graded == 0
 
 
-def test_the_other_problems_marks_are_kept(term: Any) -> None:
+def test_marks_of_other_problems_are_kept(term: Any) -> None:
     term.grade(only="01")
     both = {"ada": ("4", "0", "4", "8"), "bob": ("0", "4", "4", "8")}
     run = grade_second(term)
@@ -68,7 +68,7 @@ def test_the_other_problems_marks_are_kept(term: Any) -> None:
     assert rows(term) == both | {"bob": ("4", "4", "8", "8")}
 
 
-def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
+def test_students_without_this_problem_keep_their_row(term: Any) -> None:
     term.grade(only="01")
     term.hand_in("eve", term.right)
     term.grade(only="01")
@@ -84,7 +84,7 @@ def test_who_did_not_hand_in_this_problem_keeps_the_row(term: Any) -> None:
     assert path.read_text() != "old"
 
 
-def test_the_graders_own_fault_spares_the_other_problems(term: Any) -> None:
+def test_an_internal_error_affects_only_its_problem(term: Any) -> None:
     term.grade(only="01")
     hand_in_second(term, bob="fault")
     grade_second(term)
@@ -95,7 +95,7 @@ def test_the_graders_own_fault_spares_the_other_problems(term: Any) -> None:
     assert rows(term)["bob"] == ("0", "4", "4", "8")
 
 
-def test_marks_that_rest_on_something_else_are_told(term: Any) -> None:
+def test_marks_from_different_inputs_are_reported(term: Any) -> None:
     term.grade(only="01")
     assert grade_second(term).outdated == {}
     with (term.course.root / "problems/01-doubling/test_doubling.py").open("a") as tests:
@@ -122,7 +122,7 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
     assert list(rows(term)) == ["ada", "bob", "eve"]
 
 
-def test_a_problem_that_nobody_named_is_asked_for(term: Any) -> None:
+def test_the_option_for_the_problem_is_requested(term: Any) -> None:
     """The command requests `--problem`, so that no mark becomes zero because it was forgotten."""
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()

@@ -71,9 +71,7 @@ def gradescope(people: dict[str, tuple[str, str]], time: str) -> dict[str, str]:
     return {"submission_metadata.yml": "".join(lines), **files}
 
 
-def test_a_term_ends_with_each_mark_at_the_person_who_earned_it(
-    school: Any, tmp_path: Path
-) -> None:
+def test_a_term_ends_with_the_right_marks(school: Any, tmp_path: Path) -> None:
     term, right, wrong = Term(school, tmp_path), school.right, school.wrong
 
     # Canvas: resubmissions in one download, and two of one name

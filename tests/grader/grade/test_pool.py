@@ -86,7 +86,7 @@ LOST = "the grader's process ended with -9"
         (1, LOST, LOST, 0, False),
     ],
 )
-def test_what_may_be_nobodys_fault_is_tried_again_alone(
+def test_unexplained_failures_are_retried_alone(
     grade: Callable[..., dict[str, SubmissionResult]],
     jobs: int,
     first: str,
@@ -120,7 +120,7 @@ def test_what_may_be_nobodys_fault_is_tried_again_alone(
     )
 
 
-def test_a_submission_that_needs_much_time_is_graded_last(
+def test_slow_submissions_are_graded_last(
     grade: Callable[..., dict[str, SubmissionResult]],
 ) -> None:
     """A slow submission first gets a short time limit, and the full one after all others."""

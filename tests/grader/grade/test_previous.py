@@ -107,7 +107,7 @@ def results(
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_result_is_named(
+def test_a_damaged_result_is_reported(
     results: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     shutil.copytree(results, tmp_path / "results")
@@ -138,9 +138,7 @@ def test_a_damaged_result_is_graded_again(school: Any, name: str) -> None:
     assert school.grade().damaged == {}
 
 
-def test_a_file_that_may_not_be_read_is_no_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The result holds even if the grader runs as root, who may read every file."""
 
     def refused(path: Path, **options: str) -> str:
@@ -153,7 +151,7 @@ def test_a_file_that_may_not_be_read_is_no_result(
 
 @pytest.mark.parametrize("version", [6, 99])
 @pytest.mark.parametrize("words", [(), ("--dry-run",), ("--fresh",), ("--only", "ada")])
-def test_results_of_another_version_are_refused_and_left_alone(
+def test_results_of_a_different_version_are_refused_and_unchanged(
     school: Any, version: int, words: tuple[str, ...]
 ) -> None:
     school.grade()
@@ -170,7 +168,7 @@ def everything_in(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize("command", ["replay", "export"])
-def test_no_command_reads_results_of_another_version(school: Any, command: str) -> None:
+def test_no_command_reads_results_of_a_different_version(school: Any, command: str) -> None:
     school.grade()
     change("schema", to=6)(school.out / "results/ada.json")
     list_ = school.out.with_name("list.csv")
@@ -184,7 +182,7 @@ def test_no_command_reads_results_of_another_version(school: Any, command: str) 
     assert "results in version 6 of the format" in " ".join(done.output.split())
 
 
-def test_results_of_a_problem_that_the_course_does_not_have_are_left_alone(school: Any) -> None:
+def test_results_of_unknown_problems_are_unchanged(school: Any) -> None:
     school.grade()
     path = school.out / "results/ada.json"
     result = read_result(path)
@@ -195,7 +193,7 @@ def test_results_of_a_problem_that_the_course_does_not_have_are_left_alone(schoo
     assert path.read_bytes() == before
 
 
-def test_a_mark_whose_result_is_gone_is_told(school: Any) -> None:
+def test_a_mark_without_a_result_is_reported(school: Any) -> None:
     school.grade()
     (school.out / "results/ada.json").unlink()
     shutil.rmtree(school.folder / "ada")
@@ -205,7 +203,7 @@ def test_a_mark_whose_result_is_gone_is_told(school: Any) -> None:
     assert school.gradebook() == {"bob": "0"}
 
 
-def test_a_damaged_file_is_kept_beside_the_new_one(school: Any) -> None:
+def test_a_damaged_file_is_kept_next_to_the_new_one(school: Any) -> None:
     school.grade()
     for text in ("first", "second"):
         (school.out / "results/ada.json").write_text(text)
@@ -214,7 +212,7 @@ def test_a_damaged_file_is_kept_beside_the_new_one(school: Any) -> None:
     assert kept == {"ada.json.damaged": "first", "ada.json.damaged-2": "second"}
 
 
-def test_a_damaged_result_of_who_is_not_graded_again_is_left_and_told(school: Any) -> None:
+def test_a_damaged_result_outside_of_the_run_is_reported_and_unchanged(school: Any) -> None:
     school.grade()
     (school.out / "results/bob.json").write_text("{")
     shutil.rmtree(school.folder / "bob")

@@ -25,7 +25,7 @@ def unconfined() -> Iterator[Sandbox]:
 
 
 @pytest.mark.slow
-def test_a_crash_costs_its_test_only_and_forbidden_functions_are_removed(
+def test_a_crash_affects_only_its_test(
     tmp_path: Path, new_course: Callable[[Path], Course], unconfined: Sandbox
 ) -> None:
     grade = SourceGrader(new_course(tmp_path / "course"), unconfined)

@@ -71,7 +71,7 @@ def statuses(result: ProblemResult) -> list[Status]:
 REFERENCE = "def double(x):\n    only_in_the_reference = x + x\n    return only_in_the_reference\n"
 
 
-def test_a_file_that_cannot_be_loaded_is_named_once_for_all(grade: Grade) -> None:
+def test_an_unloadable_file_is_reported_once(grade: Grade) -> None:
     result = grade("import nothing_of_that_name")
     assert statuses(result) == [Status.ERROR] * 3
     assert len({test.message for test in result.tests}) == 1
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_loaded_is_named_once_for_all(grade: Grade) -> Non
     }
 
 
-def test_a_forbidden_call_counts_though_its_exception_is_caught(grade: Grade) -> None:
+def test_a_caught_forbidden_call_still_counts(grade: Grade) -> None:
     result = grade("""
         import torch
         def double(x):
@@ -102,9 +102,7 @@ def in_the_second(what: str) -> str:
     ("what", "status"),
     [("os._exit(0)", CRASH), ("os.abort()", CRASH), ("time.sleep(100)", TIMEOUT)],
 )
-def test_a_worker_that_ends_or_hangs_costs_its_test_only(
-    grade: Grade, what: str, status: Status
-) -> None:
+def test_a_lost_worker_affects_only_its_test(grade: Grade, what: str, status: Status) -> None:
     assert statuses(grade(in_the_second(what))) == [PASSED, status, PASSED]
 
 
@@ -235,12 +233,12 @@ def test_forged_answers_name_nothing(
     assert (result.mistakes, result.diagnoses, result.unknown) == ([], [], {})
 
 
-def test_a_huge_answer_is_kept_as_such(grade: Grade) -> None:
+def test_a_huge_answer_is_recorded_as_huge(grade: Grade) -> None:
     result = grade("def double(x): return (3 * x).repeat(10**6) if x.tolist() == [3.0] else 3 * x")
     assert (result.mistakes, result.unknown) == ([], {"double": {"three": "!returned-too-much"}})
 
 
-def test_what_is_kept_between_calls_is_named(grade: Grade) -> None:
+def test_data_kept_between_calls_is_reported(grade: Grade) -> None:
     result = grade("""
         calls = []
         def double(x):
@@ -328,7 +326,7 @@ def test_the_worker_of_the_probe_holds_no_test_and_no_reference(
     assert result.unknown == {"double": {"three": "!Ask_what_three_becomes"}}
 
 
-def test_what_a_hidden_worker_says_is_not_shown(grade: Grade) -> None:
+def test_text_of_a_hidden_worker_is_not_shown(grade: Grade) -> None:
     tells = "def double(x):\n    if len(x) < 3: return x + x\n    "
     for what in (
         "raise ValueError(f'told {x}')",
@@ -362,7 +360,7 @@ def test_a_replay_shows_what_the_code_printed_and_where_it_ended(
     assert found.checks["test_hidden"].startswith("double(x): wrong\n  the code:      the test did")
 
 
-def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:
+def test_the_visible_half_contains_no_hidden_text(recorded_course: Course) -> None:
     (problem,) = recorded_course.problems()
     folder = "problems/01-doubling"
     names = ["course.toml", f"{folder}/problem.py", f"{folder}/test_doubling.py"]
@@ -374,7 +372,7 @@ def test_in_the_visible_half_is_nothing_hidden(recorded_course: Course) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [problem.id[:2] for problem in own_course().problems()])
-def test_files_answer_the_probe_in_workers_as_at_home(
+def test_probe_answers_are_the_same_in_workers_and_at_home(
     origin: TemplateProcess, course: Course, course_suite: Suite, number: str, tmp_path: Path
 ) -> None:
     (problem,) = course.select([number])

@@ -56,7 +56,7 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.slow
-def test_everything_is_shown(
+def test_all_facts_are_shown(
     graded: Path, new_course: Callable[[Path], Course], tmp_path: Path
 ) -> None:
     course = new_course(tmp_path / "recorded")
@@ -84,7 +84,7 @@ def replayed(graded: Path, small_course: Course, seeds: list[int]) -> Callable[[
     return lambda name: replay(folder / name, "test_hidden", small_course, settings, out)
 
 
-def test_the_seed_is_that_of_a_result_that_can_be_read(
+def test_the_seed_comes_from_a_readable_result(
     graded: Path, replayed: Callable[[str], Replay], seeds: list[int]
 ) -> None:
     replayed("ada")
@@ -99,7 +99,7 @@ def test_the_seed_is_that_of_a_result_that_can_be_read(
     assert seeds == [7, 3, 3]
 
 
-def test_a_file_that_changed_is_told(graded: Path, replayed: Callable[[str], Replay]) -> None:
+def test_a_changed_file_is_reported(graded: Path, replayed: Callable[[str], Replay]) -> None:
     (graded / "class/ada" / FILE).write_text("def double(x): return x + x")
     found = replayed("ada")
     assert found.notes == ["The file has changed since it was graded."]
@@ -112,18 +112,18 @@ def test_a_file_that_changed_is_told(graded: Path, replayed: Callable[[str], Rep
 @pytest.mark.parametrize(
     "test", ["test_doubles", "01/test_doubles", "01-doubling/test_doubles", "01/test_doubles[1]"]
 )
-def test_a_test_may_be_named_shortly(small_course: Course, test: str) -> None:
+def test_a_test_may_have_a_short_name(small_course: Course, test: str) -> None:
     problem, name = find_test(test, small_course)
     assert (problem.id, name) == ("01-doubling", test.rpartition("/")[2])
 
 
 @pytest.mark.parametrize("test", ["test_halves", "02/test_doubles", "", "probe", "../x"])
-def test_an_unknown_test_is_told(small_course: Course, test: str) -> None:
+def test_an_unknown_test_is_reported(small_course: Course, test: str) -> None:
     with pytest.raises(UsageError, match="there are: |did you mean "):
         find_test(test, small_course)
 
 
-def test_a_submission_may_be_named_as_reports_name_it(
+def test_a_submission_is_found_by_its_name_in_reports(
     graded: Path, replayed: Callable[[str], Replay], seeds: list[int]
 ) -> None:
     """A download of Canvas without real names is found by the names that the roster gave."""
@@ -132,7 +132,7 @@ def test_a_submission_may_be_named_as_reports_name_it(
     assert (replayed("Ada Lovelace").submission, seeds) == ("ada", [7])
 
 
-def test_a_submission_may_be_named_behind_its_class(graded: Path, small_course: Course) -> None:
+def test_a_submission_may_be_given_as_class_and_name(graded: Path, small_course: Course) -> None:
     assert find_one(graded / "class" / "ada", small_course).name == "ada"
     with pytest.raises(SubmissionError, match="2 submissions"):
         find_one(graded / "class", small_course)

@@ -94,7 +94,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return done.stdout, folder / "reports"
 
 
-def test_the_gradebook_says_what_each_deserves(graded: tuple[str, Path]) -> None:
+def test_the_gradebook_has_the_right_marks(graded: tuple[str, Path]) -> None:
     rows = list(csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8-sig")))
     most = {"01": 10, "02": 15, "03": 25, "04": 25, "05": 25, "06": 25, "07": 40, "08": 15}
     assert {row["submission"] for row in rows} == set(EXPECTED)
@@ -111,7 +111,7 @@ def test_the_gradebook_says_what_each_deserves(graded: tuple[str, Path]) -> None
 
 
 @pytest.mark.parametrize("name", [name for name, remark in REMARKS.items() if remark])
-def test_what_stands_out_is_told(graded: tuple[str, Path], name: str) -> None:
+def test_remarkable_submissions_are_reported(graded: tuple[str, Path], name: str) -> None:
     text = " ".join(graded[0].split())
     assert REMARKS[name] in text[text.index(f"{name}: ") :]
 
@@ -138,7 +138,7 @@ def test_mistakes_are_named(
 
 
 @with_part_two
-def test_part_two_has_a_total_of_its_own(graded: tuple[str, Path]) -> None:
+def test_part_two_has_a_separate_total(graded: tuple[str, Path]) -> None:
     rows = {
         row["submission"]: (row["part_two_total"], row["part_two_max"])
         for row in csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8-sig"))

@@ -102,7 +102,7 @@ def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[in
 
 
 @pytest.mark.slow
-def test_to_grade_loads_torch_once_and_not_again_when_nothing_is_to_do(run: Any) -> None:
+def test_grading_loads_torch_once_and_only_if_needed(run: Any) -> None:
     tree = run("grade", run.one)
     assert len(tree) >= 4  # the command, its fork server, the trusted side, a server, a worker
     assert len(those_that_loaded_torch(tree)) == 1
@@ -110,7 +110,7 @@ def test_to_grade_loads_torch_once_and_not_again_when_nothing_is_to_do(run: Any)
 
 
 @pytest.mark.slow
-def test_to_replay_a_test_loads_torch_once(run: Any) -> None:
+def test_a_replay_loads_torch_once(run: Any) -> None:
     tree = run("replay", run.one, "test_doubles", folder="--reports")
     assert len(tree) >= 4
     assert len(those_that_loaded_torch(tree)) == 1

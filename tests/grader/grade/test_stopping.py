@@ -23,7 +23,7 @@ from tests.grader.intake.uploads import FILE, write
 from tests.processes import below, wait_until, wait_until_gone
 
 
-def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
+def test_a_stopped_run_continues(school: Any) -> None:
     def stop(result: SubmissionResult) -> None:
         raise KeyboardInterrupt
 
@@ -43,7 +43,7 @@ def test_a_run_goes_on_where_it_was_stopped(school: Any) -> None:
         (1, "Stopped. Finished results are kept; run the same command again to continue."),
     ],
 )
-def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
+def test_after_ctrl_c_kept_results_are_reported(
     school: Any, monkeypatch: pytest.MonkeyPatch, graded: int, told: str
 ) -> None:
     def grade_some(*args: Any, on_result: Any, **options: Any) -> None:
@@ -64,7 +64,7 @@ def test_ctrl_c_tells_of_what_is_kept_once_there_is_any(
     ],
     ids=["check", "audit", "release"],
 )
-def test_ctrl_c_says_of_other_commands_only_that_they_stopped(
+def test_after_ctrl_c_other_commands_report_only_that_they_stopped(
     monkeypatch: pytest.MonkeyPatch, place: str, command: list[str]
 ) -> None:
     def stop(*args: Any, **options: Any) -> None:
@@ -94,7 +94,7 @@ def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["write_bytes", "replace"])
-def test_wherever_a_run_was_interrupted_the_next_one_goes_on(
+def test_a_run_interrupted_at_any_file_continues(
     school: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """At each file that two weeks' runs write and rename, and with a correction in the book."""
@@ -142,14 +142,14 @@ def test_a_folder_that_cannot_be_written_is_found_before_grading(school: Any) ->
     assert school.names() == []
 
 
-def test_half_written_files_are_swept(school: Any) -> None:
+def test_half_written_files_are_removed(school: Any) -> None:
     school.grade()
     (school.out / "results/.ada.json.123.part").write_text("{")
     school.grade()
     assert not list(school.out.rglob("*.part"))
 
 
-def test_two_runs_at_once_are_one_too_many(school: Any) -> None:
+def test_two_runs_on_one_folder_are_refused(school: Any) -> None:
     with locked(school.out), pytest.raises(InUse, match="Another run"):
         school.grade()
     school.grade()

@@ -29,7 +29,7 @@ def texts(school: Any) -> dict[str, str]:
 # The course
 
 
-def test_a_part_that_there_is_not_is_refused(small_course: Course) -> None:
+def test_an_unknown_part_is_refused(small_course: Course) -> None:
     with pytest.raises(UsageError, match="no part 'three'; there are: one, two"):
         small_course.of_part("three")
     with pytest.raises(UsageError, match="no problem of part two"):
@@ -54,7 +54,9 @@ def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemRes
         (Status.PASSED, "x", False),
     ],
 )
-def test_what_counts_as_left_out(status: Status, sha256: str, skipped: bool) -> None:
+def test_optional_problems_that_count_as_skipped(
+    status: Status, sha256: str, skipped: bool
+) -> None:
     assert problem("06", "two", status, sha256).skipped is skipped
     assert not problem("05", "one", status, sha256).skipped
 
@@ -62,7 +64,7 @@ def test_what_counts_as_left_out(status: Status, sha256: str, skipped: bool) -> 
 # Submissions
 
 
-def test_a_stub_of_part_two_is_not_handed_in(long_school: Any) -> None:
+def test_a_stub_of_part_two_does_not_count_as_submitted(long_school: Any) -> None:
     long_school.hand_in("ada", STUB, "01-doubling")
     long_school.hand_in("ada", STUB.replace("\n", "\r\n"), SIX)
     long_school.hand_in("bob", NOTED, SIX)
@@ -80,7 +82,7 @@ def test_a_stub_of_part_two_is_not_handed_in(long_school: Any) -> None:
         ("01-doubling/problem.py", ""),  # a whole repository without it
     ],
 )
-def test_who_hands_in_for_it_alone_reads_why_there_is_no_mark(
+def test_submissions_of_part_two_alone_get_an_explanation(
     long_school: Any, name: str, told: str
 ) -> None:
     file = long_school.folder.with_name("six") / "cleo" / name
@@ -97,7 +99,7 @@ def test_who_hands_in_for_it_alone_reads_why_there_is_no_mark(
 # Reports
 
 
-def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> None:
+def test_reports_omit_part_two_if_nobody_tried_it(long_school: Any) -> None:
     long_school.hand_in("ada", STUB, SIX)
     long_school.hand_in("bob", NOTED, SEVEN)
     run = long_school.grade()
@@ -115,7 +117,7 @@ def test_nobody_reads_of_part_two_where_nobody_tried_it(long_school: Any) -> Non
     assert long_school.grade().graded == 0
 
 
-def test_who_tried_has_columns_and_totals_of_their_own(long_school: Any) -> None:
+def test_attempted_parts_have_columns_and_totals(long_school: Any) -> None:
     long_school.hand_in("ada", long_school.right, SIX)
     long_school.hand_in("ada", long_school.wrong, SEVEN)
     run = long_school.grade()
@@ -159,7 +161,7 @@ def test_the_score_on_gradescope_is_that_of_part_one(long_school: Any) -> None:
 # One part alone
 
 
-def test_part_one_alone_leaves_part_two_as_it_was(long_school: Any) -> None:
+def test_grading_part_one_leaves_part_two_unchanged(long_school: Any) -> None:
     long_school.hand_in("ada", long_school.wrong, SIX)
     long_school.grade()
     long_school.hand_in("ada", long_school.right, SIX)
@@ -182,7 +184,7 @@ def test_part_two_alone_shows_its_columns_even_when_empty(long_school: Any) -> N
     assert "Not tried" not in page
 
 
-def test_who_hands_in_nothing_more_keeps_the_marks_of_part_two(long_school: Any) -> None:
+def test_marks_of_part_two_stay_without_a_new_submission(long_school: Any) -> None:
     long_school.hand_in("ada", long_school.right, SIX)
     long_school.grade()
     (long_school.folder / "ada" / SIX / "problem.py").write_text(STUB)

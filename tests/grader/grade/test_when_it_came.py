@@ -45,7 +45,7 @@ def problems(run: Any) -> dict[str, ProblemResult]:
 
 @pytest.mark.parametrize("only", ["", "01"])
 @pytest.mark.parametrize("options", [{}, {"fresh": True}, {"settings": {"seed": 1}}])
-def test_the_push_of_another_problem_makes_no_file_late(
+def test_a_push_of_a_different_problem_makes_no_file_late(
     only: str, options: dict[str, object], term: Any, tmp_path: Path
 ) -> None:
     term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
@@ -57,14 +57,14 @@ def test_the_push_of_another_problem_makes_no_file_late(
         assert graded["02"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
-def test_a_file_with_other_bytes_came_when_these_did(term: Any, tmp_path: Path) -> None:
+def test_changed_bytes_have_a_new_time(term: Any, tmp_path: Path) -> None:
     term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.wrong, p02=term.wrong))
     graded = problems(term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right)))
     assert graded["01"].points < 4
     assert graded["01"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
-def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path) -> None:
+def test_an_older_download_gives_the_earlier_time(term: Any, tmp_path: Path) -> None:
     """An older download that is graded later shows that the bytes were in time. The order does not
     change the mark.
     """
@@ -76,7 +76,7 @@ def test_an_older_download_says_more_of_the_same_bytes(term: Any, tmp_path: Path
     assert graded["02"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
-def test_a_download_that_says_no_time_takes_none_away(term: Any, tmp_path: Path) -> None:
+def test_a_download_without_times_removes_no_time(term: Any, tmp_path: Path) -> None:
     term.grade(clones(tmp_path / "bare", "", p01=term.right))
     late = clones(tmp_path / "late", A_WEEK_LATER, p01=term.right)
     assert problems(term.grade(late))["01"].points < 4
@@ -84,7 +84,7 @@ def test_a_download_that_says_no_time_takes_none_away(term: Any, tmp_path: Path)
     assert graded["01"].points < 4
 
 
-def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path) -> None:
+def test_a_late_flag_is_ignored_for_bytes_in_time(term: Any, tmp_path: Path) -> None:
     """Canvas reports only that a submission was late, not when it came. Bytes that were in time
     stay in time.
     """
@@ -99,7 +99,7 @@ def test_a_flag_is_not_put_on_bytes_that_were_in_time(term: Any, tmp_path: Path)
         shutil.rmtree(term.out)
 
 
-def test_the_dry_run_says_the_same(term: Any, tmp_path: Path) -> None:
+def test_the_dry_run_reports_the_same(term: Any, tmp_path: Path) -> None:
     term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     submissions = find_submissions(week2, term.course)

@@ -20,7 +20,7 @@ from tests.grader.grade.conftest import OTHER
 from tests.grader.intake.uploads import write
 
 
-def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
+def test_marks_stay_with_their_student(term: Any, tmp_path: Path) -> None:
     """Each of two students keeps her row and marks if only one of them submits in the second
     week.
     """
@@ -34,7 +34,7 @@ def test_points_stay_with_their_student(term: Any, tmp_path: Path) -> None:
     assert found["1005"][OTHER] == "4"
 
 
-def test_a_class_in_one_students_archive_is_told(term: Any, tmp_path: Path) -> None:
+def test_a_class_in_one_students_archive_is_reported(term: Any, tmp_path: Path) -> None:
     """An archive that seems to contain a class, not one student's files, is reported."""
     both = {f"{name}/01-doubling/problem.py": term.right for name in ("ada", "mallory")}
     assert "read as a class" not in term.command(path=write(tmp_path / "class", both))
@@ -44,7 +44,7 @@ def test_a_class_in_one_students_archive_is_told(term: Any, tmp_path: Path) -> N
     assert "'mallory.zip' was read as a class, although a student has that name." in told
 
 
-def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) -> None:
+def test_a_renamed_student_keeps_the_row(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", {"ada_7_90_problem.py": term.right}), only="01")
     term.grade(write(tmp_path / "week2", {"bea_7_91_problem.py": term.right}), only="02")
     (row,) = term.rows("member").values()
@@ -53,7 +53,7 @@ def test_who_is_called_otherwise_now_keeps_the_row(term: Any, tmp_path: Path) ->
     assert len(list((term.out / "feedback").iterdir())) == 1
 
 
-def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) -> None:
+def test_a_student_of_a_different_platform_has_a_new_row(term: Any, tmp_path: Path) -> None:
     term.grade(write(tmp_path / "week1", {"ada/problem.py": term.right}), only="01")
     clone = {"hw_submissions_2026_11_24_T_09_05_00/hw-ada/problem.py": term.wrong}
     term.grade(write(tmp_path / "week2", clone), only="01")
@@ -61,7 +61,7 @@ def test_another_platforms_student_has_another_row(term: Any, tmp_path: Path) ->
     assert {r["identity"]: r["points"] for r in results} == {"ada": 4, "github:ada": 0}
 
 
-def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path) -> None:
+def test_a_result_with_a_different_identity_is_ignored(term: Any, tmp_path: Path) -> None:
     """A result file with a different identity is ignored, for example after a user renamed it."""
     week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
     term.grade(week, only="01")
@@ -78,7 +78,7 @@ def test_a_file_of_another_identity_is_nobodys_result(term: Any, tmp_path: Path)
 # Entries in names.csv
 
 
-def test_rows_that_are_there_already_become_one(term: Any, tmp_path: Path) -> None:
+def test_existing_rows_are_joined(term: Any, tmp_path: Path) -> None:
     """Moodle's numbers differ in each assignment. The command prints lines for names.csv that join
     a student's rows.
     """
@@ -111,7 +111,7 @@ def stored(term: Any) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (term.out / "results").iterdir()}
 
 
-def test_what_the_book_says_of_either_name_counts(term: Any, tmp_path: Path) -> None:
+def test_gradebook_lines_about_either_name_apply(term: Any, tmp_path: Path) -> None:
     term.grade(moodle(tmp_path / "week1", term, "Ada=1 Bea=2"), only="01")
     term.write_book(
         "corrections.csv",
@@ -136,7 +136,7 @@ def moodle(folder: Path, term: Any, names: str) -> Path:
     return write(folder, files)
 
 
-def test_lines_about_numbers_are_made_until_they_are_followed(term: Any, tmp_path: Path) -> None:
+def test_lines_for_names_csv_are_printed_until_they_are_added(term: Any, tmp_path: Path) -> None:
     """The lines are printed every week until names.csv contains them, even if a student submits
     nothing.
     """
@@ -169,7 +169,7 @@ def groups(folder: Path, term: Any, **members: str) -> Path:
     return write(folder, {"submission_metadata.yml": "".join(lines), **files})
 
 
-def test_a_group_that_somebody_joined_has_one_row_if_that_is_said(
+def test_a_group_with_a_new_member_has_one_row_if_names_csv_joins_them(
     term: Any, tmp_path: Path
 ) -> None:
     term.write_book("corrections.csv", "submission,problem,test,mark,reason\na@x.edu,01,,3,style\n")
@@ -189,7 +189,7 @@ def test_a_group_that_somebody_joined_has_one_row_if_that_is_said(
     }
 
 
-def test_what_a_smaller_group_did_stays_with_its_members(term: Any, tmp_path: Path) -> None:
+def test_results_of_a_smaller_group_stay_with_its_members(term: Any, tmp_path: Path) -> None:
     term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
     term.grade(groups(tmp_path / "2", term, right="ab"), only="02")
     week3 = groups(tmp_path / "3", term, wrong="abc")
@@ -202,7 +202,7 @@ def test_what_a_smaller_group_did_stays_with_its_members(term: Any, tmp_path: Pa
     }
 
 
-def test_who_left_a_group_keeps_the_mark(term: Any, tmp_path: Path) -> None:
+def test_a_student_who_left_a_group_keeps_the_mark(term: Any, tmp_path: Path) -> None:
     term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
     run = term.grade(groups(tmp_path / "2", term, wrong="ac"), only="01")
     assert run.messages == []
@@ -213,7 +213,7 @@ def test_who_left_a_group_keeps_the_mark(term: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("roster", ["name,login\nAda L,ada-new\n", ""])
-def test_an_account_of_another_name_is_asked_about_if_the_roster_knows_it(
+def test_an_account_on_the_roster_under_a_different_name_is_reported(
     term: Any, tmp_path: Path, roster: str
 ) -> None:
     name = "hw_submissions_2026_11_24_T_09_05_00"
@@ -231,7 +231,7 @@ def test_an_account_of_another_name_is_asked_about_if_the_roster_knows_it(
         assert [*term.gradebook().values()] == ["4"]
 
 
-def test_two_of_one_name_who_have_other_numbers_now_are_listed(term: Any, tmp_path: Path) -> None:
+def test_two_students_of_one_name_with_new_numbers_are_listed(term: Any, tmp_path: Path) -> None:
     term.grade(moodle(tmp_path / "week1", term, "Kim=1 Kim=2"), only="01")
     for _ in range(2):
         run = term.grade(moodle(tmp_path / "week2", term, "Kim=11 Kim=12"), only="02")
@@ -244,7 +244,7 @@ def test_two_of_one_name_who_have_other_numbers_now_are_listed(term: Any, tmp_pa
 
 
 @pytest.mark.parametrize("second", ["01", "02"])
-def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> None:
+def test_two_canvas_numbers_are_two_students(term: Any, tmp_path: Path, second: str) -> None:
     """Two numbers of Canvas are two students, even with the same name, as these numbers never
     change.
     """
@@ -254,7 +254,7 @@ def test_two_users_of_canvas_are_two(term: Any, tmp_path: Path, second: str) -> 
     assert "names.csv" not in term.command("--problem", second, path=week2)
 
 
-def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path: Path) -> None:
+def test_a_name_that_ends_like_another_is_not_matched(term: Any, tmp_path: Path) -> None:
     """Moodle writes a group before a name, as in Blue-Ada, but Anne-Marie is not Marie."""
     week1, week2 = ["Anne-Marie Curie_7", "Blue-Bob_8"], ["Marie Curie_93", "Blue-Bob_94"]
     for n, week in enumerate((week1, week2), 1):
@@ -263,7 +263,7 @@ def test_nobody_is_taken_for_one_whose_name_ends_like_theirs(term: Any, tmp_path
     assert run.messages[1:] == ["moodle:94,moodle:8,Blue-Bob"]
 
 
-def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> None:
+def test_the_mark_of_a_file_counts_before_the_zero_of_a_missing_file(school: Any) -> None:
     (school.folder / "ada/01-doubling/problem.py").unlink()
     school.hand_in("Ada hw", school.right)
     school.grade()
@@ -285,13 +285,13 @@ def test_a_mark_of_a_file_goes_before_the_zero_of_a_missing_one(school: Any) -> 
         ({"task one": "01-dubling"}, "there is no student called '01-dubling'"),
     ],
 )
-def test_what_cannot_be_is_told(school: Any, people: dict[str, str], why: str) -> None:
+def test_impossible_lines_are_reported(school: Any, people: dict[str, str], why: str) -> None:
     run = school.grade(people=people)
     assert school.gradebook() == {"ada": "4", "bob": "0"}
     assert any(why in line for line in about_book(run))
 
 
-def test_the_command_grades_one_alone(school: Any) -> None:
+def test_the_command_grades_one_student_alone(school: Any) -> None:
     school.hand_in("王芳", school.wrong)
     school.grade()
     for name in ("ada", "bob", "王芳"):
@@ -354,7 +354,7 @@ def test_the_gradebook_has_readable_names_and_exact_identities(named: Any) -> No
 
 
 @pytest.mark.parametrize("column", ["submission", "identity"])
-def test_the_book_takes_what_the_gradebook_says(named: Any, column: str) -> None:
+def test_names_from_the_gradebook_work_in_its_folder(named: Any, column: str) -> None:
     head, called = "submission,problem,mark,reason\n", [*named.rows(column)]
     named.write_book("corrections.csv", head + "".join(f"{n},01,3,why\n" for n in called))
     named.grade()
@@ -363,7 +363,7 @@ def test_the_book_takes_what_the_gradebook_says(named: Any, column: str) -> None
     assert about_book(named.grade()) == []
 
 
-def test_a_readable_name_of_two_is_an_error_with_their_identities(named: Any) -> None:
+def test_an_ambiguous_name_is_an_error_with_both_identities(named: Any) -> None:
     named.write_book("roster.csv", "id,name\nada,Kim\nbob,Kim\n")
     named.grade()
     named.write_book("names.csv", "found,means\nzoe,Kim\n")

@@ -66,7 +66,7 @@ def without(known: Fingerprints, mistake: KnownMistake) -> Fingerprints:
     return replace(known, mistakes=mistakes, texts=texts)
 
 
-def test_a_sentence_in_other_words_regrades_nobody(school: Any, known: Fingerprints) -> None:
+def test_a_changed_sentence_grades_nothing_again(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
     known.save(problem.fingerprints)
@@ -83,7 +83,7 @@ def test_a_sentence_in_other_words_regrades_nobody(school: Any, known: Fingerpri
     assert (school.out / "results/bob.json").stat().st_mtime_ns == stamp
 
 
-def test_a_new_mistake_is_named_and_nobody_graded_again(school: Any, known: Fingerprints) -> None:
+def test_a_new_mistake_is_named_without_grading_again(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
     less = without(known, mistake)
@@ -107,7 +107,7 @@ def test_a_new_mistake_is_named_and_nobody_graded_again(school: Any, known: Fing
     assert own.tests[0].diagnosis == ("sat_on_by_a_cat",)
 
 
-def test_what_has_no_words_today_keeps_those_it_had(school: Any, known: Fingerprints) -> None:
+def test_removed_mistakes_keep_their_sentences(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
     school.grade()

@@ -35,7 +35,7 @@ def marks(results: list[SubmissionResult]) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("name", ["canvas:1004", "chen-1a2b", "陳 大文", " 陳  大文 "])
-def test_a_mark_is_for_who_is_meant(name: str, folder: Path) -> None:
+def test_a_correction_applies_to_the_named_student(name: str, folder: Path) -> None:
     chen = result("chen-1a2b", identity="canvas:1004", full_name="陳 大文")
     others = result("chen", identity="canvas:1005", full_name="陳 小文")
     graded, messages = corrected(folder, f"{name},03,,23.5,Graded by hand\n", chen, others)
@@ -76,7 +76,7 @@ def test_lines_set_marks(lines: str, expected: list[tuple[float, float]], folder
     assert (marks(graded), messages) == (expected, [])
 
 
-def test_a_maximum_in_thirds_may_be_given_as_reports_show_it(folder: Path) -> None:
+def test_a_maximum_in_thirds_may_be_rounded(folder: Path) -> None:
     (graded,), messages = corrected(
         folder, "ada,03,,6.67,x\n", result("ada", problem(ID, 0, 20 / 3))
     )
@@ -114,7 +114,7 @@ TESTS = "test_first, test_cases, test_cases[a], test_cases[b]"
         ("ada,03,,21,x\nada,3,,23,y", BOTH, "line 5 contradicts it", ""),
     ],
 )
-def test_a_line_that_cannot_be_followed_changes_nothing_and_is_named(
+def test_a_line_without_a_match_is_reported_and_changes_nothing(
     line: str, class_: list[SubmissionResult], why: str, instead: str, folder: Path
 ) -> None:
     lines = f"# by hand\n\n{line}\nfine,03,,21,x\n"
@@ -133,14 +133,14 @@ def test_a_file_of_a_spreadsheet_is_read(folder: Path) -> None:
     assert not messages
 
 
-def test_what_the_grader_failed_at_stays_unmarked(folder: Path) -> None:
+def test_internal_errors_stay_without_a_mark(folder: Path) -> None:
     failed = problem("03-scaled-attention", 20, 25)
     failed.tests.append(TestResult("test_last", "It ends", True, 1, Status.INTERNAL))
     (graded,), _ = corrected(folder, "*,03,,25,why\n", result("ada", failed))
     assert not graded.problems[0].adjustments
 
 
-def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
+def test_gradebook_and_feedback_explain_corrections(folder: Path) -> None:
     lines = "ada,03,,23,By hand\n*,03,test_cases,leave out,Unclear\n"
     graded, _ = corrected(folder, lines, result("ada"), result("bob"))
     write_gradebook(graded, ["03-scaled-attention"], folder / "gradebook.csv")
@@ -151,7 +151,7 @@ def test_gradebook_and_feedback_say_how_and_why(folder: Path) -> None:
     assert "the maximum is 5 points lower: Left out: Unclear" in text
 
 
-def test_marks_that_no_result_has_any_more_are_listed() -> None:
+def test_marks_without_a_result_are_listed() -> None:
     """Marks without a result are listed; totals, names and empty marks are not."""
     row = {"submission": "ada", "status": "graded", "03-scaled-attention": "20", "total": "20"}
     row |= {"01-softmax": "10", "02-basic-attention": "", "max": "35"}
@@ -172,7 +172,7 @@ def test_marks_that_no_result_has_any_more_are_listed() -> None:
         lambda text: text.replace(",", ";").replace("\n", "\r\n"),
     ],
 )
-def test_a_gradebook_that_a_spreadsheet_has_saved_is_read(folder: Path, saved: Any) -> None:
+def test_a_gradebook_saved_by_a_spreadsheet_is_read(folder: Path, saved: Any) -> None:
     path = folder / "gradebook.csv"
     write_gradebook([result("ada")], ["03-scaled-attention"], path)
     before = read_gradebook(path)
@@ -181,7 +181,7 @@ def test_a_gradebook_that_a_spreadsheet_has_saved_is_read(folder: Path, saved: A
     assert before["ada"]["03-scaled-attention"] == "20"
 
 
-def test_the_list_of_changes_says_what_changed_a_mark(folder: Path) -> None:
+def test_the_list_of_changes_has_the_reasons(folder: Path) -> None:
     before = [result("ada")]
     write_gradebook(before, ["03-scaled-attention"], folder / "gradebook.csv")
     rows = read_gradebook(folder / "gradebook.csv")

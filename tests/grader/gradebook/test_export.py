@@ -100,7 +100,7 @@ def filled_in(file: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
+def test_marks_exported_to_canvas_are_read_back(seed: int, tmp_path: Path, saved: Save) -> None:
     rng = random.Random(seed)
     points = {s.id: rng.choice([0.0, 5.94, 12.5, 20.0, 25.0, 25 * 2 / 3]) for s in CLASS}
     reports = saved(*(handed_in(s, points[s.id]) for s in rng.sample(CLASS, len(CLASS))))
@@ -124,7 +124,7 @@ def test_canvas_and_back(seed: int, tmp_path: Path, saved: Save) -> None:
     assert (tmp_path / "grades-filled-filled.csv").read_bytes() == filled
 
 
-def test_a_column_may_be_new_in_canvas(tmp_path: Path, saved: Save) -> None:
+def test_a_new_column_is_added_in_canvas(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "grades.csv"
     file.write_bytes(data := canvas_gradebook())
     exported("canvas", file, saved(handed_in(CLASS[2], 20)), "--new-column", "Week 3, attention")
@@ -135,9 +135,7 @@ def test_a_column_may_be_new_in_canvas(tmp_path: Path, saved: Save) -> None:
     assert [row[-1] for row in cells(filled)[:3]] == ["Week 3, attention", "", "25"]
 
 
-def test_the_only_assignment_need_not_be_named_and_several_are_asked_for(
-    tmp_path: Path, saved: Save
-) -> None:
+def test_the_column_is_needed_only_with_several_assignments(tmp_path: Path, saved: Save) -> None:
     reports = saved(handed_in(CLASS[0], 20))
     file = canvas_file(tmp_path)
     asked = refused("canvas", file, reports, "--problem", "03")
@@ -150,7 +148,7 @@ def test_the_only_assignment_need_not_be_named_and_several_are_asked_for(
     exported("canvas", file, reports)
 
 
-def test_who_is_missing_on_either_side_is_named(
+def test_students_missing_on_either_side_are_listed(
     tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
     file = canvas_file(tmp_path, CLASS[:3])
@@ -164,7 +162,7 @@ def test_who_is_missing_on_either_side_is_named(
     assert (tmp_path / "grades-filled.csv").read_bytes() == file.read_bytes()
 
 
-def test_a_mark_that_changes_is_listed_and_what_is_locked_is_left_alone(
+def test_changed_marks_are_listed_and_locked_columns_unchanged(
     tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
     marks = {1001: "18.00", 1002: "20.00", 1003: "EX", 1004: "N/A"}
@@ -176,7 +174,7 @@ def test_a_mark_that_changes_is_listed_and_what_is_locked_is_left_alone(
     assert [filled[str(s.id)] for s in CLASS[:4]] == ["20", "20.00", "EX", "N/A"]
 
 
-def test_a_grade_that_moodle_has_locked_is_left_alone(
+def test_a_locked_grade_in_moodle_is_unchanged(
     tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1001: "18.00"}, locked=(1001, 1003))
@@ -188,7 +186,7 @@ def test_a_grade_that_moodle_has_locked_is_left_alone(
 
 
 @pytest.mark.parametrize("most", ["nan", "-5", "25 points"])
-def test_a_maximum_that_is_no_number_is_refused(most: str, tmp_path: Path, saved: Save) -> None:
+def test_an_invalid_maximum_is_refused(most: str, tmp_path: Path, saved: Save) -> None:
     canvas = canvas_file(tmp_path, possible=most), saved(handed_in(CLASS[0], 20))
     said = refused("canvas", *canvas, "--problem", "03", "--column", "Week 3")
     moodle = moodle_file(tmp_path, most=most), saved(handed_in(CLASS[0], 20, "moodle"))
@@ -197,7 +195,7 @@ def test_a_maximum_that_is_no_number_is_refused(most: str, tmp_path: Path, saved
         assert "Write a number from 0 to 1,000,000, such as 2.5" in text
 
 
-def test_a_mark_out_of_less_than_the_others_is_not_filled_in(tmp_path: Path, saved: Save) -> None:
+def test_a_mark_with_a_smaller_maximum_is_not_filled_in(tmp_path: Path, saved: Save) -> None:
     excused = handed_in(CLASS[0], 20)
     reports = saved(excused, handed_in(CLASS[1], 20))
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
@@ -213,7 +211,7 @@ def test_a_mark_out_of_less_than_the_others_is_not_filled_in(tmp_path: Path, sav
     assert "03-scaled-attention is worth up to 25 points here, but 100 in grades.csv." in why
 
 
-def test_the_sum_is_of_required_problems_and_counts_a_missing_one_as_nothing(
+def test_the_total_counts_required_problems_and_missing_ones_as_zero(
     tmp_path: Path, saved: Save
 ) -> None:
     optional = problem("06-block", 15, 20, part="two", optional=True)
@@ -227,7 +225,7 @@ def test_the_sum_is_of_required_problems_and_counts_a_missing_one_as_nothing(
     assert (filled["1001"], filled["1002"]) == ("25", "20")
 
 
-def test_the_file_of_another_language_keeps_its_commas(tmp_path: Path, saved: Save) -> None:
+def test_a_file_with_decimal_commas_keeps_them(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, CLASS[:2], possible="25,00", separator=";")
     exported("canvas", file, saved(handed_in(CLASS[0], 12.5)), "--column", "Week 3")
     filled = (tmp_path / "grades-filled.csv").read_bytes()
@@ -237,7 +235,7 @@ def test_the_file_of_another_language_keeps_its_commas(tmp_path: Path, saved: Sa
     assert b',"12,5","25,00",' in (tmp_path / "grades-filled.csv").read_bytes()
 
 
-def test_rows_that_are_there_twice_are_named_once(tmp_path: Path, saved: Save) -> None:
+def test_repeated_rows_are_reported_once(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, [CLASS[0], CLASS[0], CLASS[1]])
     reports = saved(*(handed_in(s, 20) for s in CLASS[:2]))
     messages = exported("canvas", file, reports, "--column", "Week 3")
@@ -249,7 +247,9 @@ OF_NAMES = ("--id-column", "Full name", "--column", "Grade")
 """Options for a worksheet of another assignment, in which students have other numbers."""
 
 
-def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, saved: Save) -> None:
+def test_numbers_of_a_different_week_are_unknown_but_names_match(
+    tmp_path: Path, saved: Save
+) -> None:
     students = [Student(s.id + 5000, s.first, s.last) for s in CLASS]
     file = moodle_file(tmp_path, students)
     reports = saved(*(handed_in(s, s.id - 1000, "moodle") for s in CLASS))
@@ -263,7 +263,7 @@ def test_numbers_of_another_week_are_not_known_and_names_are(tmp_path: Path, sav
     assert filled_in(file)["Participant 6004"] == "4"
 
 
-def test_a_name_is_known_without_its_signs_but_not_without_its_vowels(
+def test_a_name_matches_without_its_signs_but_not_without_its_vowels(
     tmp_path: Path, saved: Save
 ) -> None:
     """Moodle omits signs in the folder names of its download."""
@@ -276,9 +276,7 @@ def test_a_name_is_known_without_its_signs_but_not_without_its_vowels(
     assert [*filled_in(file).values()] == ["20", "", "", "20"]
 
 
-def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
-    tmp_path: Path, saved: Save
-) -> None:
+def test_joined_numbers_match_in_every_worksheet(tmp_path: Path, saved: Save) -> None:
     """A student whose numbers are joined in names.csv is recognized by each of the numbers."""
     ada, bob = Student(93, "Ada", "Lovelace"), Student(94, "Bob", "Ross")
     file = moodle_file(tmp_path, [ada, bob])
@@ -296,7 +294,7 @@ def test_numbers_that_names_csv_has_joined_are_known_in_every_weeks_worksheet(
 
 
 @pytest.mark.parametrize("full_name", ["Ada Lovelace", "Grace", "Kim Lee"])
-def test_a_worksheet_of_other_numbers_comes_with_the_line_that_joins_them(
+def test_the_line_that_joins_new_numbers_is_printed(
     full_name: str, tmp_path: Path, saved: Save
 ) -> None:
     """The command prints the line for names.csv that joins two numbers, except if two students have
@@ -336,7 +334,7 @@ def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved
         assert archive.namelist() == ["Participant_1004_assignsubmission_file_/feedback.html"]
 
 
-def test_a_groups_number_is_no_participants(tmp_path: Path, saved: Save) -> None:
+def test_a_group_number_is_no_participant_number(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1002: "3.00"})
     message = " ".join(
         exported("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002)))
@@ -353,7 +351,7 @@ def test_a_groups_number_is_no_participants(tmp_path: Path, saved: Save) -> None
         ((b"Maximum Grade", b"Scale"), "points instead of a scale of words"),
     ],
 )
-def test_a_worksheet_that_is_not_understood_is_refused(
+def test_an_invalid_worksheet_is_refused(
     change: tuple[bytes, bytes], why: str, tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "Grades.csv"
@@ -362,7 +360,7 @@ def test_a_worksheet_that_is_not_understood_is_refused(
     assert why in refused("moodle", file, reports, "--problem", "03")
 
 
-def test_the_platforms_file_is_written_over_only_when_asked(tmp_path: Path, saved: Save) -> None:
+def test_the_platforms_file_is_overwritten_only_on_request(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path)
     exported("moodle", file, saved(handed_in(CLASS[0], 20, "moodle")), "--out", str(file))
     assert marks_in(file.read_bytes(), "Identifier", "Grade")["Participant 1001"] == "20"
@@ -399,7 +397,7 @@ def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
     ("platform", "options"),
     [("gradescope", ["--column", "Mark"]), ("csv", ["--id-column", "SID", "--column", "Mark"])],
 )
-def test_a_students_number_is_no_users_number_in_canvas(
+def test_a_student_id_is_no_canvas_id(
     platform: str, options: list[str], tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "list.csv"
@@ -409,7 +407,7 @@ def test_a_students_number_is_no_users_number_in_canvas(
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_names_in_a_list_are_read_in_each_encoding_of_excel(
+def test_a_list_is_read_in_each_encoding_of_excel(
     encoding: str, tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "list.csv"
@@ -429,7 +427,7 @@ def of_group(*people: str, id: str = ID, points: float = 20, most: float = 25) -
 
 
 @pytest.mark.parametrize("book", ["book", "other"])
-def test_who_was_in_several_groups_has_the_mark_of_each_problem_and_no_sum(
+def test_a_member_of_several_groups_has_marks_but_no_total(
     book: str, tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "roster.csv"
@@ -450,7 +448,9 @@ def test_who_was_in_several_groups_has_the_mark_of_each_problem_and_no_sum(
         assert len(refused) == (2 if option == "--total" else 0)
 
 
-def test_marks_of_several_groups_for_one_problem_are_nobodys(tmp_path: Path, saved: Save) -> None:
+def test_marks_of_several_groups_for_one_problem_are_not_exported(
+    tmp_path: Path, saved: Save
+) -> None:
     file = tmp_path / "roster.csv"
     file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\n")
     reports = saved(of_group("ada", points=5), of_group("ada", "bob"))
@@ -464,7 +464,7 @@ def test_marks_of_several_groups_for_one_problem_are_nobodys(tmp_path: Path, sav
 
 
 @pytest.mark.parametrize("column", ["Student", "SIS Login ID", "Email"])
-def test_any_file_by_what_the_roster_says_of_people(
+def test_any_csv_is_filled_in_by_columns_of_the_roster(
     column: str, tmp_path: Path, saved: Save
 ) -> None:
     roster = "Student,ID,SIS Login ID,Section,Email\n"
@@ -477,9 +477,7 @@ def test_any_file_by_what_the_roster_says_of_people(
     assert filled == {"1": "20", "2": "20"}
 
 
-def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
-    tmp_path: Path, saved: Save
-) -> None:
+def test_a_name_shared_by_two_students_gets_no_mark(tmp_path: Path, saved: Save) -> None:
     roster = "Student,ID\nAda Lovelace,1\nAda Lovelace,2\nEmmy Noether,3\n"
     write(tmp_path / "book", {"roster.csv": roster})
     file = tmp_path / "list.csv"
@@ -512,7 +510,7 @@ def test_a_name_that_two_on_the_roster_share_is_given_nobodys_mark(
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_impossible_requests_are_refused(
     options: list[str], why: str, tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "grades.csv"
@@ -527,7 +525,7 @@ def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
     assert "There are no results in" in why
 
 
-def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save) -> None:
+def test_lost_leading_zeros_are_suggested(tmp_path: Path, saved: Save) -> None:
     """A number that lost its leading zeros in a spreadsheet is suggested, not accepted."""
     roster = "name,id,sis user id\nAda,canvas:1,0001234\nBo,canvas:2,0000077\n"
     write(tmp_path / "book", {"roster.csv": roster})
@@ -541,7 +539,7 @@ def test_lost_leading_zeros_are_asked_about(tmp_path: Path, saved: Save) -> None
 # Feedback
 
 
-def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, saved: Save) -> None:
+def test_feedback_for_moodle_is_in_folders_with_moodles_names(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path)
     reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
     (reports / "feedback/s-1002.html").unlink()
@@ -561,7 +559,7 @@ def test_moodle_takes_feedback_in_folders_called_as_its_own(tmp_path: Path, save
 
 
 @pytest.mark.parametrize("option", ["--feedback", "--out"])
-def test_marks_and_feedback_are_both_written_or_neither(
+def test_either_both_marks_and_feedback_are_written_or_neither(
     option: str, tmp_path: Path, saved: Save
 ) -> None:
     file = moodle_file(tmp_path)
@@ -574,7 +572,7 @@ def test_marks_and_feedback_are_both_written_or_neither(
     assert "is no folder" in why
 
 
-def test_canvas_takes_feedback_under_the_names_of_its_download(tmp_path: Path, saved: Save) -> None:
+def test_feedback_for_canvas_has_the_names_of_the_download(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, CLASS[:4])
     reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
     names = [

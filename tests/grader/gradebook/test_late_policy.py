@@ -45,11 +45,11 @@ def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
         ("2026-12-24T11:00:01+01:00", 20),
     ],
 )
-def test_each_day_that_has_begun_costs_a_share(at: str, expected: float, folder: Path) -> None:
+def test_each_started_day_costs_a_share(at: str, expected: float, folder: Path) -> None:
     assert taken(folder, DAILY, handed_in(at)) == [expected]
 
 
-def test_without_a_file_it_costs_nothing(folder: Path) -> None:
+def test_without_a_policy_nothing_is_subtracted(folder: Path) -> None:
     before = [handed_in("2030-01-01T00:00:00Z", late=True)]
     assert adjusted(before, GradebookFolder(folder)) == (before, [])
 
@@ -71,21 +71,19 @@ def test_without_a_file_it_costs_nothing(folder: Path) -> None:
         ("flagged = { 04 = 1 }", "", 0),
     ],
 )
-def test_a_policy_takes_what_it_says_of_a_late_file(
+def test_a_policy_subtracts_its_share_from_a_late_file(
     policy: str, at: str, expected: float, folder: Path
 ) -> None:
     assert taken(folder, policy, handed_in(at, late=True)) == [pytest.approx(expected)]
 
 
 @pytest.mark.parametrize(("points", "expected"), [(0.15, 0.01), (0.16, 0.02), (0.04, 0), (0, 0)])
-def test_half_a_hundredth_is_rounded_for_the_student(
-    points: float, expected: float, folder: Path
-) -> None:
+def test_half_a_hundredth_is_rounded_up(points: float, expected: float, folder: Path) -> None:
     result = handed_in("2026-10-24T12:30:00+02:00", points=points)
     assert taken(folder, DAILY, result) == [pytest.approx(expected)]
 
 
-def test_what_is_unclear_costs_nothing_and_is_named(folder: Path) -> None:
+def test_unclear_lateness_costs_nothing_and_is_reported(folder: Path) -> None:
     assert taken(folder, DAILY, handed_in(late=True)) == [0]
     _, messages = adjusted([handed_in(late=True), handed_in(name="bob")], GradebookFolder(folder))
     assert messages == [
@@ -146,7 +144,7 @@ def test_a_day_is_a_calendar_day_when_the_clocks_change(
     assert taken(folder, policy, handed_in(in_time), handed_in(too_late)) == [0, 2]
 
 
-def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folder: Path) -> None:
+def test_lateness_applies_after_corrections_of_tests_but_not_to_set_marks(folder: Path) -> None:
     late = "2026-10-24T12:30:00+02:00"
     lines = "ada,03,test_cases,5,Right\nbob,03,,21,By hand\n"
     (folder / "corrections.csv").write_text(f"submission,problem,test,mark,reason\n{lines}")
@@ -155,7 +153,7 @@ def test_lateness_counts_after_corrections_of_tests_and_not_on_given_marks(folde
     assert [r.points for r in graded] == [22.5, 21]
 
 
-def test_it_is_said_in_words(folder: Path) -> None:
+def test_the_deduction_is_explained(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
     (graded,), _ = adjusted([handed_in("2026-10-25T14:05:30+01:00")], GradebookFolder(folder))
     assert adjustment_lines(graded.problems[0]) == [
@@ -191,9 +189,7 @@ def test_it_is_said_in_words(folder: Path) -> None:
         ),
     ],
 )
-def test_what_is_not_understood_ends_the_run_before_it_begins(
-    policy: str, why: str, folder: Path
-) -> None:
+def test_an_invalid_policy_ends_the_run_before_grading(policy: str, why: str, folder: Path) -> None:
     (folder / "late.toml").write_text(policy)
     with pytest.raises(UsageError) as error:
         adjusted([], GradebookFolder(folder))
@@ -202,7 +198,7 @@ def test_what_is_not_understood_ends_the_run_before_it_begins(
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
-def test_a_file_in_another_encoding_is_refused_with_what_to_do(encoding: str, folder: Path) -> None:
+def test_a_file_in_a_different_encoding_is_refused_with_advice(encoding: str, folder: Path) -> None:
     (folder / "late.toml").write_bytes("flagged = 0.1 # José".encode(encoding))
     with pytest.raises(UsageError, match="it is not text in UTF-8; save it as UTF-8"):
         adjusted([], GradebookFolder(folder))

@@ -44,7 +44,7 @@ def test_moodle_worksheet_gives_people_by_their_names_and_not_by_its_numbers(fol
     assert set(found.strangers) == {"moodle:1016", "moodle:1017"}
 
 
-def test_a_plain_list_is_of_names(folder: Path) -> None:
+def test_a_plain_list_contains_names(folder: Path) -> None:
     roster = '# of the office\n"Lovelace, Ada"\nKim Lee\n'
     found = matched(folder, roster, Known("Ada Lovelace"))
     assert found.name("Ada Lovelace") == "Ada Lovelace"
@@ -68,9 +68,7 @@ def test_a_plain_list_is_of_names(folder: Path) -> None:
         ("name,id\nKim Lee,canvas:8\nKim Lee,canvas:9\n", Known("kim lee"), ""),
     ],
 )
-def test_a_row_is_whose_it_says_and_nobody_elses(
-    roster: str, known: Known, name: str, folder: Path
-) -> None:
+def test_a_row_matches_only_its_student(roster: str, known: Known, name: str, folder: Path) -> None:
     assert matched(folder, roster, known).name(known.identity) == name
 
 
@@ -85,7 +83,7 @@ def test_classroom_50_roster_is_read_without_its_staff(folder: Path) -> None:
     assert [entry.shown for entry in found.absent] == ["Bea B"]
 
 
-def test_a_group_has_the_rows_of_all_its_members(folder: Path) -> None:
+def test_a_group_matches_the_rows_of_all_members(folder: Path) -> None:
     group = Known("gradescope:a@x+b@x", "A and B", ("a@x", "b@x"))
     found = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
     assert (found.name(group.identity), found.section(group.identity)) == ("", "1, 2")
@@ -93,7 +91,7 @@ def test_a_group_has_the_rows_of_all_its_members(folder: Path) -> None:
     assert not matched(folder, "name,email\nA,a@x\n", group).name(group.identity)
 
 
-def test_a_moodle_groups_members_are_those_of_the_list_of_participants(folder: Path) -> None:
+def test_members_of_a_moodle_group_come_from_the_list_of_participants(folder: Path) -> None:
     (folder / "roster.csv").write_text(
         '"First name","Last name","Email address",Groups\nAda,Lovelace,a@x,"Group One"\n'
         'Kurt,Gödel,k@x,"Group One, Lab 3"\nEmmy,Noether,e@x,"Group Two"\nKim,Lee,l@x,\n',
@@ -113,7 +111,7 @@ def test_a_moodle_groups_members_are_those_of_the_list_of_participants(folder: P
     }
 
 
-def test_a_member_of_two_groups_has_the_row_of_each(folder: Path) -> None:
+def test_a_member_of_two_groups_has_two_rows(folder: Path) -> None:
     first, second = (Known(f"gradescope:a@x+{o}@x", "", ("a@x", f"{o}@x")) for o in "bc")
     found = matched(folder, "name,email\nA,a@x\nB,b@x\nC,c@x\n", first, second)
     names = {each: [entry.name for entry in found.of[each]] for each in found.of}
@@ -122,7 +120,7 @@ def test_a_member_of_two_groups_has_the_row_of_each(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "a,b\nc,d\n", 'name\n"a'])
-def test_a_file_that_says_nobody_is_told(content: str, folder: Path) -> None:
+def test_a_list_without_students_is_reported(content: str, folder: Path) -> None:
     with pytest.raises(UsageError, match=r"roster\.csv"):
         matched(folder, content)
 
@@ -144,7 +142,7 @@ LATE = "flagged = 0.2\n[extensions]\n"
 @pytest.mark.parametrize(
     "name", ["José Ruiz", "Ruiz, José", "josé ruiz", "canvas:7", "jruiz", "JRuiz", "ruizjosé"]
 )
-def test_an_extension_is_for_whom_the_roster_calls_so(name: str, folder: Path) -> None:
+def test_an_extension_matches_the_name_on_the_roster(name: str, folder: Path) -> None:
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
     late = problem("03-scaled-attention", 20, 25, late=True)
     jose = result("ruizjosé", late, identity="canvas:7", full_name="ruizjosé")
@@ -152,7 +150,7 @@ def test_an_extension_is_for_whom_the_roster_calls_so(name: str, folder: Path) -
     assert found == "José Ruiz: 20 of 25"
 
 
-def test_an_extension_may_come_before_the_work(folder: Path) -> None:
+def test_an_extension_may_precede_the_submission(folder: Path) -> None:
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
     jose = result("ruizjosé", identity="canvas:7")
     text = f'{LATE}"Kim Lee" = "2 days"\n"Kim Leo" = "2 days"\n'
@@ -182,7 +180,7 @@ GROUP = result(
         (GRADESCOPE + NAMESAKE, []),
     ],
 )
-def test_a_name_that_two_people_share_is_nobodys(
+def test_a_name_shared_by_two_people_matches_nobody(
     roster: str, come: list[SubmissionResult], folder: Path
 ) -> None:
     if roster:
@@ -198,7 +196,7 @@ def test_a_name_that_two_people_share_is_nobodys(
 
 @pytest.mark.parametrize("name", ["Li Wei", "Dana Kim", "dana@x.edu", "Li1@x.edu"])
 @pytest.mark.parametrize("roster", ["name\nAda\n", GRADESCOPE])
-def test_a_group_is_meant_by_each_of_its_members(name: str, roster: str, folder: Path) -> None:
+def test_a_group_is_found_by_each_of_its_members(name: str, roster: str, folder: Path) -> None:
     (folder / "roster.csv").write_text(roster, encoding="utf-8")
     lines = f"submission,problem,mark,reason\n{name},03,3,why\n"
     found = adjusted_by(folder, "corrections.csv", lines, GROUP)
@@ -210,7 +208,7 @@ def test_a_group_is_meant_by_each_of_its_members(name: str, roster: str, folder:
 CRITERIA = "submission,problem,criterion,points,max,comment\n"
 
 
-def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
+def test_points_by_hand_have_separate_columns(folder: Path) -> None:
     (folder / "late.toml").write_text("flagged = 0.5\n")
     (folder / "corrections.csv").write_text("submission,problem,mark,reason\nbob,03,10,why\n")
     late = problem("03-scaled-attention", 20, 25, late=True)
@@ -232,20 +230,20 @@ def test_points_by_hand_stand_beside_the_others(folder: Path) -> None:
         ("ada,03,Style,1,6,", "'Style' is out of 5 in line 2"),
     ],
 )
-def test_a_line_that_is_not_understood_ends_the_run(line: str, why: str, folder: Path) -> None:
+def test_an_invalid_line_ends_the_run(line: str, why: str, folder: Path) -> None:
     (folder / "criteria.csv").write_text(f"{CRITERIA}bob,03,Style,1,5,\n{line}\n")
     with pytest.raises(UsageError, match=f"criteria.csv, line 3: {why}"):
         read_criteria(folder)
 
 
-def test_who_has_no_points_by_hand_yet_is_named(folder: Path) -> None:
+def test_students_without_points_by_hand_are_listed(folder: Path) -> None:
     text = f"{CRITERIA}bob,03,Style,1,5,\n"
     ada = result("ada", full_name="Ada L")
     *_, told = adjusted_by(folder, "criteria.csv", text, ada, result("bob"))
     assert told == ("criteria.csv: no points yet for 'Style' in 03-scaled-attention: Ada L.")
 
 
-def test_a_file_of_the_book_by_a_name_that_is_nearly_right_is_told(tmp_path: Path) -> None:
+def test_a_gradebook_file_with_a_misspelled_name_is_reported(tmp_path: Path) -> None:
     """A file with a nearly right name is reported. Otherwise its deadlines would be ignored
     silently.
     """

@@ -32,7 +32,7 @@ def test_its_points_by_hand_are_read(folder: Path) -> None:
     assert [line.value.points for line in found] == [4, 5]
 
 
-def test_its_late_policy_is_read_and_takes_what_it_says(folder: Path) -> None:
+def test_its_late_policy_is_read_and_applied(folder: Path) -> None:
     (folder / "late.toml").write_text(shown_file("per ="), encoding="utf-8")
     assert read_late_policy(folder / "late.toml")
     late = problem("03-scaled-attention", 20, 25, handed_in="2026-11-04T12:00:00+01:00")

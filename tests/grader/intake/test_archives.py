@@ -47,7 +47,7 @@ def test_a_linked_folder_in_a_tar(read: Read) -> None:
 
 
 @pytest.mark.parametrize("around", ["", "class/"])
-def test_a_link_that_is_called_like_a_student_is_that_students_row_refused(
+def test_a_link_with_a_students_name_is_refused(
     tmp_path: Path, small_course: Course, around: str
 ) -> None:
     """The row of a link with a student's name is refused. Otherwise the link could replace that
@@ -76,7 +76,7 @@ def test_a_file_and_a_folder_of_one_name(read: Read, ending: str, pack: Pack) ->
 
 
 @BOTH
-def test_names_that_differ_in_case_are_told(read: Read, ending: str, pack: Pack) -> None:
+def test_names_that_differ_in_case_are_reported(read: Read, ending: str, pack: Pack) -> None:
     odd = [("01-Doubling/problem.py", b"2"), ("01-doubling/Problem.py", b"3")]
     submission = read(pack(odd[0], (FILE, RIGHT), odd[1]), ending)
     assert submission.files["01-doubling"].source == RIGHT
@@ -84,9 +84,7 @@ def test_names_that_differ_in_case_are_told(read: Read, ending: str, pack: Pack)
 
 
 @BOTH
-def test_what_tools_and_students_leave_behind_is_ignored(
-    read: Read, ending: str, pack: Pack
-) -> None:
+def test_leftover_files_of_tools_are_ignored(read: Read, ending: str, pack: Pack) -> None:
     beside = ["conftest.py", "pytest.ini", "torch/__init__.py", "x.pth", "results.json"]
     noise = ["__MACOSX/01-doubling/._problem.py", "01-doubling/._problem.py", ".git/config"]
     noise += ["01-doubling/__pycache__/problem.cpython-311.pyc", "__MACOSX/../../x"]
@@ -98,7 +96,7 @@ def test_what_tools_and_students_leave_behind_is_ignored(
 
 @pytest.mark.parametrize("place", ["", "hw/"])
 @BOTH
-def test_a_zip_file_may_hold_the_archive_with_the_work(
+def test_a_zip_file_may_contain_the_students_archive(
     read: Read, ending: str, pack: Pack, place: str
 ) -> None:
     inner = pack((FILE, RIGHT))
@@ -108,7 +106,7 @@ def test_a_zip_file_may_hold_the_archive_with_the_work(
     assert_bad(read(zipped((f"{place}hw{ending}", b"?"))), f"hw{ending}' is")
 
 
-def test_an_archive_deeper_than_that_is_not_opened(read: Read) -> None:
+def test_a_deeper_archive_is_not_opened(read: Read) -> None:
     hw = zipped((FILE, RIGHT))
     for deeper in (zipped(("hw.zip", hw)), tarred(("hw.zip", hw))):
         submission = read(zipped(("a.zip", deeper)))

@@ -38,7 +38,7 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course, aroun
 
 @pytest.mark.parametrize("place", ["", "Week 1/"])
 @pytest.mark.parametrize("stray", [FILE, "problem.py", "doubling.py", "01-doubling.py"])
-def test_what_lies_beside_students_makes_no_submission_of_their_class(
+def test_stray_files_do_not_turn_a_class_into_one_submission(
     take_one: Take, place: str, stray: str
 ) -> None:
     """A stray file next to the students' folders does not make the class one submission."""
@@ -89,7 +89,7 @@ def test_a_whole_class_in_one_archive(
         assert_bad(found[3], "archive inside an archive, which is not opened")
 
 
-def test_an_archive_is_looked_into_alike_in_a_folder_and_in_a_zip_file_of_a_class(
+def test_archives_are_read_alike_in_a_folder_and_in_a_zip_file(
     take: Take,
 ) -> None:
     hw = zip_file({FILE: RIGHT})
@@ -101,7 +101,7 @@ def test_an_archive_is_looked_into_alike_in_a_folder_and_in_a_zip_file_of_a_clas
 
 
 @pytest.mark.parametrize("place", ["", "problems/", "hw/", "hw/problems/"])
-def test_an_archive_by_itself_is_one_submission(
+def test_a_single_archive_is_one_submission(
     tmp_path: Path, small_course: Course, place: str
 ) -> None:
     path = tmp_path / "ada.zip"
@@ -113,7 +113,7 @@ def test_an_archive_by_itself_is_one_submission(
 
 
 @pytest.mark.parametrize("inside", [f"Ada Lovelace/{FILE}", "Ada Lovelace.zip"])
-def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
+def test_a_note_says_whose_name_an_archive_with_one_folder_has(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
     """A note states which name the row has, as the archive may be a class of one or a student's
@@ -132,9 +132,7 @@ def test_an_archive_with_one_folder_in_it_tells_whose_name_its_row_has(
     assert ([s.full_name for s in found.submissions], found.unmatched) == (["Ada Lovelace"], [])
 
 
-def test_one_folder_of_an_odd_name_does_not_hide_a_class(
-    tmp_path: Path, small_course: Course
-) -> None:
+def test_one_problem_folder_does_not_hide_a_class(tmp_path: Path, small_course: Course) -> None:
     """One student submitted only the problem's folder, next to the folders of the others."""
     names = (FILE, f"ada/{FILE}", f"grace/{FILE}")
     folder = write(tmp_path / "class", dict.fromkeys(names, RIGHT))
@@ -143,7 +141,7 @@ def test_one_folder_of_an_odd_name_does_not_hide_a_class(
     assert_bad(alone, "The problem of 'problem.py' is unknown")
 
 
-def test_folders_nearly_called_as_problems_are_no_students(take_one: Take) -> None:
+def test_folders_with_misspelled_problem_names_are_no_students(take_one: Take) -> None:
     names = ("1-doubling", "2-tripling")
     (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
     assert found.name not in names

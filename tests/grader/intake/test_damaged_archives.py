@@ -27,14 +27,14 @@ def test_an_encrypted_member(read: Read) -> None:
     assert_bad(read(encrypted()), "is encrypted; pack it again without a password")
 
 
-def test_another_way_of_packing(read: Read) -> None:
+def test_an_unsupported_compression(read: Read) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr(FILE, RIGHT)
     assert_bad(read(made.getvalue()), "pack it with the usual method")
 
 
-def test_a_damaged_member_spares_the_others(tmp_path: Path, small_course: Course) -> None:
+def test_a_damaged_member_does_not_affect_others(tmp_path: Path, small_course: Course) -> None:
     packed = zipped(("ada/" + FILE, b"a = 1\n" * 9), ("grace/" + FILE, RIGHT))
     start = packed.index(FILE.encode()) + len(FILE)
     path = tmp_path / "class.zip"
@@ -61,7 +61,7 @@ NO_ARCHIVES = {
 
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("name", NO_ARCHIVES)
-def test_what_is_no_archive(read: Read, ending: str, name: str) -> None:
+def test_files_that_are_no_archives(read: Read, ending: str, name: str) -> None:
     assert_bad(read(NO_ARCHIVES[name], ending), "'ada.")
 
 
@@ -77,7 +77,7 @@ def test_cut_short_anywhere(read: Read, ending: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
-def test_any_byte_may_be_wrong(read: Read, ending: str) -> None:
+def test_any_byte_may_be_damaged(read: Read, ending: str) -> None:
     packed = PACKERS[ending]((FILE, RIGHT), ("README.md", b"hello"))
     for place in range(0, len(packed), max(1, len(packed) // 80)):
         broken = packed[:place] + bytes([packed[place] ^ 0xFF]) + packed[place + 1 :]

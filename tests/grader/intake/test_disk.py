@@ -68,7 +68,7 @@ WHY = {"pipe": "is not a regular file", "a terabyte of nothing": "has more than 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 @pytest.mark.parametrize("name", THINGS)
 @pytest.mark.parametrize("is_given", [False, True])
-def test_anything_but_a_file_is_refused_and_named(
+def test_anything_but_a_file_is_refused_and_reported(
     class_folder: Path, small_course: Course, name: str, is_given: bool
 ) -> None:
     """The refusal holds in a problem's folder, and for a single file if the problem is given."""
@@ -103,7 +103,7 @@ def test_only_the_file_itself_is_opened(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes mean something else there")
 @pytest.mark.parametrize("what", ["ada", f"ada/{ID}", f"ada/{FILE}"])
-def test_what_may_not_be_read_is_named_and_stops_nobody(
+def test_unreadable_files_are_reported_and_stop_nothing(
     tmp_path: Path, what: str, small_course: Course
 ) -> None:
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "grace")})

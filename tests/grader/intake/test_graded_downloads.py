@@ -91,7 +91,7 @@ def test_the_command_grades_one_problem_after_the_other(
     ],
 )
 @pytest.mark.parametrize("words", [("--problem", "01"), ("--problem", "01", "--dry-run")])
-def test_a_class_in_which_nothing_is_found_is_not_graded(
+def test_a_class_without_submissions_is_not_graded(
     grade: Callable[..., Result], tmp_path: Path, files: Files, words: tuple[str, ...]
 ) -> None:
     done = grade(files, *words)
@@ -107,7 +107,7 @@ def test_the_command_suggests_the_option(grade: Callable[..., Result], tmp_path:
     assert f"for example with --problem {ID}" in done.output
 
 
-def test_the_command_refuses_a_problem_that_there_is_not(
+def test_the_command_refuses_an_unknown_problem(
     grade: Callable[..., Result], tmp_path: Path
 ) -> None:
     for name, why in (("03", "is not a problem"), ("ling", "fits more than one"), ("", "fits")):

@@ -36,7 +36,7 @@ def test_a_member_that_is_too_large(read: Read, ending: str, pack: Pack) -> None
     assert read(pack((FILE, largest)), ending).files["01-doubling"].source == largest
 
 
-def test_a_size_that_is_not_true(read: Read) -> None:
+def test_a_false_size(read: Read) -> None:
     honest = zipped((FILE, b"#" * 2_000_000))
     size = (2_000_000).to_bytes(4, "little")
     assert_bad(read(honest.replace(size, (20).to_bytes(4, "little"))), "is damaged")
@@ -52,14 +52,14 @@ def test_too_many_members(
 
 
 @pytest.mark.parametrize("name", ["data.bin", FILE])
-def test_a_bomb(read: Read, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_bomb(read: Read, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading stops at the limit, even for a terabyte."""
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
     packed = gzip.compress(tarred((name, bytes(5_000_000)), (FILE, RIGHT)), 9)
     assert_bad(read(packed, ".tar.gz"), "unpacks to more than 3,000,000 bytes")
 
 
-def test_a_bomb_of_many_members(
+def test_a_zip_bomb_of_many_members(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
@@ -69,7 +69,9 @@ def test_a_bomb_of_many_members(
     assert_bad(submission, "unpacks to more than 3,000,000 bytes")
 
 
-def test_a_large_file_beside_it_is_not_read(tmp_path: Path, small_course: Course) -> None:
+def test_a_large_file_next_to_the_submission_is_not_read(
+    tmp_path: Path, small_course: Course
+) -> None:
     """A large file next to the submission is skipped, not read."""
     info = tarfile.TarInfo("data.bin")
     info.size = 5 * 2**30
@@ -135,7 +137,7 @@ def test_files_of_tools_are_not_counted_in_a_submission(
 
 
 @pytest.mark.slow
-def test_a_repository_with_its_environment(read: Read) -> None:
+def test_a_repository_with_a_virtual_environment(read: Read) -> None:
     """A repository with a virtual environment is read, although its list of names has more than 8
     MB.
     """

@@ -57,12 +57,12 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_kind_of_file_is_named_as_such(take_one: Take, kind: str) -> None:
+def test_a_different_kind_of_file_is_reported(take_one: Take, kind: str) -> None:
     ada, _ = take_one({"ada/problem.py": KINDS[kind], f"bea/{FILE}": RIGHT}).submissions
     assert (source(ada), ada.files[ID].bad) == (None, True)
     assert ada.files[ID].reason == f"problem.py in {ID} is {kind} and not a Python file."
 
 
-def test_a_dictionary_is_code(take_one: Take) -> None:
+def test_a_file_with_a_dictionary_is_python(take_one: Take) -> None:
     ada, _ = take_one({"ada/problem.py": b'{"cells": 1}\n', f"bea/{FILE}": RIGHT}).submissions
     assert source(ada) is not None

@@ -33,7 +33,7 @@ SAME = [
 @BOTH
 @pytest.mark.parametrize("separator", ["/", "\\"])
 @pytest.mark.parametrize("name", SAME)
-def test_a_path_begins_in_the_archive(
+def test_paths_are_relative_to_the_archive(
     read: Read, ending: str, pack: Pack, name: str, separator: str
 ) -> None:
     name = name.replace("/", separator)
@@ -66,7 +66,7 @@ def test_a_class_made_on_windows(tmp_path: Path, small_course: Course) -> None:
     assert [source(each) for each in find_submissions(path, small_course)] == [RIGHT] * 3
 
 
-def test_the_name_of_a_member_is_no_path_on_disk(tmp_path: Path, small_course: Course) -> None:
+def test_a_members_name_is_no_path_on_disk(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "class.tar"
     names = ["../ada", "/grace", "x" * 300]
     path.write_bytes(tarred(*((f"{name}/{FILE}", RIGHT) for name in names)))
@@ -85,5 +85,5 @@ def test_a_name_ends_at_a_zero_byte(read: Read) -> None:
     assert (source(found), found.unused) == (RIGHT, ("01-doubling/x",))
 
 
-def test_paths_without_end(read: Read) -> None:
+def test_endless_paths(read: Read) -> None:
     assert source(read(zipped(("a/" * 30_000, b""), (FILE, RIGHT)))) == RIGHT

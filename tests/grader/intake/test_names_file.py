@@ -24,7 +24,7 @@ from tests.grader.intake.uploads import (
 KNOWN = (ID, OTHER)
 
 
-def test_what_it_says(tmp_path: Path) -> None:
+def test_names_csv_assigns_problems_and_students(tmp_path: Path) -> None:
     path = tmp_path / "names.csv"
     assert read_names(path, KNOWN) == Names()
     lines = [
@@ -64,7 +64,7 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
         (b'found,means\n"x,ada\n', "is not a CSV file: unexpected end of data"),
     ],
 )
-def test_a_file_that_is_wrong_stops_the_run(tmp_path: Path, content: bytes, why: str) -> None:
+def test_an_invalid_file_stops_the_run(tmp_path: Path, content: bytes, why: str) -> None:
     path = tmp_path / "names.csv"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=why):
@@ -85,7 +85,7 @@ PLACES: dict[str, Files] = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("files", PLACES.values(), ids=PLACES)
-def test_what_a_name_means_is_read(
+def test_the_meaning_of_a_name_is_used(
     tmp_path: Path, small_course: Course, files: Files, packed: bool
 ) -> None:
     folder = write(tmp_path / "class", {f"bea/{ID}/problem.py": WRONG})
@@ -97,7 +97,7 @@ def test_what_a_name_means_is_read(
     assert (source(ada), source(bea)) == (RIGHT, WRONG)
 
 
-def test_of_a_platform(tmp_path: Path, small_course: Course) -> None:
+def test_names_of_a_platform_are_assigned(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({"ada_12_98_dubbeling.py": RIGHT, "bea_13_99_x.py": RIGHT}))
     ada, bea = take_in(path, small_course, problems_by_name=MEANT).submissions
@@ -105,7 +105,7 @@ def test_of_a_platform(tmp_path: Path, small_course: Course) -> None:
     assert ada.notes == ["'dubbeling.py' was read as 01-doubling."]
 
 
-def test_what_is_there_by_its_own_name_counts(tmp_path: Path, small_course: Course) -> None:
+def test_the_students_own_name_counts_first(tmp_path: Path, small_course: Course) -> None:
     """A submission with the student's own name counts. Of two other names for one student none is
     chosen.
     """

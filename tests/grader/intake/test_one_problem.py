@@ -78,7 +78,7 @@ def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
     assert (found.name, source(found)) == ("download", RIGHT)
 
 
-def test_only_the_given_problem_is_looked_for(take_one: Take) -> None:
+def test_only_the_given_problem_is_read(take_one: Take) -> None:
     """Submissions with all problems are allowed; the files of other problems are ignored."""
     whole = {f"{ID}/problem.py": WRONG, f"{OTHER}/problem.py": RIGHT}
     files = {f"ada/{name}": content for name, content in whole.items()}
@@ -105,7 +105,7 @@ def loose(name: str) -> str:
 
 
 @pytest.mark.parametrize("place", ["", "spring/"])
-def test_code_that_lies_beside_students_folders_is_told(
+def test_a_file_next_to_students_folders_is_reported(
     take: Take, take_one: Take, place: str
 ) -> None:
     """A file next to the students' folders is reported, as it may be a submission."""

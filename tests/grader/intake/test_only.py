@@ -30,7 +30,9 @@ def submissions(tmp_path: Path, small_course: Course) -> list[Submission]:
         ("13", "canvas:13"),
     ],
 )
-def test_one_is_found_by_any_name(submissions: list[Submission], name: str, identity: str) -> None:
+def test_a_submission_is_found_by_any_of_its_names(
+    submissions: list[Submission], name: str, identity: str
+) -> None:
     (one,) = only_these(submissions, [name])
     assert one.identity == identity
     assert only_these(submissions, [one.name]) == [one]
@@ -52,8 +54,6 @@ def test_several_are_found_once_each(submissions: list[Submission]) -> None:
         ("", "There is no submission called ''.$"),
     ],
 )
-def test_a_name_that_is_nobodys_alone_is_asked_back(
-    submissions: list[Submission], name: str, why: str
-) -> None:
+def test_an_ambiguous_name_is_an_error(submissions: list[Submission], name: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         only_these(submissions, [name])

@@ -29,9 +29,7 @@ from tests.grader.intake.uploads import (
 
 
 @pytest.mark.parametrize("what", ["missing", "file", "empty"])
-def test_a_path_that_holds_nothing_is_refused(
-    tmp_path: Path, small_course: Course, what: str
-) -> None:
+def test_an_empty_path_is_refused(tmp_path: Path, small_course: Course, what: str) -> None:
     path = tmp_path / what
     if what == "file":
         path.write_text("")
@@ -42,7 +40,7 @@ def test_a_path_that_holds_nothing_is_refused(
 
 
 @pytest.mark.parametrize("name", ["bad.zip", "bad.tar.gz", "bad.7z"])
-def test_a_bad_archive_by_itself_is_a_row(tmp_path: Path, small_course: Course, name: str) -> None:
+def test_a_single_bad_archive_has_a_row(tmp_path: Path, small_course: Course, name: str) -> None:
     (tmp_path / name).write_bytes(b"nothing of that kind")
     (found,) = find_submissions(tmp_path / name, small_course)
     assert found.name == "bad"
@@ -57,7 +55,7 @@ def test_one_file_without_the_option(tmp_path: Path, small_course: Course) -> No
 
 
 @pytest.mark.parametrize("problem", ["", "01"])
-def test_a_flat_folder_is_refused_with_what_to_do(
+def test_a_flat_folder_is_refused_with_advice(
     take: Take, two_problems: Course, problem: str
 ) -> None:
     names = ["ada_lovelace_problem1.py", "kurt_goedel_problem1.py", "Noether, Emmy - problem 1.py"]
@@ -65,7 +63,7 @@ def test_a_flat_folder_is_refused_with_what_to_do(
         take(dict.fromkeys(names, RIGHT), problem=problem, course=two_problems)
 
 
-def test_a_path_that_is_another_problems_folder(tmp_path: Path, two_problems: Course) -> None:
+def test_a_path_to_a_different_problems_folder(tmp_path: Path, two_problems: Course) -> None:
     path = write(tmp_path / "work" / OTHER, {"problem.py": RIGHT})
     (found,) = take_in(path, two_problems, two_problems.select(["01"])[0]).submissions
     assert source(found) is None
@@ -98,7 +96,7 @@ ODD |= dict.fromkeys([_too_large, _too_large_below], "contains more than 5 files
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and modes mean something else there")
 @pytest.mark.parametrize("make", ODD)
-def test_one_odd_entry_of_a_class_is_a_row(
+def test_an_unreadable_entry_of_a_class_has_a_row(
     tmp_path: Path,
     small_course: Course,
     monkeypatch: pytest.MonkeyPatch,
@@ -133,7 +131,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("files", HOSTILE.values(), ids=HOSTILE)
-def test_one_folder_of_a_class_makes_no_rows_for_others(
+def test_a_single_folder_of_a_class_has_one_row(
     tmp_path: Path, small_course: Course, files: Files
 ) -> None:
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "bea", "cho")})

@@ -66,7 +66,7 @@ def test_odd_names_are_data(tmp_path: Path, small_course: Course) -> None:
         assert not submission.name.startswith(".")
 
 
-def test_a_canvas_student_is_the_user_number(take: Take) -> None:
+def test_canvas_numbers_identify_students(take: Take) -> None:
     """Canvas's number identifies a student, as it reduces a Chinese name to `__`."""
     both = take(
         {"王芳_1004_90_problem_01.py": RIGHT, "李娜_1005_91_problem_01.py": WRONG}
@@ -86,7 +86,7 @@ def test_students_of_one_name_are_distinguished(take: Take) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
-def test_a_name_cannot_be_taken(tmp_path: Path, small_course: Course) -> None:
+def test_a_students_name_cannot_be_taken(tmp_path: Path, small_course: Course) -> None:
     taking = ["  name  ", " name", ".name", "name.", "NAME", "nam\u00e9", "name\u200b", "name-2"]
     folder = write(tmp_path / "class", {f"{n}/{ID}/problem.py": WRONG for n in taking})
     write(folder, {f"name/{ID}/problem.py": RIGHT})
@@ -100,7 +100,7 @@ def test_a_name_cannot_be_taken(tmp_path: Path, small_course: Course) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
-def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> None:
+def test_one_name_in_two_forms_is_reported(tmp_path: Path, small_course: Course) -> None:
     """Two names that look the same, with the two Unicode forms of é, are reported."""
     forms = [unicodedata.normalize(form, "rené") for form in ("NFC", "NFD")]
     folder = write(tmp_path / "class", {f"{form}/{ID}/problem.py": RIGHT for form in forms})
@@ -110,7 +110,7 @@ def test_one_name_in_two_forms_is_said(tmp_path: Path, small_course: Course) -> 
     assert any("'rené' was submitted twice" in line for line in intake.unmatched)
 
 
-def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Course) -> None:
+def test_a_folder_named_like_an_archive(tmp_path: Path, small_course: Course) -> None:
     """A folder called `ada.zip` keeps its whole name; only an archive loses the ending."""
     folder = write(tmp_path / "class", {f"ada.zip/{ID}/problem.py": WRONG})
     write(folder, {"bea.tar.gz": zip_file(COURSE), "cho.rar": b""})
@@ -121,12 +121,12 @@ def test_a_folder_that_is_called_as_an_archive(tmp_path: Path, small_course: Cou
     assert alone == ["ada.zip", "bea", "cho"]
 
 
-def test_a_folder_cannot_be_called_a_platforms_student(take: Take) -> None:
+def test_a_folder_name_gives_no_platform_identity(take: Take) -> None:
     intake = take({f"canvas:12/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     assert {s.identity for s in intake.submissions} == {"folder:canvas:12", "ada"}
 
 
-def test_no_file_is_anothers() -> None:
+def test_no_result_replaces_another() -> None:
     """No result replaces the file of a different submission, whatever the names of folders are."""
     taken = result_name("canvas:12", "ada")
     names = [taken, taken.upper(), "ada", "Ada", "nul", "a" * 101, "a" * 101 + "b", "é", "e"]
@@ -137,7 +137,7 @@ def test_no_file_is_anothers() -> None:
 
 
 @pytest.mark.parametrize("name", ["王芳", "نیک", "Zoë"])
-def test_a_zip_that_does_not_say_utf_8(tmp_path: Path, small_course: Course, name: str) -> None:
+def test_a_zip_without_the_utf_8_flag(tmp_path: Path, small_course: Course, name: str) -> None:
     """A zip file without the UTF-8 flag, as macOS writes it, has the same identities as a
     folder.
     """

@@ -221,9 +221,7 @@ def test_which_file_counts(
         assert not any("Not read" in note for note in ada.notes)
 
 
-def test_folders_passed_through_are_said_as_one_may_be_the_students(
-    tmp_path: Path, small_course: Course
-) -> None:
+def test_skipped_folders_are_reported(tmp_path: Path, small_course: Course) -> None:
     """Skipped folders are reported, as one of them may have the student's name."""
     folder = write(tmp_path / "week", {f"export/ada/{FILE}": RIGHT})
     (found,) = find_submissions(folder, small_course)
@@ -239,7 +237,7 @@ def stub(two_problems: Course) -> bytes:
     ("before", "after"),
     [(b"", b"\xef\xbb\xbf"), (b"\n", b"\n\n"), (b"\n", b"  \n"), (b"\n", b"\r\n")],
 )
-def test_a_stub_is_one_whatever_an_editor_makes_of_it(
+def test_a_stub_changed_only_by_an_editor_is_a_stub(
     take_one: Take, stub: bytes, before: bytes, after: bytes
 ) -> None:
     files = {f"ada/{FILE}": stub.replace(before, after, 1 if not before else -1)}
@@ -248,14 +246,14 @@ def test_a_stub_is_one_whatever_an_editor_makes_of_it(
 
 
 @pytest.mark.parametrize("name", [f"problems/{ID}/Untitled.ipynb", "problems/Untitled.ipynb"])
-def test_of_a_stub_a_notebook_is_named(take_one: Take, stub: bytes, name: str) -> None:
+def test_a_notebook_next_to_a_stub_is_reported(take_one: Take, stub: bytes, name: str) -> None:
     files = {f"ada/{name}": RIGHT, f"ada/problems/{FILE}": stub, "bea/problem.py": RIGHT}
     ada, _ = take_one(files).submissions
     assert source(ada) == stub
     assert ada.notes[0].startswith(f"Not read: '{name}'. A notebook is not graded. ")
 
 
-def test_the_notebook_that_is_handed_out_is_nobodys_work(
+def test_an_unchanged_notebook_of_the_course_is_no_submission(
     take: Take, two_problems: Course, stub: bytes
 ) -> None:
     """An unchanged notebook of the course does not count as a submission."""
@@ -265,15 +263,13 @@ def test_the_notebook_that_is_handed_out_is_nobodys_work(
     assert (untouched.notes, source(found)) == ([], RIGHT)
 
 
-def test_each_problem_may_be_in_a_place_of_its_own(
-    take: Take, two_problems: Course, stub: bytes
-) -> None:
+def test_problems_may_be_in_different_places(take: Take, two_problems: Course, stub: bytes) -> None:
     files = {FILE: stub, f"{OTHER}.py": RIGHT}
     (found,) = take(files, course=two_problems).submissions
     assert (source(found), found.files[OTHER].source) == (stub, RIGHT)
 
 
-def test_of_several_files_for_a_stub_one_has_to_be_chosen(take_one: Take, stub: bytes) -> None:
+def test_several_files_next_to_a_stub_are_refused(take_one: Take, stub: bytes) -> None:
     files = {f"{who}/{FILE}": stub for who in ("ada", "bea")}
     files |= {f"{who}/problem.py": RIGHT for who in ("ada", "bea")}
     files |= {"ada/doubling.py": WRONG, "bea/problems/problem.py": WRONG}
@@ -282,7 +278,7 @@ def test_of_several_files_for_a_stub_one_has_to_be_chosen(take_one: Take, stub: 
     assert ": 'problem.py', 'problems/problem.py'. Keep only one" in bea.files[ID].reason
 
 
-def test_beside_an_optional_stub_a_file_that_tells_no_problem_is_read_if_it_is_given(
+def test_next_to_an_optional_stub_an_unnamed_file_needs_the_option(
     take: Take, two_parts: Course
 ) -> None:
     stubs = {
@@ -295,7 +291,9 @@ def test_beside_an_optional_stub_a_file_that_tells_no_problem_is_read_if_it_is_g
     assert "'scratch.py' was read as 06-doubling." in found.notes
 
 
-def test_a_file_of_unknown_problem_is_named_once(class_folder: Path, two_problems: Course) -> None:
+def test_a_file_of_unknown_problem_is_reported_once(
+    class_folder: Path, two_problems: Course
+) -> None:
     write(class_folder, {"ada/problem.py": RIGHT})
     (found,) = find_submissions(class_folder, two_problems)
     assert found.has_unknown_file

@@ -21,7 +21,7 @@ def outcome(name: str, *, ok: bool) -> TestResult:
     return TestResult(name, f"What {name} asks", False, 2, status, "" if ok else f"no {name}")
 
 
-def test_only_code_that_ran_is_counted() -> None:
+def test_only_executed_code_is_counted() -> None:
     unread = [
         TestResult("v", "What v asks", False, 2, Status.ERROR, why := "bad archive: 'a.rar'"),
         TestResult("h", "What h asks", True, 6, Status.ERROR, not_yet(why)),
@@ -33,7 +33,7 @@ def test_only_code_that_ran_is_counted() -> None:
     assert f"who tried {FIRST}: What v asks" not in page
 
 
-def test_those_who_could_not_be_judged_are_not_counted() -> None:
+def test_unjudged_tests_are_not_counted() -> None:
     """A test that could not be judged is not counted."""
     waiting = TestResult("h", "What h asks", True, 6, Status.FAILED, not_yet("v is wrong"))
     bob = ProblemResult(FIRST, "", [outcome(n, ok=False) for n in "vw"] + [waiting])
@@ -65,7 +65,7 @@ STUB, RIGHT, WRONG = Status.NOT_IMPLEMENTED, Status.PASSED, Status.FAILED
     "results",
     [[], [student("ada", STUB)], [internal_result("ada", "a fault")], [result_of("eve", EMPTY)]],
 )
-def test_nothing_is_said_of_nobody(results: list[SubmissionResult]) -> None:
+def test_a_class_without_judged_code_has_no_statistics(results: list[SubmissionResult]) -> None:
     page = shown(dashboard(results, [FIRST]))
     assert "All students who tried" not in page
     assert "tried by everybody" not in page
@@ -74,7 +74,7 @@ def test_nothing_is_said_of_nobody(results: list[SubmissionResult]) -> None:
     assert ("the grader itself failed" in page) is is_fault
 
 
-def test_the_grid_says_who_needs_help() -> None:
+def test_the_table_shows_who_needs_help() -> None:
     results = [student("zoe", RIGHT, RIGHT), student("ada", RIGHT, WRONG), student("bob", STUB)]
     page = dashboard(results, [FIRST, "02-next"], facts=ClassFacts("Attention", "2026-11-02"))
     assert shown(page).startswith("Attention 3 submissions, graded 2026-11-02")
@@ -86,7 +86,7 @@ def test_the_grid_says_who_needs_help() -> None:
     ]
 
 
-def test_a_mistake_of_one_is_not_called_frequent() -> None:
+def test_a_mistake_of_one_student_is_not_frequent() -> None:
     results = [student("ada", WRONG, mistake="alone"), student("bob", WRONG, mistake="common")]
     results += [student("eve", WRONG, mistake="common"), student("kim", STUB)]
     page = first_screen(dashboard(results, [FIRST]))
@@ -104,7 +104,7 @@ def test_mistakes_in_required_problems_come_first() -> None:
     assert page.index("It is required.") < page.index("It is optional.")
 
 
-def test_what_was_tried_again_is_for_no_page() -> None:
+def test_repeated_runs_are_not_shown() -> None:
     ada = student("ada", RIGHT)
     ada.problems[0].repeated = True
     ada.problems += student("ada", STUB, id="02-next").problems

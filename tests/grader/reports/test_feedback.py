@@ -36,7 +36,7 @@ def test_rows_of_numbers_are_not_wrapped_on_a_small_screen() -> None:
     assert 'f(x)\nAll rows differ:\n<span class="rows">  row [0]: got [&lt;1&gt;]</span>' in page
 
 
-def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
+def test_sentences_about_a_problem_are_not_repeated_for_each_test() -> None:
     missing = "There is no folder 01-softmax in the submission."
     ada = result(missing)
     ada.problems[0].tests.append(
@@ -47,7 +47,7 @@ def test_what_is_said_of_the_problem_is_not_said_again_of_each_test() -> None:
     assert feedback_text(ada, Policy.FULL).count(missing) == 1
 
 
-def test_what_all_tests_say_is_said_once() -> None:
+def test_a_common_message_is_shown_once() -> None:
     ada = result("")
     why = "problem.py can't be read as Python: invalid syntax"
     said = [(why, False), (why, False), (f"{NOT_YET}{why}", False), (why, True)]
@@ -61,7 +61,7 @@ def test_what_all_tests_say_is_said_once() -> None:
     assert all(f"Title {number}: your code raised an exception" in text for number in range(4))
 
 
-def test_of_what_was_not_handed_in_no_test_is_listed() -> None:
+def test_tests_of_missing_files_are_not_listed() -> None:
     ada = result("")
     tests = [replace(test, status=Status.MISSING, message="") for test in ada.problems[0].tests]
     note = "There is no folder 01-softmax in the submission."

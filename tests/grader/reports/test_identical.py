@@ -52,17 +52,17 @@ def test_blanks_comments_and_docstrings_make_no_difference(other: bytes) -> None
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_all_else_does(other: bytes) -> None:
+def test_all_other_changes_make_a_difference(other: bytes) -> None:
     assert essence(other) != essence(SOURCE)
 
 
-def test_strings_that_are_no_docstrings_count() -> None:
+def test_strings_other_than_docstrings_count() -> None:
     assert essence(b"x = ['a',\n'b'\n]") != essence(b"x = ['a',\n'c'\n]")
     assert essence(b"x = {'a':\n'b'\n}") != essence(b"x = {'a':\n'c'\n}")
 
 
 @pytest.mark.parametrize("source", BROKEN)
-def test_code_that_is_none_is_compared_too(source: bytes) -> None:
+def test_invalid_python_is_compared_too(source: bytes) -> None:
     assert essence(source) == essence(source + b"\n\n# a comment\n")
     assert essence(source) != essence(source + b"\nx = 1\n")
 
@@ -70,7 +70,7 @@ def test_code_that_is_none_is_compared_too(source: bytes) -> None:
 @pytest.mark.parametrize(
     "letters", [b"\0", b"\\'", b"'''", b"(", b"\t\n", b"'\\\n", b"\xff", b"f'{", b"\\\n"]
 )
-def test_no_file_holds_it_up(tmp_path: Path, letters: bytes) -> None:
+def test_no_file_slows_down_the_comparison(tmp_path: Path, letters: bytes) -> None:
     sources = Sources(tmp_path)
     source = letters * (45_000 // len(letters))
     both = [graded(name, source, sources) for name in ("ada", "bob")]
@@ -83,7 +83,7 @@ def graded(name: str, source: bytes, sources: Sources, status: Status = Status.P
     return result_of(name, problem, full_name=name.title())
 
 
-def test_who_handed_in_the_same_is_one_line(tmp_path: Path) -> None:
+def test_identical_submissions_are_one_line(tmp_path: Path) -> None:
     sources = Sources(tmp_path)
     results = [graded(f"s{n}", source, sources) for n, source in enumerate([SOURCE, *SAME])]
     results += [graded(f"t{n}", source, sources) for n, source in enumerate(OTHERS)]
@@ -92,13 +92,13 @@ def test_who_handed_in_the_same_is_one_line(tmp_path: Path) -> None:
     assert [person.name for person in found.people] == [f"S{n}" for n in range(1 + len(SAME))]
 
 
-def test_the_untouched_stub_is_no_such_case(tmp_path: Path) -> None:
+def test_untouched_stubs_are_not_reported(tmp_path: Path) -> None:
     sources = Sources(tmp_path)
     results = [graded(name, SOURCE, sources, Status.NOT_IMPLEMENTED) for name in ("ada", "bob")]
     assert identical_files(results, sources) == []
 
 
-def test_the_pages_say_who_and_nothing_of_how_alike(tmp_path: Path) -> None:
+def test_the_pages_list_students_without_a_similarity(tmp_path: Path) -> None:
     sources = Sources(tmp_path)
     results = [graded(name, SOURCE, sources) for name in ("ada", "bob")]
     results.append(graded("eve", OTHERS[0], sources))
@@ -113,7 +113,7 @@ def test_the_pages_say_who_and_nothing_of_how_alike(tmp_path: Path) -> None:
     assert "Identical files" not in dashboard(results, ["01-softmax"])
 
 
-def test_the_courses_own_file_is_said_to_be(tmp_path: Path) -> None:
+def test_a_file_of_the_course_is_reported_as_such(tmp_path: Path) -> None:
     own = {"01-softmax": {"the course's own reference": b"def f():\n    return 1  # so\n"}}
     sources = Sources(tmp_path)
     ada = graded("ada", b'"""Mine."""\ndef f():\n    return 1\n', sources)

@@ -27,7 +27,7 @@ IN_WORDS = {
 
 
 @pytest.mark.parametrize("isolation", IN_WORDS)
-def test_every_view_says_how_code_was_kept_apart(isolation: Isolation | None) -> None:
+def test_every_report_states_the_isolation(isolation: Isolation | None) -> None:
     result = graded(isolation)
     on_gradescope = json.loads(results_json(result, Policy.TITLES))["output"]
     for view in (feedback_page(result, Policy.TITLES), on_gradescope):
@@ -38,7 +38,7 @@ def test_every_view_says_how_code_was_kept_apart(isolation: Isolation | None) ->
         assert (NOT_CONFINED in view) is (isolation is Isolation.PROCESS)
 
 
-def test_the_page_names_who_was_not_in_a_sandbox() -> None:
+def test_the_page_lists_submissions_without_a_sandbox() -> None:
     results = [graded(Isolation.SANDBOX, "ada"), graded(Isolation.PROCESS, "bob")]
     page = dashboard(results, ["01-doubling"])
     (after,) = page.split("including these marks.</strong></p>")[1:]

@@ -39,7 +39,7 @@ def table_text(results: list[SubmissionResult]) -> str:
     return "\n".join(str(cell) for cell in class_table(results, ["01-doubling"]).columns[0].cells)
 
 
-def test_every_view_shows_the_real_name() -> None:
+def test_every_report_shows_the_real_name() -> None:
     results = [graded(f"__-{n}", name) for n, name in enumerate(NAMES)]
     page, table = dashboard(results, ["01-doubling"]), table_text(results)
     for n, name in enumerate(NAMES):
@@ -48,7 +48,7 @@ def test_every_view_shows_the_real_name() -> None:
         assert f"instructor/__-{n}.html" in page
 
 
-def test_two_of_one_name_are_told_apart() -> None:
+def test_students_of_one_name_are_distinguished() -> None:
     both = [graded("wei-chen-1", "Wei Chen"), graded("wei-chen-2", "Wei  Chen"), graded("eve")]
     assert [str(person) for person in people(both).values()] == [
         "Wei Chen (6a6c)",
@@ -59,7 +59,7 @@ def test_two_of_one_name_are_told_apart() -> None:
     assert [person.name[-6:] for person in people(alike).values()] == ["(e0f5)", "(10b0)", "c"]
 
 
-def test_a_class_stands_in_the_order_of_names() -> None:
+def test_a_class_is_sorted_by_names() -> None:
     results = [graded("a", "Zoe"), graded("z", "ada"), graded("m", "Bob")]
     assert [result.shown_name for result in by_name(results)] == ["ada", "Bob", "Zoe"]
 
@@ -67,7 +67,7 @@ def test_a_class_stands_in_the_order_of_names() -> None:
 # What many share
 
 
-def test_what_many_share_is_said_once() -> None:
+def test_a_message_for_many_students_is_shown_once() -> None:
     reason = "There is no folder 05-heads in the submission."
     results = [missing(f"s{n}", reason) for n in range(MANY)]
     assert remarks(results) == [f"{MANY} of {MANY} have no 05: {reason}"]
@@ -75,7 +75,7 @@ def test_what_many_share_is_said_once() -> None:
     assert page.count(reason) == 1
 
 
-def test_who_shares_it_is_named() -> None:
+def test_a_shared_message_lists_its_students() -> None:
     reason = "There is no folder 05-heads in the submission."
     results = [missing(f"s{n}", reason) for n in range(MANY + 2)]
     results += [graded("zoe", "Zoe Z"), missing("eve", "There is no problem.py in 05-heads.")]
@@ -88,7 +88,7 @@ def test_who_shares_it_is_named() -> None:
     assert [person.name for person in shared.people] == [f"s{n}" for n in range(7)]
 
 
-def test_what_few_share_stands_with_each() -> None:
+def test_a_message_for_few_students_is_shown_with_each() -> None:
     results = [missing(f"s{n}", "There is no 05.") for n in range(MANY - 1)]
     assert remarks(results) == [f"s{n}: There is no 05." for n in range(MANY - 1)]
     of_many = [missing(f"s{n}", "There is no 05.") for n in range(MANY)]
@@ -115,11 +115,11 @@ def test_what_few_share_stands_with_each() -> None:
         (Adjustment(0, "Looked at again."), "Looked at again."),
     ],
 )
-def test_an_adjustment_in_words(adjustment: Adjustment, output: str) -> None:
+def test_an_adjustment_is_explained(adjustment: Adjustment, output: str) -> None:
     assert adjustment_line(adjustment) == output
 
 
-def test_every_view_says_what_changed_a_mark() -> None:
+def test_every_report_explains_changed_marks() -> None:
     result = graded("ada", points=2.5)
     page = feedback_page(result, Policy.POINTS)
     assert "-1.5 points: Late by 1 day." in page
@@ -139,7 +139,7 @@ def test_gradescopes_score_rounds_as_the_gradebook_does() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
 @pytest.mark.parametrize("source", ["x = 'é'", "# é"])
-def test_a_file_in_another_encoding_is_told_without_a_codecs_words(
+def test_a_wrong_encoding_is_reported_in_plain_words(
     tmp_path: Path, source: str, encoding: str
 ) -> None:
     path = tmp_path / "problem.py"

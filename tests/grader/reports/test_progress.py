@@ -29,7 +29,7 @@ class Run:
         self.shown.advance(self.task)
 
 
-def test_a_line_every_so_often_says_when_it_will_end() -> None:
+def test_lines_estimate_the_end_of_the_run() -> None:
     run = Run()
     run.shown.update(run.task, total=300)
     for _ in range(300):
@@ -46,7 +46,7 @@ def test_a_line_every_so_often_says_when_it_will_end() -> None:
         (3600.0, 4, "about 3 h left, until about 16:00"),
     ],
 )
-def test_how_long_is_told_in_round_numbers(each: float, total: int, output: str) -> None:
+def test_durations_are_rounded(each: float, total: int, output: str) -> None:
     run = Run()
     run.shown.update(run.task, total=total)
     run.pass_by(each)

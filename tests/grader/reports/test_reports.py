@@ -94,7 +94,7 @@ def test_a_page_shows_text_as_text(text: str) -> None:
             assert text in Page(page).text
 
 
-def test_a_page_needs_nothing_from_elsewhere() -> None:
+def test_a_page_needs_no_other_files() -> None:
     for page in pages(result_with("usual")):
         local = re.compile(r"(\.\./)?((feedback|instructor|results)/)?[\w%.-]*(#[\w-]+)?")
         assert all(local.fullmatch(link) for link in Page(page).links)
@@ -139,7 +139,7 @@ def with_canary() -> SubmissionResult:
 
 
 @pytest.mark.parametrize("policy", [Policy.POINTS, Policy.TITLES])
-def test_a_hidden_message_is_in_no_students_view(policy: Policy) -> None:
+def test_no_student_sees_a_hidden_message(policy: Policy) -> None:
     for view in (feedback_page, results_json):
         assert CANARY not in view(with_canary(), policy)
         assert CANARY in view(with_canary(), Policy.FULL)
@@ -157,7 +157,7 @@ def test_gradescope_gets_the_points(policy: Policy) -> None:
     assert [test["visibility"] for test in tests] == ["visible", shown]
 
 
-def test_gradescope_tells_a_mistake_where_it_shows() -> None:
+def test_gradescope_shows_a_mistake_with_its_test() -> None:
     text = "It looks as if nothing is scaled."
     tests = [
         TestResult("test_one", "It adds", False, 2, Status.PASSED),
@@ -171,12 +171,12 @@ def test_gradescope_tells_a_mistake_where_it_shows() -> None:
     assert "Visible tests" not in json.loads(results_json(result, Policy.FULL))["output"]
 
 
-def test_gradescope_is_told_why_there_is_nothing_to_grade() -> None:
+def test_gradescope_shows_why_nothing_was_graded() -> None:
     data = json.loads(refused_json("It holds\x1b nothing."))
     assert (data["score"], data["output"]) == (0, "It holds\ufffd nothing.")
 
 
-def test_a_file_that_was_not_read_raised_no_exception() -> None:
+def test_an_unread_file_is_not_reported_as_an_exception() -> None:
     reason = "ada.zip is not a zip file."
     test = TestResult("test_unseen", "Other numbers", True, 2, Status.ERROR, reason)
     problem = ProblemResult("01-softmax", tests=[test], notes=[reason])
@@ -189,7 +189,7 @@ def test_a_file_that_was_not_read_raised_no_exception() -> None:
 # The class at a glance
 
 
-def test_all_points_are_those_that_somebody_could_reach() -> None:
+def test_points_by_hand_count_only_for_students_who_have_them() -> None:
     """Points given by hand count only for students who have them already."""
     full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
     by_hand = Adjustment(4, "Style", 5)
@@ -205,7 +205,7 @@ def test_all_points_are_those_that_somebody_could_reach() -> None:
 # The documented model
 
 
-def test_a_result_comes_back_as_it_was() -> None:
+def test_a_result_is_read_back_unchanged() -> None:
     result = result_with("\x1b\ud800")
     data = json.loads(json.dumps(result.to_json()))
     assert SubmissionResult.from_json(data) == result

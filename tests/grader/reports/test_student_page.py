@@ -60,7 +60,7 @@ def pages(
     return dict(student_pages(results, sources, identical))
 
 
-def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
+def test_messages_of_hidden_tests_are_shown_to_instructors(sources: Sources) -> None:
     ada = student("ada", failing("dot(q, k) gave 1"), failing("dot(q, k) gave 2", "2"))
     page = pages([ada], sources)["ada"]
     for output in ("It scales", "dot(q, k) gave 1", "dot(q, k) gave 2", "test_hidden[2]"):
@@ -69,18 +69,18 @@ def test_everything_hidden_tests_said_stands_there(sources: Sources) -> None:
     assert "Only for the instructor" in page
 
 
-def test_the_code_stands_beside_it(sources: Sources) -> None:
+def test_the_code_is_next_to_the_tests(sources: Sources) -> None:
     page = pages([student("ada", failing("dot(q, k) gave 1"))], sources)["ada"]
     assert '<a href="#03-scaled-3">dot, line 3</a>' in page
     assert '<span id="03-scaled-3">def dot(q, k):\n</span>' in page
 
 
-def test_a_file_that_is_not_kept_is_told(tmp_path: Path) -> None:
+def test_a_missing_copy_of_the_file_is_reported(tmp_path: Path) -> None:
     page = pages([student("ada", failing("x"))], Sources(tmp_path / "none"))["ada"]
     assert "is not kept in this folder" in page
 
 
-def test_tests_that_ended_alike_are_told_once(sources: Sources) -> None:
+def test_tests_with_equal_messages_are_shown_once(sources: Sources) -> None:
     tests = [failing("not written yet: dot (line 4)", str(n)) for n in range(9)]
     ada = student("ada", *tests)
     del ada.problems[0].tests[0]
@@ -116,7 +116,7 @@ def test_one_failure_of_each_mistake_is_shown_and_what_went_wrong_comes_first(
     assert "1 more test fails in the same way" in body
 
 
-def test_who_made_the_same_mistake_is_a_link_away(sources: Sources) -> None:
+def test_a_mistake_links_to_other_students_with_it(sources: Sources) -> None:
     wrong = failing("dot(q, k) gave 1")
     results = [student(name, wrong, mistakes=True) for name in ("ada", "bob", "eve")]
     page = pages([*results, student("zoe", wrong)], sources)["ada"]
@@ -128,9 +128,7 @@ def test_who_made_the_same_mistake_is_a_link_away(sources: Sources) -> None:
     assert '<a href="instructor/ada.html"><bdi>Ada</bdi></a>' in index
 
 
-def test_pages_of_who_left_are_removed_and_others_left_alone(
-    tmp_path: Path, sources: Sources
-) -> None:
+def test_pages_of_former_students_are_removed(tmp_path: Path, sources: Sources) -> None:
     folder = tmp_path / "instructor"
     both = [student("ada"), student("bob")]
     write_pages(student_pages(both, sources), folder)
@@ -141,7 +139,7 @@ def test_pages_of_who_left_are_removed_and_others_left_alone(
     assert [path.name for path in folder.iterdir()] == ["ada.html"]
 
 
-def test_what_the_grader_failed_at_has_a_page_without_a_mark(sources: Sources) -> None:
+def test_an_internal_error_has_a_page_without_a_mark(sources: Sources) -> None:
     page = pages([internal_result("ada", "a fault")], sources)["ada"]
     assert "the grader itself failed" in page
     assert "0 of 0" not in page.split("</h1>")[1].split("</p>")[0]
@@ -163,7 +161,7 @@ def test_what_the_grader_failed_at_has_a_page_without_a_mark(sources: Sources) -
         ("line 900 (line 900)", "", ""),
     ],
 )
-def test_where_in_the_code_to_look(message: str, title: str, label: str) -> None:
+def test_the_page_links_to_the_place_in_the_code(message: str, title: str, label: str) -> None:
     place = SourceView.of(SOURCE).place_of(message, title)
     assert (place.label if place else "") == label
 
@@ -172,7 +170,7 @@ def test_where_in_the_code_to_look(message: str, title: str, label: str) -> None
     "source",
     [b"", b"\xff\xfe\x00", b"def f(:\r\n  (((\r", b"\xef\xbb\xbfdef f(): pass", b"(" * 9999],
 )
-def test_any_file_has_a_view(source: bytes) -> None:
+def test_any_file_can_be_shown(source: bytes) -> None:
     view = SourceView.of(source)
     assert view.shown
     assert view.place_of("f(x)") is None or "def f" in source.decode(errors="replace")
@@ -192,7 +190,7 @@ def test_of_a_long_file_the_beginning_is_shown(tmp_path: Path) -> None:
 # Kept files
 
 
-def test_a_damaged_file_is_none_and_is_kept_again(tmp_path: Path) -> None:
+def test_a_damaged_copy_is_written_again(tmp_path: Path) -> None:
     sources = Sources(tmp_path)
     sources.keep([SOURCE])
     (path,) = tmp_path.iterdir()
@@ -212,6 +210,6 @@ def test_rows_can_be_filtered_with_a_label_and_a_count() -> None:
     assert '<tr data-find=" ">' in page
 
 
-def test_a_command_finds_whose_name_the_roster_changed(sources: Sources) -> None:
+def test_a_command_finds_a_student_by_the_name_on_the_roster(sources: Sources) -> None:
     ada = replace(student("Ada L~1a2b"), identity="github:ada")
     assert '"CLASS/github:ada" 03/test_name' in unescape(pages([ada], sources)["Ada L~1a2b"])

@@ -61,7 +61,7 @@ def test_each_course_has_its_own_modules(
     assert not [name for name in {*sys.modules} - names if name.startswith("problems")]
 
 
-def test_a_corrected_file_is_read_anew(small_course: Course) -> None:
+def test_a_corrected_file_is_read_again(small_course: Course) -> None:
     assert len(collected(small_course)) == 3
     add(small_course, "@pytest.mark.points(1)\ndef test_more(problem):\n    pass")
     assert len(collected(small_course)) == 4
@@ -105,7 +105,7 @@ NOT_PLAIN = {
 
 
 @pytest.mark.parametrize("name", NOT_PLAIN)
-def test_what_is_not_plain_is_refused(
+def test_invalid_tests_are_refused(
     small_course: Course, snapshot: SnapshotAssertion, name: str
 ) -> None:
     add(small_course, NOT_PLAIN[name])
@@ -114,7 +114,7 @@ def test_what_is_not_plain_is_refused(
     assert str(refused.value).replace(str(small_course.root), "") == snapshot
 
 
-def test_what_is_forbidden_must_be_known(small_course: Course) -> None:
+def test_forbidden_functions_must_exist(small_course: Course) -> None:
     path = small_course.root / "course.toml"
     path.write_text(path.read_text().replace('["softmax"]', '["softmaxx"]'))
     with pytest.raises(CourseError, match="the unknown function 'softmaxx'; the known .*gelu"):
@@ -126,7 +126,7 @@ def forbid_in(course: Course, function: str) -> None:
         file.write(f'\n[problems.forbidden_in]\n{function} = ["gelu"]\n')
 
 
-def test_what_is_forbidden_in_a_function_is_so_in_tests_that_name_it(small_course: Course) -> None:
+def test_functions_forbidden_in_a_function_are_forbidden_in_its_tests(small_course: Course) -> None:
     forbid_in(small_course, "double")
     add(
         small_course,
@@ -148,14 +148,14 @@ def test_other(problem):
     assert forbidden["test_other"] == ("softmax",)
 
 
-def test_a_probe_that_can_not_be_loaded_is_named(small_course: Course) -> None:
+def test_an_unloadable_probe_is_reported(small_course: Course) -> None:
     small_course.problems()[0].probe_file.write_text("def probe(:\n")
     first, *_ = collected(small_course)
     with pytest.raises(CourseError, match=r"probe\.py can't be loaded: invalid syntax .*line 1"):
         _ = first.tests.probe
 
 
-def test_the_solution_is_not_for_visible_tests(small_course: Course) -> None:
+def test_visible_tests_cannot_use_the_solution(small_course: Course) -> None:
     file = small_course.problems()[0].test_file
     text = file.read_text(encoding="utf-8").replace("(problem, size)", "(problem, solution, size)")
     file.write_text(text, encoding="utf-8")
@@ -170,7 +170,7 @@ def test_a_file_without_tests_is_an_error(small_course: Course, source: str) -> 
         collected(small_course)
 
 
-def test_the_user_can_end_it(small_course: Course) -> None:
+def test_ctrl_c_ends_collecting(small_course: Course) -> None:
     small_course.problems()[0].test_file.write_text("raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):
         collected(small_course)

@@ -92,7 +92,7 @@ def test_two_that_answer_alike_share_a_nudge_and_one_part_needs_no_place() -> No
     assert only.sentence == "It looks as if it is doubled. Look again."
 
 
-def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
+def test_a_mistake_is_not_named_if_its_test_passes() -> None:
     found = known(doubled={"f": DOUBLED})
     caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f[1]"),))
     answers = given(f=DOUBLED.main)
@@ -100,7 +100,7 @@ def test_a_fault_is_not_named_when_the_test_that_catches_it_passes() -> None:
     assert not diagnose(caught, answers, {"test_f[1]"})
 
 
-def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> None:
+def test_a_question_about_a_part_belongs_to_its_class() -> None:
     right = Answers({"a": value(1)}, {})
     parts = ("f", "G: defaults", "G: layers")
     mistake = KnownMistake("doubled", {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
@@ -110,7 +110,7 @@ def test_a_question_of_its_own_about_a_class_goes_by_the_name_of_the_class() -> 
     assert only.sentence == "It looks as if G is doubled."
 
 
-def test_what_another_part_of_the_same_class_speaks_against_is_not_named() -> None:
+def test_a_mistake_that_a_different_part_contradicts_is_not_named() -> None:
     right = Answers({"a": value(1)}, {})
     parts = ("G: layers", "G: text")
     wrong = Answers({"a": value(2)}, {})
@@ -193,7 +193,7 @@ def test_a_mistake_is_named_by_its_numbers_and_where_it_stops(case: str) -> None
     assert names(found, answers) == [(name,) for name in expected]
 
 
-def test_where_two_mistakes_change_a_number_both_it_may_be_any() -> None:
+def test_a_number_that_two_mistakes_change_may_be_any() -> None:
     right = Answers(dict.fromkeys("abc", value(1)), {})
     one = Answers({"a": value(2), "b": value(2)}, {})
     other = Answers({"b": value(3), "c": value(3)}, {})
@@ -205,7 +205,7 @@ def test_where_two_mistakes_change_a_number_both_it_may_be_any() -> None:
     assert names(found, {"f": Answers({**answers, "a": value(1)}, {})}) == []
 
 
-def test_a_mistake_beside_an_unknown_one_is_one_of_at_least_two() -> None:
+def test_a_known_mistake_next_to_an_unknown_one_is_one_of_two() -> None:
     right = Answers({"a": value(1), "b": value(1)}, {})
     mistake = KnownMistake("layers", {"C: layers": DOUBLED})
     found = Fingerprints(
@@ -216,7 +216,7 @@ def test_a_mistake_beside_an_unknown_one_is_one_of_at_least_two() -> None:
     assert only.sentence == ("One of at least two mistakes: it looks as if it has no layers. Look.")
 
 
-def test_what_a_caller_shows_may_stand_in_what_it_calls_if_that_is_wrong_too() -> None:
+def test_a_mistake_of_a_caller_may_be_in_a_wrong_function_that_it_calls() -> None:
     found = known(doubled={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(g=DOUBLED.main, large=value(7)))
     assert only.sentence == "In g, or in what it calls, it looks as if it is doubled. Look again."
@@ -228,7 +228,7 @@ def test_what_a_caller_shows_may_stand_in_what_it_calls_if_that_is_wrong_too() -
     assert only.sentence.startswith("In g, it looks")
 
 
-def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None:
+def test_an_exception_alone_names_no_mistake() -> None:
     """Such as a class that can't be made with some of the sizes that questions have."""
     right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
     mistake = KnownMistake("in_place", {"G: training": Answers({}, {"large": STOPS})})
@@ -239,7 +239,7 @@ def test_an_exception_that_is_raised_elsewhere_too_speaks_for_no_fault() -> None
     assert names(found, {"G": somewhere, **stopped}) == []
 
 
-def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() -> None:
+def test_answers_at_the_edges_are_compared_with_the_reference() -> None:
     """Some numbers may be lost where that is right; to lose others is a mistake all the same."""
     other = answer_of(torch.tensor([math.nan, math.nan]))
     right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
@@ -251,7 +251,7 @@ def test_what_is_wrong_at_the_edges_is_what_the_faults_deviations_are_made_by() 
     assert names(found, {"f": right}) == []
 
 
-def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> None:
+def test_of_equal_mistakes_the_one_that_explains_more_is_named() -> None:
     found = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
     assert "everywhere" in only.sentence
@@ -269,11 +269,11 @@ def test_of_faults_that_answer_alike_the_one_that_explains_more_is_told() -> Non
     ids=["a little more", "transposed", "reshaped", "rows swapped", "columns swapped", "flat",
          "negative", "part"],
 )  # fmt: skip
-def test_other_numbers_are_another_answer(other: torch.Tensor) -> None:
+def test_different_numbers_are_different_answers(other: torch.Tensor) -> None:
     assert not same(answer_of(X), answer_of(other))
 
 
-def test_where_gradients_alone_are_wrong_that_is_told() -> None:
+def test_wrong_gradients_alone_are_reported() -> None:
     right = {
         "f": Answers({"main": answer_of(X)}, {"gradient": answer_of(X), "large": answer_of(X)})
     }
@@ -304,14 +304,14 @@ def test_what_is_the_same_answer_and_what_is_alike() -> None:
     assert not alike(answer_of(None), STOPS)
 
 
-def test_whatever_students_code_raises_is_an_answer() -> None:
+def test_any_exception_of_student_code_is_an_answer() -> None:
     def leave() -> None:
         raise SystemExit(0)
 
     assert attempt(leave).instead == "SystemExit"
 
 
-def test_code_that_never_ends_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_code_gets_no_more_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     def never() -> None:
         while True:
             try:
@@ -329,7 +329,7 @@ def test_code_that_never_ends_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) 
 # Probes and files
 
 
-def test_fingerprints_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_fingerprints_are_read_unchanged(tmp_path: Path) -> None:
     found = known(doubled={"f": DOUBLED}, größer={"g": Answers({}, {"large": LOST})})
     found.save(tmp_path / "fingerprints.json")
     assert Fingerprints.load(tmp_path / "fingerprints.json") == found
@@ -337,21 +337,21 @@ def test_fingerprints_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert sum('["doubled"]' in line for line in lines) == 1  # one mistake a line
 
 
-def test_a_problem_without_a_probe_is_asked_nothing(small_course: Course) -> None:
+def test_a_problem_without_a_probe_has_no_questions(small_course: Course) -> None:
     problem = small_course.problems()[0]
     assert load_probe(problem) is not None
     problem.probe_file.unlink()
     assert load_probe(problem) is None
 
 
-def test_a_probe_that_fails_itself_names_nothing() -> None:
+def test_a_failing_probe_names_nothing() -> None:
     def probe(problem: SimpleNamespace) -> dict[str, Part]:
         raise KeyError("a slip of the author's")
 
     assert ask(probe, SimpleNamespace()) == {}
 
 
-def test_a_probe_imports_what_stands_in_its_own_course(
+def test_a_probe_imports_modules_of_its_course(
     new_course: Callable[[Path], Course], tmp_path: Path
 ) -> None:
     problems = []
@@ -373,7 +373,7 @@ def test_a_probe_imports_what_stands_in_its_own_course(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem) -> None:
+def test_a_missing_function_does_not_stop_other_questions(problem: Problem) -> None:
     probe, known = load_probe(problem), Fingerprints.load(problem.fingerprints)
     assert probe is not None
     names = {owner(part) for part in known.reference}
@@ -381,7 +381,7 @@ def test_what_is_not_there_keeps_nothing_else_from_being_asked(problem: Problem)
 
 
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_right_code_answers_each_question(problem: Problem) -> None:
+def test_correct_code_answers_each_question(problem: Problem) -> None:
     reference = Fingerprints.load(problem.fingerprints).reference
     stops = [
         (part, question)
@@ -394,7 +394,7 @@ def test_right_code_answers_each_question(problem: Problem) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
+def test_exceptions_alone_get_no_name(problem: Problem) -> None:
     def stop(*_: object, **__: object) -> None:
         raise TypeError("not like this")
 
@@ -414,9 +414,7 @@ def test_what_only_stops_is_given_no_name(problem: Problem) -> None:
 @pytest.mark.parametrize(
     ("instead", "parts"), [("RuntimeError", {"f"}), ("ForbiddenCall", set()), (None, set())]
 )
-def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
-    instead: str | None, parts: set[str]
-) -> None:
+def test_only_unknown_mistakes_are_kept_as_unknown(instead: str | None, parts: set[str]) -> None:
     """An exception is kept as an unnamed mistake, but a forbidden call is not: it has another
     verdict.
     """
@@ -424,7 +422,7 @@ def test_only_a_mistake_that_nobody_knows_is_kept_as_one(
     assert unnamed(known(), answers, []).keys() == parts
 
 
-def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None:
+def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
     """Another part of the class gives neither what is right nor what that mistake gives."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
@@ -440,7 +438,7 @@ def test_a_part_that_is_one_fault_s_throughout_names_it_beside_another() -> None
     assert names(found, {"C": other, "C: layers": of_two}) == []
 
 
-def test_of_faults_that_answer_alike_a_right_class_counts_once_in_all_its_parts() -> None:
+def test_a_correct_class_counts_once_between_equal_mistakes() -> None:
     right, doubled = Answers({"a": value(1)}, {}), Answers({"a": value(2)}, {})
     parts = ("f", "g", "C", "C: layers")
     mistakes = (

@@ -49,7 +49,7 @@ RELATED = {
 
 
 @pytest.mark.parametrize("name", RELATED)
-def test_what_is_certain_is_told(name: str, snapshot: SnapshotAssertion) -> None:
+def test_certain_relations_are_reported(name: str, snapshot: SnapshotAssertion) -> None:
     got, want = RELATED[name]
     (sentence,) = relations(got.numpy(), want.numpy())
     assert sentence == snapshot
@@ -78,11 +78,11 @@ UNRELATED = [
 
 
 @pytest.mark.parametrize(("got", "want"), UNRELATED)
-def test_nothing_is_told_that_is_not_certain(got: Tensor, want: Tensor) -> None:
+def test_uncertain_relations_are_not_reported(got: Tensor, want: Tensor) -> None:
     assert relations(got.double().numpy(), want.double().numpy()) == []
 
 
-def test_two_relations_that_both_fit_are_none() -> None:
+def test_of_two_matching_relations_none_is_reported() -> None:
     want = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
     assert (
         relations(want[[1, 0]].numpy(), want.numpy()) == []

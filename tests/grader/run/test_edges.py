@@ -89,12 +89,14 @@ def answers(function: Callable[..., Tensor]) -> dict[str, Answer]:
         (overflows, {"large numbers"}),
     ],
 )
-def test_each_question_tells_one_thing(wrong: Callable[..., Tensor], shows: set[str]) -> None:
+def test_each_edge_question_shows_one_mistake(
+    wrong: Callable[..., Tensor], shows: set[str]
+) -> None:
     known, given = answers(right), answers(wrong)
     assert {name for name, answer in given.items() if not same(answer, known[name])} == shows
 
 
-def test_a_second_call_answers_as_the_first_one() -> None:
+def test_a_second_call_returns_the_same() -> None:
     known, given = answers(right), answers(keeps)
     assert not same(given["second call"], known["second call"])
 

@@ -57,7 +57,7 @@ def test_an_edit_is_applied_to_whole_lines() -> None:
     assert apply(squares, RIGHT) == RIGHT[: RIGHT.index("def treble")] + tail
 
 
-def test_blocks_see_the_right_file_and_not_each_other() -> None:
+def test_edits_apply_to_the_correct_file_not_to_each_other() -> None:
     text = "== a (b)\n# s\n@\n-one\n+two\n@\n-two\n+one\n"
     (edit,) = parse(text)
     assert apply(edit, "one\ntwo\n") == "two\none\n"
@@ -98,7 +98,7 @@ FAMILY = """\
 """
 
 
-def test_a_family_has_its_place_and_its_nudge_in_common() -> None:
+def test_a_family_shares_its_place_and_its_nudge() -> None:
     halves, squares, both, other, single = parse(FAMILY)
     treble = "def treble(x):\n    y = x\n"
     assert apply(halves, RIGHT) == RIGHT.replace(
@@ -122,7 +122,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_an_edit_that_does_not_fit_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
+def test_an_edit_without_its_lines_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
     (edit,) = parse(f"== halves (reference)\n# it is halved\n@\n{UNFIT[name]}\n", "m.edits")
     with pytest.raises(CourseError) as caught:
         apply(edit, RIGHT)
@@ -158,13 +158,13 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_can_not_be_read_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
+def test_unreadable_edits_are_refused(name: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(CourseError) as caught:
         parse(UNREADABLE[name])
     assert str(caught.value) == snapshot
 
 
-def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
+def test_a_missing_correct_file_is_reported(small_course: Course) -> None:
     (problem,) = small_course.problems()
     assert mistakes_of(small_course, problem) == []
     edits_file(small_course, problem).write_text(f"== a (plain)\n# s\n{BLOCK}")
@@ -174,7 +174,7 @@ def test_a_right_file_that_is_not_there_is_told(small_course: Course) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_every_mistake_fits_and_has_a_nudge(problem) -> None:
+def test_every_mistake_applies_and_has_a_nudge(problem) -> None:
     course = own_course()
     mistakes = mistakes_of(course, problem)
     assert len(mistakes) > 40

@@ -75,7 +75,7 @@ class Equal:
 @pytest.mark.parametrize(
     "value", [Text("x"), Equal(), 2**64, numpy.float32(1), {Equal: 1}, print, iter([])]
 )
-def test_of_anything_else_the_name_of_its_type_arrives(value: Any) -> None:
+def test_other_objects_arrive_as_the_name_of_their_type(value: Any) -> None:
     found = plain(value)
     assert type(found).__name__ == type(value).__name__
     assert type(found) is not type(value)
@@ -100,12 +100,12 @@ def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
     ],
     ids=["meta", "sparse", "float8", "quantized", "large", "no memory", "little memory"],
 )
-def test_a_tensor_without_ordinary_numbers_arrives_as_its_form(tensor: torch.Tensor) -> None:
+def test_an_unusual_tensor_arrives_as_its_shape_and_dtype(tensor: torch.Tensor) -> None:
     found = plain(tensor)
     assert (found.shape, found.dtype, found.is_meta) == (tensor.shape, tensor.dtype, True)
 
 
-def test_what_is_changed_later_arrives_as_it_was() -> None:
+def test_later_changes_do_not_affect_a_recorded_value() -> None:
     encoder, tensor = Encoder(), torch.ones(2)
     tree = encoder.encode(tensor)
     tensor.zero_()
@@ -137,7 +137,7 @@ CIRCLE.append(CIRCLE)
     ],
     ids=["expanded", "large", "two", "array", "text", "many", "deep", "circle"],
 )
-def test_what_is_too_large_is_refused(value: Any) -> None:
+def test_too_large_values_are_refused(value: Any) -> None:
     with pytest.raises(BadRecord):
         plain(value)
 

@@ -67,16 +67,18 @@ LINES: list[tuple[str, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("line", "values"), LINES, ids=[line for line, _ in LINES])
-def test_the_likely_slip(line: str, values: dict[str, object], snapshot: SnapshotAssertion) -> None:
+def test_the_probable_mistake(
+    line: str, values: dict[str, object], snapshot: SnapshotAssertion
+) -> None:
     assert output(line, **values)[1] == snapshot
 
 
-def test_the_forms_of_the_tensors_that_the_line_names() -> None:
+def test_the_shapes_of_the_tensors_in_the_line() -> None:
     forms, _ = output("scores = q @ k", q=Q, k=K.double(), other=X)
     assert forms == {"q": "(2, 3, 5) float32", "k": "(2, 4, 5) float64"}
 
 
-def test_the_numbers_that_the_function_was_given() -> None:
+def test_the_numbers_of_the_arguments() -> None:
     def keep(logits: torch.Tensor, p: float, k: int = 3, is_sorted: bool = True) -> dict[str, str]:
         return operands_of(sys._getframe(), "cut = logits.gather(-1, order)")
 
@@ -101,5 +103,5 @@ def test_a_modules_tensors_are_found_and_no_property_runs() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "for x in", "if x.dim() == 3:", "x)", "\0", "é = x[" * 500])
-def test_a_line_that_is_no_statement_does_no_harm(line: str) -> None:
+def test_an_incomplete_statement_is_ignored(line: str) -> None:
     assert set(operands_of(sys._getframe(), line)) <= {"line"}

@@ -39,7 +39,7 @@ def output(number: str, path: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
-def test_what_is_right_is_said_and_nothing_else(slip: Edit, tmp_path: Path) -> None:
+def test_the_right_mistake_is_named_and_no_other(slip: Edit, tmp_path: Path) -> None:
     number, path = slip.name[:2], tmp_path / "problem.py"
     path.write_text(apply(slip, reference(number)), encoding="utf-8")
     found = output(number, path)

@@ -44,13 +44,13 @@ PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",)
         ([], []),
     ],
 )
-def test_certain_and_simple_first_and_nothing_twice(
+def test_the_most_certain_evidence_comes_first_without_repetition(
     given: list[Evidence], message_text: list[Evidence]
 ) -> None:
     assert ranked(given) == message_text
 
 
-def test_what_gives_all_numbers_is_told_alone() -> None:
+def test_evidence_that_explains_all_numbers_is_shown_alone() -> None:
     right = torch.tensor([[3.0, 1, 2, 4], [2, 0, 1, 3], [7, 1, 0, 2], [5, 3, 1, 0]]).double()
     right = right.softmax(-1).numpy()
     (only,) = diff_hints(right.T, right, right != right.T, {})
@@ -113,7 +113,7 @@ LAYERS = ("query", "key", "value")
         ),
     ],
 )
-def test_what_a_test_has_seen_of_the_parts_stands_above_any_name(
+def test_a_tests_sentence_about_parts_comes_before_names(
     edits: list[tuple[str, str]], sentence: str, result_of: ResultOf
 ) -> None:
     result = result_of("02", *edits)
@@ -203,7 +203,7 @@ TRIPLED_AS_FLOATS = "def double(x): return 3 * x if x.is_floating_point() else 2
 
 
 @pytest.mark.parametrize(("caught_by", "names"), [("", []), ("test_doubles[1]", ["as_floats"])])
-def test_what_no_visible_test_catches_explains_no_visible_failure(
+def test_a_mistake_of_hidden_tests_explains_no_visible_failure(
     caught_by: str, names: list[str], small_course: Course, run: Callable[..., ProblemResult]
 ) -> None:
     (problem,) = small_course.problems()
@@ -231,7 +231,7 @@ def test_what_no_visible_test_catches_explains_no_visible_failure(
         ("09", [("numbers = 2 * n_layer", "numbers = 4 * n_layer")], "the square of seq_len"),
     ],
 )
-def test_a_name_does_not_contradict_what_passes(
+def test_a_name_does_not_contradict_passed_tests(
     number: str, edits: list[tuple[str, str]], false: str, result_of: ResultOf
 ) -> None:
     result = result_of(number, *edits)
@@ -253,7 +253,7 @@ def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: 
 
 
 @pytest.mark.slow
-def test_a_factor_of_several_single_numbers_is_told_first(result_of: ResultOf) -> None:
+def test_a_factor_of_several_numbers_is_shown_first(result_of: ResultOf) -> None:
     edit = ("ignore_index=-100)\n        return", "ignore_index=-100) / len(idx)\n        return")
     report = trouble(result_of("07", edit), width=1000)
     assert "It is 1/2 times what it should be, and 1/4 times in another test." in report
@@ -318,7 +318,7 @@ BEYOND_THE_END = (
         ("08", BEYOND_THE_END, "p is 1.0"),
     ],
 )
-def test_what_the_numbers_say_is_told(
+def test_relations_of_numbers_are_reported(
     number: str, edit: tuple[str, str], sentence: str, result_of: ResultOf
 ) -> None:
     result = result_of(number, edit)
@@ -326,7 +326,7 @@ def test_what_the_numbers_say_is_told(
 
 
 @pytest.mark.slow
-def test_one_mistake_is_drawn_once(result_of: ResultOf) -> None:
+def test_one_mistake_is_reported_once(result_of: ResultOf) -> None:
     edit = ("q @ k.mT / math.sqrt(q.shape[-1])", "q @ k.mT / q.shape[-1]")
     result = result_of("03", edit)
     failed = [test for test in result.tests if test.status is Status.FAILED]

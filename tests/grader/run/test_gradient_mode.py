@@ -41,7 +41,7 @@ def _leaving(function):
         ("09", "CachedGPT.generate"),
     ],
 )
-def test_gradients_left_off_are_told(
+def test_gradients_left_switched_off_are_reported(
     at_home: Callable[..., ProblemResult], number: str, function: str
 ) -> None:
     """One failing test that reports it is enough."""

@@ -48,20 +48,20 @@ def test_files_threads_network_and_programs_are_refused(
     assert not Path("out.txt").exists()
 
 
-def test_a_file_of_ones_own_is_not_read(run: Run, tmp_path: Path) -> None:
+def test_a_students_file_is_not_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("2")
     found = message(run(f"factor = int(open({str(tmp_path / 'weights.txt')!r}).read())" + DOUBLE))
     assert "it is graded without files" in found
 
 
-def test_a_file_beside_problem_py_is_not_imported(run: Run, small_course: Course) -> None:
+def test_a_file_next_to_problem_py_is_not_imported(run: Run, small_course: Course) -> None:
     run("x = 1")
     (small_course.root / "handed in/my_helper.py").write_text("def double(x): return x + x")
     found = message(run("from my_helper import double"))
     assert "problem.py can't import my_helper: it is graded by itself." in found
 
 
-def test_what_a_package_imports_is_its_own_affair(run: Run, tmp_path: Path) -> None:
+def test_a_package_may_import_anything(run: Run, tmp_path: Path) -> None:
     """For example, torch writes a module into a temporary folder when it loads its compiler."""
     (tmp_path / "written_by_a_package.py").write_text("two = 2")
     lines = f"import pkgutil, sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
@@ -77,16 +77,16 @@ def test_what_a_package_imports_is_its_own_affair(run: Run, tmp_path: Path) -> N
         "import inspect\ndef double(x): return x + x\ninspect.getsource(double)",
     ],
 )
-def test_what_works_when_graded_works_here(run: Run, source: str) -> None:
+def test_allowed_imports_work_at_home_too(run: Run, source: str) -> None:
     assert run(source + DOUBLE).passed
 
 
 @pytest.mark.parametrize("how", ["@torch.compile", "@torch.compile(dynamic=True)"])
-def test_what_is_compiled_runs_as_it_is_written(run: Run, how: str) -> None:
+def test_compiled_code_runs_uncompiled(run: Run, how: str) -> None:
     assert run(f"import torch\n{how}\ndef double(x): return x + x").passed
 
 
 @pytest.mark.slow
-def test_to_load_a_file_takes_no_time_of_a_test(run: Run) -> None:
+def test_loading_a_file_takes_no_time_from_a_test(run: Run) -> None:
     wait = "import time\ntime.sleep(0.7)"
     assert run(f"{wait}\ndef double(x):\n    {wait[12:]}\n    return x + x", timeout=1).passed

@@ -194,7 +194,7 @@ check(problem.double(torch.ones(2)), oracles.doubled(torch.ones(2)), "double([1,
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_grading_ends_as_at_home(graded: Callable[[str], Graded], body: str) -> None:
+def test_grading_and_home_give_the_same_verdict(graded: Callable[[str], Graded], body: str) -> None:
     test = graded(body)
     assert test.home() == test.graded() == (Status.PASSED, "")
     sources = {
@@ -260,7 +260,7 @@ NO_STUDENT_VALUE = {
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *NO_STUDENT_VALUE])
-def test_a_test_that_knows_or_takes_an_answer_does_not_pass(
+def test_a_test_that_contains_or_accepts_an_answer_does_not_pass(
     graded: Callable[[str], Graded], name: str
 ) -> None:
     test = graded((REFUSED | NO_STUDENT_VALUE)[name])
@@ -280,7 +280,7 @@ def test_a_test_that_the_reference_fails_is_refused(graded: Callable[[str], Grad
         graded("require(problem.number() == 3, 'not 3')").graded()
 
 
-def test_an_answer_that_the_test_changes_later_counts_as_it_was(
+def test_later_changes_of_an_answer_do_not_count(
     graded: Callable[[str], Graded],
 ) -> None:
     test = graded("""
@@ -292,7 +292,7 @@ right.zero_()
     assert test.graded() == (Status.PASSED, "")
 
 
-def test_an_argument_that_is_changed_counts_as_an_error(graded: Callable[[str], Graded]) -> None:
+def test_a_changed_argument_is_an_error(graded: Callable[[str], Graded]) -> None:
     """The oracle comes first in a local run; in grading it has separate arguments."""
     test = graded(BODIES["check"])
     assert test.graded(wrong("return x + x", "x *= 2; return x"))[0] is Status.PASSED
@@ -339,7 +339,7 @@ RIGHT = [("first", torch.full((2,), 2.0)), ("second", torch.full((3,), 2.0))]
 RIGHT += [("third", torch.full((1,), 2.0))]
 
 
-def test_only_a_whole_right_record_passes(graded: Callable[[str], Graded]) -> None:
+def test_only_a_complete_right_record_passes(graded: Callable[[str], Graded]) -> None:
     test = graded(TWO)
     assert test.judged(values(*RIGHT)) is Status.PASSED
     first, second, third = RIGHT
@@ -361,7 +361,7 @@ def test_only_a_whole_right_record_passes(graded: Callable[[str], Graded]) -> No
         assert test.judged(values(*forgery)) not in (Status.PASSED, Status.INTERNAL), forgery
 
 
-def test_a_block_may_be_left_out_and_nothing_else(graded: Callable[[str], Graded]) -> None:
+def test_only_optional_checks_may_be_missing(graded: Callable[[str], Graded]) -> None:
     test = graded(TWO)
     assert test.graded()[0] is Status.PASSED
     first, third = RIGHT[0], RIGHT[2]
@@ -397,7 +397,7 @@ def test_a_hostile_message_is_judged(graded: Callable[[str], Graded]) -> None:
         assert test.judged(message) is status, message
 
 
-def test_a_judge_without_enough_memory_fails_the_test_alone(
+def test_a_judge_without_memory_fails_only_its_test(
     graded: Callable[[str], Graded],
 ) -> None:
     def judge(value: object) -> None:
@@ -424,7 +424,7 @@ def test_the_worker_records_no_answer_and_no_judge(graded: Callable[[str], Grade
     assert mode.record == [["double(x)", ["tensor", "float32", [3]]]]
 
 
-def test_a_student_value_is_not_read_by_a_lying_class(graded: Callable[[str], Graded]) -> None:
+def test_a_false_class_does_not_change_how_a_value_is_read(graded: Callable[[str], Graded]) -> None:
     lying = wrong(
         "return x + x",
         "return type('Tensor', (), {'__class__': torch.Tensor, '__eq__': lambda *_: True})()",

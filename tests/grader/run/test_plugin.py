@@ -83,7 +83,7 @@ def verdicts(result: ProblemResult) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(("source", "status", "words"), SOURCES)
-def test_students_and_graders_read_the_same(
+def test_messages_at_home_and_in_grading_are_the_same(
     run: Run, student_pytest: StudentPytest, source: str, status: str, words: str
 ) -> None:
     graded, found = run(source), student_pytest(source, "--hidden")
@@ -107,7 +107,7 @@ def test_the_hidden_half_is_left_out(student_pytest: StudentPytest) -> None:
     assert "1 deselected" in done.text
 
 
-def test_the_seed_is_the_users(run: Run, student_pytest: StudentPytest) -> None:
+def test_the_user_chooses_the_seed(run: Run, student_pytest: StudentPytest) -> None:
     source = "def double(x): raise ValueError(x.tolist())"
     messages = {
         seed: student_pytest(source, "--hidden", f"--seed={seed}").result.tests[2].message
@@ -117,7 +117,7 @@ def test_the_seed_is_the_users(run: Run, student_pytest: StudentPytest) -> None:
     assert messages[1] == run(source, seed=1).tests[2].message
 
 
-def test_some_tests_can_be_chosen(student_pytest: StudentPytest) -> None:
+def test_some_tests_can_be_selected(student_pytest: StudentPytest) -> None:
     source = "def double(x): return 3 * x"
     assert [test.id for test in student_pytest(source, "-k", "2").result.tests] == [
         "test_doubles[2]"
@@ -129,7 +129,7 @@ def ids(done: Any) -> list[str]:
     return [test.id for test in done.result.tests]
 
 
-def test_what_failed_last_can_be_chosen(student_pytest: StudentPytest) -> None:
+def test_the_last_failures_can_be_selected(student_pytest: StudentPytest) -> None:
     source = "def double(x): return x + x if len(x) == 1 else x"
     assert {*ids(student_pytest(source))} == {"test_doubles[1]", "test_doubles[2]"}
     assert ids(student_pytest(source, "--ff")) == ["test_doubles[2]", "test_doubles[1]"]
@@ -174,7 +174,7 @@ def test_a_file_without_tests_says_what_to_run(
         ["-m", "test_doubling"],
     ],
 )
-def test_tests_that_pytest_does_not_run_say_how_they_run(
+def test_tests_of_a_different_folder_report_how_to_run_them(
     small_course: Course, words: list[str]
 ) -> None:
     (problem,) = small_course.problems()
@@ -185,7 +185,7 @@ def test_tests_that_pytest_does_not_run_say_how_they_run(
     assert done.returncode == 2
 
 
-def test_tracebacks_are_to_be_had(student_pytest: StudentPytest) -> None:
+def test_tracebacks_can_be_requested(student_pytest: StudentPytest) -> None:
     source = "def double(x):\n    return helper(x)\n\ndef helper(x):\n    return x.nothing"
     text = student_pytest(source, "--tb=long").text
     assert "return x.nothing" in text
@@ -193,7 +193,7 @@ def test_tracebacks_are_to_be_had(student_pytest: StudentPytest) -> None:
     assert "has no attribute 'nothing'" in text
 
 
-def test_a_file_that_can_not_be_read_has_no_traceback(student_pytest: StudentPytest) -> None:
+def test_an_unreadable_file_has_no_traceback(student_pytest: StudentPytest) -> None:
     text = student_pytest("def double(x) return x", "--tb=long").text
     assert "problem.py can't be read as Python" in text
     assert "Traceback" not in text
@@ -211,7 +211,7 @@ def test_a_damaged_file_of_the_course_hides_no_result(
 
 
 @pytest.mark.slow
-def test_what_is_printed_is_pytests_to_show(student_pytest: StudentPytest) -> None:
+def test_pytest_shows_printed_output(student_pytest: StudentPytest) -> None:
     source = "def double(x):\n    print('so far')\n    return 3 * x"
     assert "so far" in student_pytest(source, "-s").text
     assert "Captured stdout call" in student_pytest(source, "--tb=long").text
@@ -245,7 +245,7 @@ def test_a_debugger_can_be_used(debug: Debug) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
-def test_a_debugger_that_is_left_ends_the_run(debug: Debug, stop: str) -> None:
+def test_quitting_the_debugger_ends_the_run(debug: Debug, stop: str) -> None:
     done = debug(STOPS.format(stop=stop, answer="3 * x"), "q\n" * 3)
     assert done.returncode == pytest.ExitCode.INTERRUPTED
     assert done.stdout.count("(Pdb)") == 1
@@ -254,7 +254,7 @@ def test_a_debugger_that_is_left_ends_the_run(debug: Debug, stop: str) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_stops_while_mistakes_are_looked_for(debug: Debug) -> None:
+def test_breakpoints_do_not_stop_the_diagnosis(debug: Debug) -> None:
     done = debug(STOPS.format(stop="breakpoint()", answer="3 * x"), "continue\n" * 2)
     assert done.stdout.count("(Pdb)") == 2
     assert "✗ double returns twice its argument" in done.stdout
@@ -276,7 +276,7 @@ def test_with_pdb_the_debugger_stands_where_it_went_wrong(
     assert all(text in done.stdout for text in shown)
 
 
-def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:
+def test_other_tests_run_as_usual(student_pytest: StudentPytest) -> None:
     other = "def test_other():\n    assert 1 == 2\n\ndef test_fixture(problem):\n    pass\n"
     Path("test_other.py").write_text(other)
     text = student_pytest("def double(x): return x + x", "test_other.py").text
@@ -292,7 +292,7 @@ def test_other_tests_are_left_alone(student_pytest: StudentPytest) -> None:
         ("problem, tmp_path", "uses the unknown fixture tmp_path"),
     ],
 )
-def test_what_is_not_plain_is_refused_in_a_sentence(
+def test_invalid_tests_are_refused_with_a_sentence(
     student_pytest: StudentPytest,
     small_course: Course,
     capsys: pytest.CaptureFixture[str],

@@ -37,7 +37,7 @@ def message(text: str) -> bytes:
         Answer(instead="Ungültig_1"),
     ],
 )
-def test_an_answer_is_read_as_it_was_written(answer: Answer) -> None:
+def test_an_answer_is_read_unchanged(answer: Answer) -> None:
     assert read_answers(message(answer.write())) == {"f": Answers({"a": answer}, {})}
 
 
@@ -65,7 +65,7 @@ def test_an_answer_is_read_as_it_was_written(answer: Answer) -> None:
         message("float 32 1 0 1 2 3 4"),
     ],
 )
-def test_what_is_no_answer_is_refused(forged: bytes) -> None:
+def test_invalid_answers_are_refused(forged: bytes) -> None:
     with pytest.raises(BadRecord):
         read_answers(forged)
 
@@ -91,7 +91,7 @@ FORGED = (
 
 
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
-def test_no_answers_are_too_odd_for_naming(problem: Problem) -> None:
+def test_odd_answers_do_not_stop_naming(problem: Problem) -> None:
     known = Fingerprints.load(problem.fingerprints)
     rng = random.Random(problem.id)
     odd = [Answer.read(text) for text in FORGED]

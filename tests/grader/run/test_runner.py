@@ -40,7 +40,7 @@ def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run, source: 
     assert torch.is_grad_enabled()
 
 
-def test_a_default_dtype_that_a_file_sets_is_not_that_of_the_tests(run: Run) -> None:
+def test_a_files_default_dtype_does_not_affect_tests(run: Run) -> None:
     """As in the sandbox, a file cannot change the values that a test creates."""
     result = run(
         """
@@ -59,7 +59,7 @@ def test_cases_share_the_points_of_their_test(run: Run) -> None:
     assert (result.points, [t.max for t in result.tests]) == (1, [1, 1, 2])
 
 
-def test_the_hidden_half_runs_only_when_asked(run: Run) -> None:
+def test_the_hidden_half_runs_only_on_request(run: Run) -> None:
     assert {t.name for t in run("def double(x): return x", hidden=False).tests} == {"test_doubles"}
 
 
@@ -70,7 +70,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize("source", KEPT)
-def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
+def test_data_kept_between_calls_is_reported(run: Run, source: str) -> None:
     result = run(source)
     assert result.points < 4
     (output,) = result.diagnoses
@@ -84,7 +84,7 @@ def test_what_is_kept_from_call_to_call_is_named(run: Run, source: str) -> None:
     ["def double(x): return 3 * x", "def double(x): return x.new_full(x.shape, 2)"],
     ids=["always wrong", "right for some"],
 )
-def test_what_is_wrong_by_itself_is_not_told_to_be_kept(run: Run, source: str) -> None:
+def test_a_wrong_function_is_not_reported_as_keeping_data(run: Run, source: str) -> None:
     assert run(source).diagnoses == []
 
 
@@ -120,7 +120,7 @@ def add_visible(course: Course, test: str) -> Path:
         ("x = 1", "missing", "problem.py has no `double`."),
     ],
 )
-def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
+def test_an_unjudged_rule_is_reported_in_one_line(
     run: Run, small_course: Course, source: str, status: str, message: str
 ) -> None:
     file = add_visible(small_course, LOOKING)
@@ -141,7 +141,7 @@ def test_a_rule_that_can_not_be_judged_says_so_in_one_line(
         ("def double(x): return 2 * x", ""),
     ],
 )
-def test_a_rule_that_can_be_judged_says_what_it_finds(
+def test_a_judged_rule_reports_its_finding(
     run: Run, small_course: Course, source: str, message: str
 ) -> None:
     add_visible(small_course, LOOKING)
@@ -150,9 +150,7 @@ def test_a_rule_that_can_be_judged_says_what_it_finds(
     assert "judged" not in looks.message
 
 
-def test_where_a_rule_alone_is_broken_nothing_is_said_to_be_kept(
-    run: Run, small_course: Course
-) -> None:
+def test_a_broken_rule_alone_is_not_reported_as_kept_data(run: Run, small_course: Course) -> None:
     looking = LOOKING.replace("ones(1", "ones(70").replace("full((1", "full((70")
     add_visible(small_course, looking)
     result = run("def double(x): return 2 * x if x.shape != (70,) else 3 * x")
@@ -160,7 +158,7 @@ def test_where_a_rule_alone_is_broken_nothing_is_said_to_be_kept(
     assert result.diagnoses == []
 
 
-def test_a_missing_file_is_named(small_course: Course) -> None:
+def test_a_missing_file_is_reported(small_course: Course) -> None:
     small_course.problems()[0].stub.unlink()
     session = Session(LocalFiles())
     Suite(small_course.problems(), small_course.root).run(session)
@@ -180,9 +178,7 @@ def test_an_endless_loop_ends(run: Run, line: str) -> None:
     assert "Not run" in result.tests[2].message
 
 
-def test_a_solution_that_is_not_there_is_no_fault_of_the_students(
-    run: Run, small_course: Course
-) -> None:
+def test_a_missing_solution_is_not_the_students_error(run: Run, small_course: Course) -> None:
     small_course.solution(small_course.problems()[0]).unlink()
     result = run("def double(x): return 2 * x")
     assert [test.status for test in result.tests] == [Status.PASSED] * 2 + [Status.INTERNAL]
@@ -194,7 +190,7 @@ def test_ctrl_c_ends_the_run(run: Run) -> None:
         run("def double(x): raise KeyboardInterrupt")
 
 
-def test_draws_depend_on_seed_and_salt_alone(run: Run, small_course: Course) -> None:
+def test_random_numbers_depend_on_seed_and_salt_only(run: Run, small_course: Course) -> None:
     """Neither on the order of the tests nor on their text."""
     (problem,) = small_course.problems()
     seen: list[object] = []
@@ -223,7 +219,7 @@ def test_a_salt_is_written_in_hexadecimal(run: Run, small_course: Course) -> Non
 
 
 @pytest.mark.slow
-def test_a_file_that_never_ends_is_tried_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_file_is_loaded_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "loaded", 0, raising=False)
     result = run("import sys\nsys.loaded += 1\nwhile True: pass", timeout=0.5)
     assert result.points == 0
@@ -234,12 +230,12 @@ def test_a_file_that_never_ends_is_tried_once(run: Run, monkeypatch: pytest.Monk
     }
 
 
-def test_home_gives_a_file_as_long_to_load_as_grading_does() -> None:
+def test_a_file_has_the_same_time_to_load_at_home_and_in_grading() -> None:
     assert inspect.signature(LocalFiles).parameters["seconds"].default == Settings().call_seconds
 
 
 @pytest.mark.parametrize("place", ["test file", "worked example", "module of the course"])
-def test_one_submission_leaves_nothing_to_the_next(small_course: Course, place: str) -> None:
+def test_one_submission_does_not_affect_the_next(small_course: Course, place: str) -> None:
     (problem,) = small_course.problems()
     shared = "import torch\nONES = torch.ones(3)\ndef ones():\n    return ONES\n"
     text = problem.test_file.read_text(encoding="utf-8")
@@ -265,13 +261,13 @@ def test_one_submission_leaves_nothing_to_the_next(small_course: Course, place: 
 @pytest.mark.parametrize(
     "wait", ["breakpoint()", "import pdb; pdb.Pdb().set_trace()", "input('? ')"]
 )
-def test_nobody_is_asked_where_nobody_would_see_it(run: Run, wait: str) -> None:
+def test_no_input_is_requested_in_grading(run: Run, wait: str) -> None:
     """A forgotten debugger in the code doesn't block the run."""
     result = run(f"def double(x):\n    {wait}\n    return x + x")
     assert statuses(result) == {"passed" if wait == "breakpoint()" else "error"}
 
 
-def test_what_a_test_does_to_warnings_ends_with_it(run: Run, small_course: Course) -> None:
+def test_changed_warning_filters_end_with_the_test(run: Run, small_course: Course) -> None:
     (problem,) = small_course.problems()
     with problem.test_file.open("a", encoding="utf-8") as file:
         file.write(

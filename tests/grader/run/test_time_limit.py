@@ -67,13 +67,13 @@ def in_time() -> bool:
 
 
 @pytest.mark.slow
-def test_what_ends_in_time_is_left_alone() -> None:
+def test_code_that_ends_in_time_is_not_stopped() -> None:
     assert in_time()
     assert in_thread(in_time) == [True]
 
 
 @pytest.mark.slow
-def test_nobody_is_hurried_in_a_debugger() -> None:
+def test_there_is_no_time_limit_in_a_debugger() -> None:
     debugger, before = bdb.Bdb(), sys.gettrace()
     debugger.reset()
     with time_limit(0.1):
@@ -98,7 +98,7 @@ print("in time", flush=True)
 
 
 @pytest.mark.slow
-def test_other_programs_make_nobodys_code_endless() -> None:
+def test_a_busy_machine_does_not_stop_finite_code() -> None:
     """Code that takes a second instead of 0.2 is not stopped, as half a second is allowed."""
     with busy_core(4) as core:
         command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core)]

@@ -84,14 +84,14 @@ READS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_reading_it_is_refused(read: Callable[[Any], Any]) -> None:
+def test_reading_unknown_is_refused(read: Callable[[Any], Any]) -> None:
     with pytest.raises((AnswerRead, TypeError)) as caught:
         read(UNKNOWN)
     if caught.type is not AnswerRead:
         assert "Unknown" in str(caught.value) or "UNKNOWN" in str(caught.value)
 
 
-def test_a_debugger_can_show_it() -> None:
+def test_a_debugger_can_show_unknown() -> None:
     assert repr(UNKNOWN) == "UNKNOWN"
 
 

@@ -33,7 +33,7 @@ QUIET = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", QUIET)
-def test_what_is_allowed_or_torchs_own_is_not_told(tried, source):
+def test_allowed_calls_and_calls_of_torch_are_not_reported(tried, source):
     assert tried(source) == []
 
 
@@ -52,7 +52,7 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_attempts_are_told(tried, attempt):
+def test_forbidden_attempts_are_reported(tried, attempt):
     found = tried(
         "import os, socket, subprocess\nfrom pathlib import Path\n"
         f"try:\n    for _ in range(2): {attempt}\nexcept BaseException: pass\n"
@@ -60,12 +60,12 @@ def test_attempts_are_told(tried, attempt):
     assert found == [f"While it was loaded, problem.py tried to {ATTEMPTS[attempt]}."]
 
 
-def test_only_so_many_are_told(tried):
+def test_only_a_limited_number_is_reported(tried):
     source = "for i in range(2000):\n    try: open(f'f{i}', 'w')\n    except OSError: pass\n"
     assert len(tried(source)) == 5
 
 
-def test_what_is_tried_later_is_another_matter(sandbox):
+def test_later_attempts_are_reported_separately(sandbox):
     with Asked(sandbox, "def f(): open('/etc/passwd')", "problem.f()") as asked:
         assert asked.next()[0] == "PermissionError"
         assert asked.attempts == []
@@ -74,6 +74,6 @@ def test_what_is_tried_later_is_another_matter(sandbox):
 @pytest.mark.parametrize(
     "packed", [None, [["read"]], [["dance", "x"]], [["read", "x"]] * 6, [["read", "x" * 101]]]
 )
-def test_what_is_no_attempt_is_refused(packed):
+def test_invalid_attempts_are_refused(packed):
     with pytest.raises((BadRecord, ProtocolError)):
         sentences_on(LoadReport.read(json.dumps({"attempts": packed}).encode()).attempts)

@@ -39,16 +39,16 @@ DO_NOT = [
 
 
 @pytest.mark.parametrize("line", WANT)
-def test_these_may(line: str) -> None:
+def test_lines_that_may_need_the_compiler(line: str) -> None:
     assert may_want_compiler(line.encode())
 
 
 @pytest.mark.parametrize("line", DO_NOT)
-def test_these_do_not(line: str) -> None:
+def test_lines_that_do_not_need_the_compiler(line: str) -> None:
     assert not may_want_compiler(line.encode())
 
 
-def test_no_reference_does(course: Course) -> None:
+def test_no_reference_needs_the_compiler(course: Course) -> None:
     """No reference needs torch's compiler; otherwise every run would load it."""
     for problem in course.problems():
         assert not may_want_compiler(course.solution(problem).read_bytes()), problem.id
@@ -58,7 +58,7 @@ FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 
 @pytest.mark.slow
-def test_code_may_ask_for_deterministic_algorithms(ask: Ask) -> None:
+def test_code_may_request_deterministic_algorithms(ask: Ask) -> None:
     """Many files begin with this line, which loads the settings of torch's compiler."""
     total, enabled = ask(
         "import torch\ntorch.use_deterministic_algorithms(True, warn_only=True)",
@@ -70,7 +70,7 @@ def test_code_may_ask_for_deterministic_algorithms(ask: Ask) -> None:
     assert enabled
 
 
-def test_a_worker_has_it_where_it_is_wanted(ask: Ask) -> None:
+def test_a_worker_has_the_compiler_if_it_is_needed(ask: Ask) -> None:
     """The compiler is loaded before functions are removed, as it uses forbidden ones."""
     trained, shape = ask(
         """
@@ -94,13 +94,13 @@ def test_a_worker_has_it_where_it_is_wanted(ask: Ask) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forbidden", [(), FORBIDDEN], ids=["nothing", "attention"])
-def test_and_not_where_it_is_not(ask: Ask, forbidden: tuple[str, ...]) -> None:
+def test_a_worker_has_no_compiler_if_it_is_not_needed(ask: Ask, forbidden: tuple[str, ...]) -> None:
     source = "import sys as s\ndef has(): return 'torch._dyn' + 'amo' in s.modules"
     assert not ask(source, "problem.has()", forbidden=forbidden)
     assert ask(f"# {WANT[0]}\n{source}", "problem.has()", forbidden=forbidden)
 
 
-def test_a_function_is_carried_over_to_a_batch_without_it(ask: Ask) -> None:
+def test_vmap_works_without_the_compiler(ask: Ask) -> None:
     """Correct solutions use `vmap`; loading the compiler would take seconds in each run."""
     found = ask(
         """
@@ -117,7 +117,7 @@ def test_a_function_is_carried_over_to_a_batch_without_it(ask: Ask) -> None:
     torch.testing.assert_close(torch.tensor(found), x.softmax(-1))
 
 
-def test_what_is_compiled_runs_as_it_is_written(ask: Ask) -> None:
+def test_compiled_code_runs_uncompiled(ask: Ask) -> None:
     source = """
         import torch
 
@@ -195,7 +195,7 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
+def test_loading_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
     """When torch loads derivatives and costs of forbidden functions, it does not call these
     functions.
     """
@@ -206,7 +206,7 @@ def test_what_loads_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_and_a_forbidden_call_in_it_is_seen(ask: Ask, name: str) -> None:
+def test_a_forbidden_call_in_transformed_code_is_reported(ask: Ask, name: str) -> None:
     source = transformed(name, NORM)
     found = ask(source, "problem.f(torch.ones(4, 3))", forbidden=NORMS)
     assert found == ("ForbiddenCall", "layer_norm")

@@ -42,7 +42,7 @@ def failure_in(asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEADLY)
-def test_a_worker_that_dies_is_replaced(sandbox, ask, name):
+def test_a_crashed_worker_is_replaced(sandbox, ask, name):
     action, status, message = DEADLY[name]
     source = f"import ctypes, os, signal\ndef f(): {action}"
     with Asked(sandbox, source, "problem.f()", "1", "2") as asked:
@@ -53,7 +53,7 @@ def test_a_worker_that_dies_is_replaced(sandbox, ask, name):
 
 
 @pytest.mark.slow
-def test_the_files_of_a_submission_share_its_time(sandbox, ask):
+def test_files_of_a_submission_share_its_time_limit(sandbox, ask):
     budget = SubmissionBudget(1.0, 1.8)
     for _ in range(2):
         with Asked(sandbox, ENDLESS, "problem.f()", budget=budget) as asked:
@@ -75,7 +75,7 @@ def f():
 
 
 @pytest.mark.slow
-def test_an_answer_that_trickles_does_not_extend_the_time(sandbox):
+def test_a_slowly_sent_answer_does_not_extend_the_time(sandbox):
     budget = SubmissionBudget(0.5, 100)
     with Asked(sandbox, TRICKLE, "problem.f()", budget=budget) as asked:
         assert failure_in(asked).status is Status.TIMEOUT
@@ -118,7 +118,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
 @pytest.mark.parametrize("level", ["sandbox", "process"])
 @pytest.mark.slow
-def test_nothing_outlives_a_grader_that_is_killed(level):
+def test_no_process_outlives_a_killed_grader(level):
     """Even a worker that is busy and ignores its connection ends."""
     command = [sys.executable, "-c", GRADER, level]
     grader = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
@@ -130,7 +130,7 @@ def test_nothing_outlives_a_grader_that_is_killed(level):
     wait_until_gone(pids, 10)
 
 
-def test_level_sandbox_is_refused_where_there_is_none(monkeypatch):
+def test_the_level_sandbox_is_refused_on_a_machine_without_one(monkeypatch):
     monkeypatch.setattr("grader.sandbox.sandbox._missing", lambda: "no such thing here")
     with pytest.raises(SandboxError, match="no such thing here"), Sandbox():
         pass
@@ -144,7 +144,7 @@ def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
 
 
 @pytest.mark.slow
-def test_a_worker_that_something_else_killed_is_nobodys_fault(sandbox, ask):
+def test_a_worker_killed_by_the_system_is_no_student_error(sandbox, ask):
     """The system kills processes if memory runs out; the student's code is not blamed for it."""
     expressions = ("__import__('os').getpid()", "__import__('time').sleep(60)")
     with Asked(sandbox, "", *expressions) as asked:
@@ -168,7 +168,7 @@ KILLS = {
 
 
 @pytest.mark.parametrize("name", KILLS)
-def test_no_code_can_look_as_if_something_else_had_killed_it(sandbox, name):
+def test_code_cannot_imitate_a_kill_by_the_system(sandbox, name):
     """SIGKILL counts as an error of the machine, so the test would be repeated. Code cannot send
     it.
     """
@@ -193,7 +193,7 @@ def outcome(asked):
 
 
 @pytest.mark.slow
-def test_code_that_uses_up_its_processor_time_is_not_killed_by_something_else(origin):
+def test_code_that_exceeds_its_cpu_time_is_a_timeout(origin):
     """The code ignores SIGXCPU, so the kernel kills it. This counts as a timeout."""
     source = "import signal\nsignal.signal(24, signal.SIG_IGN)\n" + ENDLESS
     budget = SubmissionBudget(60, 60)

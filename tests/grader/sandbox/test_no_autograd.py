@@ -46,12 +46,12 @@ def loaded(road: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_without_a_rule_it_is_a_road(road, given):
+def test_without_the_rule_each_way_gives_the_gradient(road, given):
     assert torch.allclose(loaded(road).softmax_backward(*given), right(*given))
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_no_road_leads_to_a_gradient(ask, road):
+def test_no_way_gives_the_gradient(ask, road):
     x = "torch.ones(2, 3, dtype=torch.float64)"
     call = f"problem.softmax_backward({x}.softmax(-1), {x})"
     kind, _ = ask(HEAD + ROADS[road], call, forbidden=FORBIDDEN)
@@ -60,7 +60,7 @@ def test_no_road_leads_to_a_gradient(ask, road):
 
 
 @pytest.mark.parametrize("road", [road for road in ROADS if road not in UNSEEN_AT_HOME])
-def test_at_home_each_road_is_seen(road, given):
+def test_at_home_each_way_is_reported(road, given):
     module = loaded(road)
     guard = Guard(FORBIDDEN, not_for_a_student)
     try:
@@ -71,7 +71,7 @@ def test_at_home_each_road_is_seen(road, given):
     assert guard.called == "autograd"
 
 
-def test_at_home_a_test_may_differentiate(given):
+def test_tests_may_differentiate_at_home(given):
     weights = given[0].clone().requires_grad_()
     with Guard(FORBIDDEN, not_for_a_student) as guard:
         weights.log().softmax(-1).backward(given[1])
@@ -102,7 +102,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
-def test_backward_passes_of_other_functions_are_gone(ask, source):
+def test_backward_functions_of_other_functions_are_removed(ask, source):
     call, source = (
         "problem.f(*torch.randn(4, 1, 1, 4, 4))",
         "import torch\n" + textwrap.dedent(source),
@@ -185,7 +185,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("end", RIGHT.values(), ids=RIGHT)
-def test_right_files_work_without_autograd(sandbox, end, given):
+def test_correct_files_work_without_autograd(sandbox, end, given):
     start = """
 import torch
 from torch import nn

@@ -125,7 +125,7 @@ def names(table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names("WAYS"))
-def test_what_is_no_plain_tensor_is_told(graded, name):
+def test_unusual_tensors_are_reported(graded, name):
     result = graded(f"{ODD}\ndef double(x): return way({name!r}, torch.ones(2, 2))")
     assert result.points == 0
     assert {test.status for test in result.tests} <= {
@@ -136,12 +136,12 @@ def test_what_is_no_plain_tensor_is_told(graded, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names("RIGHT"))
-def test_what_is_plain_beneath_is_a_right_answer(graded, name):
+def test_subclasses_with_ordinary_data_are_accepted(graded, name):
     assert graded(f"{ODD}\ndef double(x): return way({name!r}, x + x)").passed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names("FORMS"))
-def test_of_what_has_other_numbers_the_form_is_wrong(graded, name):
+def test_tensors_without_ordinary_numbers_have_the_wrong_form(graded, name):
     result = graded(f"{ODD}\ndef double(x): return way({name!r}, (x + x).float())")
     assert {test.status for test in result.tests} == {Status.FAILED}

@@ -76,7 +76,7 @@ def f(x):
 """
 
 
-def test_without_a_guard_there_is_still_nothing_to_call(ask, compiler):
+def test_without_a_guard_forbidden_functions_are_still_missing(ask, compiler):
     """A student who removes the hooks finds no forbidden function, as all are removed."""
     forbidden = ("softmax", "log_softmax", "scaled_dot_product_attention")
     gradient = "x.requires_grad_()).sum().backward() or x.grad.abs().max().item()"
@@ -102,7 +102,7 @@ def test_a_forbidden_call_in_a_call_of_torchs_own_layer(ask):
 F_OF_ZEROS = "problem.f(torch.zeros(2)).tolist()"
 
 
-def test_at_import_a_file_may_compare_itself_with_torch(ask):
+def test_a_file_may_compare_itself_with_torch_at_import(ask):
     source = """
         import torch
         def f(x): return x.exp() / x.exp().sum()
@@ -121,7 +121,7 @@ def broken():
 """
 
 
-def test_a_star_import_brings_all_that_is_left(ask):
+def test_a_star_import_has_all_remaining_names(ask):
     source = (
         EXPORTED
         + """
@@ -179,14 +179,14 @@ def compiler(request, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forbidden", KINDS, ids=KINDS.values())
-def test_other_roads_to_what_is_forbidden_are_closed(ask, forbidden, compiler, names_of_roads):
+def test_other_ways_to_forbidden_functions_are_closed(ask, forbidden, compiler, names_of_roads):
     ways = [way for way in names_of_roads if way.startswith(KINDS[forbidden])]
     assert len(ways) >= (7 if forbidden is BLOCK else 8)
     assert [way for way in ways if is_open(ask, forbidden, way)] == []
 
 
 @pytest.mark.slow
-def test_they_are_roads_where_nothing_is_forbidden(ask):
+def test_the_ways_work_if_nothing_is_forbidden(ask):
     key = "CompositeImplicitAutograd"
     goes = f"[way for way in problem.names() if problem.goes(way, {key!r})]"
     found = set(ask(OTHER_ROADS, goes))
@@ -203,14 +203,14 @@ def test_they_are_roads_where_nothing_is_forbidden(ask):
 @pytest.mark.parametrize("forbidden", [SOFTMAX, ATTENTION], ids=["softmax", "attention"])
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.slow
-def test_who_chooses_the_dispatch_key_finds_nothing(ask, forbidden, key, names_of_roads):
+def test_choosing_the_dispatch_key_finds_no_function(ask, forbidden, key, names_of_roads):
     road = f"{KINDS[forbidden]}: redispatched"
     ways = [way for way in names_of_roads if way.startswith(road)]
     assert len(ways) >= 2
     assert [way for way in ways if is_open(ask, forbidden, way, key)] == []
 
 
-def test_what_a_loading_file_can_not_compare_is_left_out(ask):
+def test_failing_comparisons_at_import_are_skipped(ask):
     source = """
         from __future__ import annotations
         import torch
@@ -225,7 +225,7 @@ def test_what_a_loading_file_can_not_compare_is_left_out(ask):
     assert ask(source, F_OF_ZEROS.replace("f(", "g(", 1), forbidden=("softmax",)) == [0.5, 0.5]
 
 
-def test_another_missing_name_is_still_an_error(sandbox):
+def test_a_different_missing_name_is_still_an_error(sandbox):
     source = "import torch\nx = torch.softmax(torch.ones(1), 0)\ntypo + 1"
     with Asked(sandbox, source, forbidden=("softmax",)) as asked:
         assert asked.error == ("NameError", "name 'typo' is not defined")

@@ -52,7 +52,7 @@ def case(name: str) -> object:
 
 
 @pytest.mark.parametrize("name", map(case, FILES))
-def test_the_same_words(
+def test_messages_are_the_same_at_home_and_in_grading(
     graded: Callable[[str], ProblemResult], run: Callable[..., ProblemResult], name: str
 ) -> None:
     source, sentence = FILES[name]

@@ -193,7 +193,7 @@ def is_read_at(path, read):
     return os.stat(path).st_atime_ns != 10**18
 
 
-def test_what_a_worker_reads_leaves_no_trace(ask):
+def test_reading_leaves_no_access_times(ask):
     """Access times of files stay unchanged. Otherwise a worker could pass inputs to a later one."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
@@ -224,7 +224,7 @@ def test_torch_works_without_threads(ask):
     assert thread == ("RuntimeError", "can't start new thread")
 
 
-def test_the_graders_own_modules_can_not_be_imported(ask):
+def test_modules_of_the_worker_cannot_be_imported(ask):
     """Code cannot import the modules of the worker, so one assignment does not forge its
     messages.
     """
@@ -243,7 +243,7 @@ def test_the_graders_own_modules_can_not_be_imported(ask):
     assert ask(source, "problem.found()") == []
 
 
-def test_the_filter_knows_this_machine():
+def test_the_filter_supports_this_machine():
     from grader.sandbox import confine, seccomp
 
     if platform.machine() in ("x86_64", "aarch64"):
@@ -254,7 +254,7 @@ def test_the_filter_knows_this_machine():
         assert len(set(machine.numbers.values())) == len(machine.numbers)
 
 
-def test_a_limit_of_the_shell_that_is_too_low_is_named(monkeypatch):
+def test_a_low_limit_of_the_shell_is_reported(monkeypatch):
     from grader.sandbox import confine
 
     def refuse(number, limits):

@@ -24,7 +24,7 @@ ENDS_ITS_PROCESS = "\ndef end(path):\n    os._exit(0)\n"
         (ENDS_ITS_PROCESS, ["read_a_file", "end"], r"hole \(Your code"),
     ],
 )
-def test_no_sandbox_is_used_that_an_attack_gets_through(origin, monkeypatch, source, names, reason):
+def test_a_sandbox_that_fails_the_self_test_is_refused(origin, monkeypatch, source, names, reason):
     monkeypatch.setattr(selftest, "_ATTACKS", selftest._ATTACKS + source)
     monkeypatch.setattr(selftest, "_NAMES", names)
     sandbox = Sandbox(prefork_server=lent_prefork_server(origin))

@@ -119,7 +119,7 @@ def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplateProcess) -> None:
+def test_a_worker_has_no_data_of_its_trusted_side(template: TemplateProcess) -> None:
     """A worker has no data of its trusted side, or of an earlier pair of processes."""
     waiting, connection = template.start("targets_of_template:wait")
     with connection:
@@ -143,7 +143,7 @@ def test_a_worker_has_nothing_of_what_its_trusted_side_has(template: TemplatePro
 
 
 @pytest.mark.slow
-def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess) -> None:
+def test_a_killed_template_process_is_replaced(template: TemplateProcess) -> None:
     """A killed template is replaced, and its forked processes end."""
     process, connection = template.start("targets_of_template:wait")
     with connection:
@@ -161,7 +161,7 @@ def test_a_template_process_that_is_killed_is_replaced(template: TemplateProcess
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
 @pytest.mark.slow
-def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling_or_the_tests(
+def test_a_prefork_server_has_no_secrets_in_memory(
     template: TemplateProcess,
 ) -> None:
     """Every worker is a copy of the prefork server, so the server's memory must contain no
@@ -179,7 +179,7 @@ def test_the_memory_of_a_prefork_server_holds_no_word_of_its_sibling_or_the_test
         assert secret not in memory
 
 
-def test_libraries_are_found_in_the_order_in_which_this_process_finds_them(tmp_path, monkeypatch):
+def test_libraries_are_found_in_the_order_of_the_main_process(tmp_path, monkeypatch):
     """Two folders may contain torch if environments are layered. The first folder is used."""
     folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
     for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):

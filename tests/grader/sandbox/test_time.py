@@ -26,7 +26,7 @@ def softmax(x):
 
 
 @pytest.mark.slow
-def test_slow_but_right_code_is_not_ended_on_a_busy_machine(origin):
+def test_slow_correct_code_is_not_stopped_on_a_busy_machine(origin):
     """The code takes 1.5 seconds instead of 0.3, and the limit is one second of its time."""
     cores, call = os.sched_getaffinity(0), "problem.softmax(torch.zeros(2)).tolist()"
     with lent_sandbox(origin, call_seconds=1.0) as sandbox, busy_core(4) as core:
@@ -75,7 +75,7 @@ def f():
 
 
 @pytest.mark.slow
-def test_threads_that_compute_are_charged_and_their_number_is_not():
+def test_a_call_is_charged_for_its_longest_thread():
     """The charged time of a call is that of its longest thread, and not the sum of all threads."""
     budget = SubmissionBudget(20, 100)
     with (

@@ -41,7 +41,7 @@ def run_on(course: Course, tests: str) -> BreakReport:
     return break_problem(course, problem, Console(quiet=True))
 
 
-def test_good_tests_accept_what_is_right_and_catch_mistakes(
+def test_good_tests_accept_correct_files_and_catch_mistakes(
     broken: Course,
 ) -> None:
     report = run_on(broken, GOOD)
@@ -64,7 +64,7 @@ def test_a_mistake_that_never_ends_is_caught(
 
 
 @pytest.mark.slow
-def test_what_weak_tests_miss_and_strict_tests_refuse(
+def test_weak_tests_miss_mistakes_and_strict_tests_refuse_correct_files(
     broken: Course,
 ) -> None:
     weak = "def test_two(problem):\n    assert problem.double(2) == 4\n"
@@ -85,7 +85,7 @@ def test_what_weak_tests_miss_and_strict_tests_refuse(
         ("import pytest; pytest.exit('enough')", "the tests end the run"),
     ],
 )
-def test_tests_that_end_on_no_file_are_not_run_on_mistakes(
+def test_tests_that_never_end_are_not_run_on_mistakes(
     broken: Course, body: str, message: str
 ) -> None:
     report = run_on(broken, f"def test_a(problem):\n    {body}\n")
@@ -106,13 +106,13 @@ def test_files_that_cannot_be_run_are_refused(broken: Course, tests: str, messag
         run_on(broken, tests)
 
 
-def test_without_tests_it_asks_for_them(broken: Course) -> None:
+def test_without_tests_break_requests_them(broken: Course) -> None:
     (problem,) = broken.problems()
     with pytest.raises(UsageError, match=r"test_mine\.py does not exist"):
         break_problem(broken, problem, Console(quiet=True))
 
 
-def test_the_report_lists_what_is_refused_and_what_is_caught() -> None:
+def test_the_report_lists_refused_files_and_caught_mistakes() -> None:
     mistakes = [MistakeCaught("a", 1, 2), MistakeCaught("b", 1, 1)]
     report = BreakReport(3, {"product": Failure("test_a fails: assert False")}, mistakes)
     assert [*report.lines()] == [

@@ -69,7 +69,7 @@ def shown(course: Course, problem: Problem, **options: object) -> str:
 
 
 @pytest.mark.slow
-def test_it_opens_with_the_last_visible_point_and_says_before_what_is_missing(
+def test_compare_works_once_all_visible_tests_pass(
     copy: Course, use: Callable[[Course], None]
 ) -> None:
     use(copy)
@@ -112,7 +112,9 @@ def test_it_works_in_a_released_copy(problem: Problem, copy: Course) -> None:
     assert max(len(line) for line in text.splitlines() if line not in code) <= 80
 
 
-def test_in_a_terminal_an_answer_waits(copy: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_waits_for_enter_in_a_terminal(
+    copy: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (problem,) = copy.select(["04"])
     solve(problem)
     screen = io.StringIO()
@@ -135,7 +137,7 @@ def test_in_a_terminal_an_answer_waits(copy: Course, monkeypatch: pytest.MonkeyP
     assert "Row 5" in screen.getvalue()
 
 
-def test_own_code_that_stops_is_said_so() -> None:
+def test_failing_student_code_is_reported() -> None:
     def stops() -> str:
         raise ValueError("no")
 
@@ -146,7 +148,7 @@ def test_own_code_that_stops_is_said_so() -> None:
 
 
 @pytest.mark.parametrize("command", ["compare", "break"])
-def test_a_copy_without_solutions_is_named(
+def test_a_copy_without_solutions_is_reported(
     command: str, small_course: Course, use: Callable[[Course], None]
 ) -> None:
     shutil.rmtree(small_course.root / "solutions")
@@ -158,13 +160,13 @@ def test_a_copy_without_solutions_is_named(
     )
 
 
-def test_a_problem_without_a_script_is_named(small_course: Course) -> None:
+def test_a_problem_without_a_script_is_reported(small_course: Course) -> None:
     (problem,) = small_course.problems()
     with pytest.raises(UsageError, match=r"The solutions of 01-doubling have no compare\.py"):
         comparison_of(small_course, problem)
 
 
-def test_where_one_is_counts(
+def test_compare_uses_the_current_folder(
     copy: Course, use: Callable[[Course], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(copy)
@@ -190,7 +192,7 @@ def double(x):
 '''
 
 
-def test_a_source_is_shown_without_what_everybody_has() -> None:
+def test_a_source_is_shown_without_parts_of_the_stub() -> None:
     source = '''"""Mine."""
 
 import torch

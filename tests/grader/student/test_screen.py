@@ -17,17 +17,17 @@ def whole(lines: int, hint: str = "") -> Screen:
     return Screen("01: 0 of 2 points", text, hint, table=6, keys="q quit")
 
 
-def test_what_fits_is_shown() -> None:
+def test_fitting_text_is_shown() -> None:
     assert whole(5).fitted(80, 24) == whole(5)
 
 
-def test_the_table_gives_way_first() -> None:
+def test_the_table_is_omitted_first() -> None:
     fitted = whole(14).fitted(80, 24)
     assert not fitted.table
     assert fitted.text == whole(14).text
 
 
-def test_the_title_stays_in_sight() -> None:
+def test_the_title_stays_visible() -> None:
     fitted = whole(100).fitted(80, 24)
     assert fitted.text.startswith(TITLE)
     assert fitted.text.endswith("uv run pytest")
@@ -35,7 +35,7 @@ def test_the_title_stays_in_sight() -> None:
     assert fitted.keys
 
 
-def test_a_hint_takes_the_place_of_the_message() -> None:
+def test_a_hint_replaces_the_message() -> None:
     hint = "\n".join("hint" for _ in range(12))
     fitted = whole(10, hint).fitted(80, 24)
     assert fitted.hint == hint

@@ -23,25 +23,25 @@ def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["numpy", "random", "types", "enum"])
-def test_a_file_of_ones_own_is_not_taken_for_a_module(tmp_path: Path, name: str) -> None:
+def test_a_students_file_does_not_shadow_a_module(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('mine')\n")
     done = run(tmp_path, f"import {name}, typing; print({name}.__file__)")
     assert done.returncode == 0, done.stderr
     assert str(tmp_path) not in done.stdout
 
 
-def test_ctrl_c_ends_it_in_a_word(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_script_without_a_traceback(tmp_path: Path) -> None:
     done = run(tmp_path, "raise KeyboardInterrupt")
     assert done.returncode != 0
     assert done.stderr.strip() == "Stopped."
 
 
-def test_other_errors_are_told_as_ever(tmp_path: Path) -> None:
+def test_other_errors_have_a_traceback(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in run(tmp_path, "1 / 0").stderr
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.parent.name)
-def test_every_explore_begins_with_it(script: Path) -> None:
+def test_every_explore_imports_the_script_module_first(script: Path) -> None:
     imports = [
         node
         for node in ast.parse(script.read_text("utf-8")).body

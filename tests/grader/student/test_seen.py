@@ -97,27 +97,27 @@ def test_a_question_is_asked_only_of_the_failure_that_is_shown() -> None:
     assert (reading(result, []), named(result)) == (Reading(), Reading())
 
 
-def test_what_answers_alike_has_its_questions_and_no_name() -> None:
+def test_mistakes_with_equal_answers_have_questions_but_no_name() -> None:
     result = result_of(("a", "f adds. Look\nOr as if g adds", "Look"))
     assert reading(result, []).nudge == "Look"
 
 
-def test_a_mistake_that_is_left_in_fewer_parts_is_the_same() -> None:
+def test_a_mistake_in_fewer_parts_counts_as_the_same() -> None:
     assert reading(result_of(A), [("a", "of_a_module")]).sentences
     assert not reading(result_of(A), [("b",)]).sentences
 
 
-def test_a_mistake_without_a_question_has_its_numbers() -> None:
+def test_a_mistake_without_a_question_shows_its_numbers() -> None:
     first = reading(result_of(("a", "f adds", "")), [])
     assert (first.nudge, first.withheld) == ("", True)
 
 
-def test_what_a_test_has_seen_itself_is_no_name() -> None:
+def test_the_sentence_of_a_test_is_no_name() -> None:
     seen = ProblemResult("01-doubling", diagnoses=["`a` is a Parameter."], mistakes=[[]])
     assert reading(seen, []).sentences == ("`a` is a Parameter.",)
 
 
-def test_the_first_time_there_is_one_observation_and_then_the_question() -> None:
+def test_the_first_run_shows_an_observation_and_a_question() -> None:
     result = result_of(A)
     other = TestResult("test_two", "It fits", False, 2, Status.FAILED, f"double(y): wrong. {FITS}")
     result.tests.append(other)
@@ -147,7 +147,7 @@ def test_pytest_names_a_mistake_in_a_later_run(
     assert "--name" not in second
 
 
-def test_a_course_can_name_at_once(known: Course, student_pytest: StudentPytest) -> None:
+def test_a_course_can_name_mistakes_at_once(known: Course, student_pytest: StudentPytest) -> None:
     manifest = known.root / "course.toml"
     manifest.write_text(f'name = "at once"\n{manifest.read_text("utf-8")}', encoding="utf-8")
     assert NAME in student_pytest(TRIPLED).text
@@ -170,7 +170,7 @@ def grader(known: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
 
 
 @pytest.mark.slow
-def test_why_names_at_once(
+def test_hint_with_name_names_the_mistake_at_once(
     known: Course, grader: Callable[..., str], student_pytest: StudentPytest
 ) -> None:
     (problem,) = known.problems()
@@ -189,7 +189,7 @@ def test_check_names_nothing(known: Course, grader: Callable[..., str]) -> None:
         assert "looks as if" not in grader("check")
 
 
-def test_hint_says_that_all_is_done_without_a_run(
+def test_hint_reports_that_all_is_solved_without_running_tests(
     known: Course, grader: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (problem,) = known.problems()
@@ -216,7 +216,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
-def test_what_is_damaged_means_that_nothing_was_seen(known: Course, text: str) -> None:
+def test_with_a_damaged_file_nothing_counts_as_seen(known: Course, text: str) -> None:
     (known.root / SEEN_FILE).write_text(text, encoding="utf-8")
     memory, result = SeenMistakes(known.root), result_of(A)
     assert memory.reading(result).withheld
@@ -227,14 +227,14 @@ def test_what_is_damaged_means_that_nothing_was_seen(known: Course, text: str) -
     assert json.loads((known.root / SEEN_FILE).read_text("utf-8"))["seen"][result.id] == [["a"]]
 
 
-def test_what_can_not_be_written_is_no_error(known: Course) -> None:
+def test_an_unwritable_file_is_no_error(known: Course) -> None:
     (known.root / SEEN_FILE).mkdir()
     memory = SeenMistakes(known.root)
     memory.meet("01-doubling", [("a",)])
     assert memory.reading(result_of(A)).withheld
 
 
-def test_git_ignores_it(course: Course) -> None:
+def test_git_ignores_the_file_of_seen_mistakes(course: Course) -> None:
     for path in (Path(".gitignore"), Path("students/.gitignore")):
         assert f"/{SEEN_FILE}" in (course.root / path).read_text("utf-8").splitlines()
 
@@ -243,7 +243,7 @@ def test_git_ignores_it(course: Course) -> None:
 
 
 @pytest.mark.slow
-def test_watch_names_a_mistake_when_a_key_asks_or_a_later_run_sees_it(known: Course) -> None:
+def test_watch_names_a_mistake_after_a_key_or_in_a_later_run(known: Course) -> None:
     screen, source = io.StringIO(), known.problems()[0].stub
     source.write_text(TRIPLED, encoding="utf-8")
     watch = Watch(known, Console(file=screen, width=100))

@@ -30,7 +30,9 @@ PITFALLS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", PITFALLS)
-def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str, tmp_path: Path) -> None:
+def test_the_most_helpful_sentence_is_on_the_screen(
+    course: Course, id: str, tmp_path: Path
+) -> None:
     problem = next(problem for problem in course.problems() if problem.id == id)
     suite = Suite([problem], course.root)
     files = mistake_files(course, problem, tmp_path)
@@ -47,7 +49,7 @@ def test_the_sentence_that_helps_is_on_the_screen(course: Course, id: str, tmp_p
                 assert line in screen, f"{mistake}: {line}"
 
 
-def test_lines_of_code_go_on_further_in_and_no_word_is_cut() -> None:
+def test_continued_lines_of_code_are_indented_and_no_word_is_cut() -> None:
     line = "  problem.py:9, in Block.forward: x = x + self.attn(self.ln_1(x)) * self.factor"
     assert wrapped(line, 60).splitlines() == [
         "  problem.py:9, in Block.forward: x = x +",

@@ -22,7 +22,7 @@ sys.exit(status)
 
 
 @pytest.mark.slow
-def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
+def test_a_correct_solution_loads_few_modules(course: Course, tmp_path: Path) -> None:
     shutil.copytree(course.root / "problems", tmp_path / "problems")
     shutil.copy(course.root / "students/pyproject.toml", tmp_path)
     shutil.copy(course.root / "course.toml", tmp_path)
@@ -42,7 +42,7 @@ def test_a_right_solution_loads_little(course: Course, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
-def test_a_word_stands_on_the_screen_while_torch_is_loaded(small_course: Course) -> None:
+def test_a_line_is_shown_while_torch_is_loaded(small_course: Course) -> None:
     import pty
 
     ours, theirs = pty.openpty()

@@ -48,7 +48,7 @@ def test_a_screen_shows_the_first_failure_and_points(
 
 
 @pytest.mark.slow
-def test_what_opens_once_a_problem_is_solved_is_named_where_a_copy_has_it(
+def test_a_solved_problem_mentions_compare_if_there_are_solutions(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
     output = "Other solutions, and their costs: uv run grader compare 01"
@@ -85,7 +85,7 @@ def test_rule(problem):
 
 
 @pytest.mark.parametrize("options", [[], ["-v"]], ids=["first", "all"])
-def test_a_rule_that_depends_on_what_is_wrong_waits(
+def test_a_rule_that_depends_on_a_wrong_function_waits(
     student_pytest: StudentPytest,
     small_course: Course,
     snapshot: SnapshotAssertion,
@@ -108,13 +108,13 @@ def two_problems(
 
 
 @pytest.mark.parametrize("factor", [2, 3])
-def test_from_the_root_the_table_of_all_stands_last(
+def test_from_the_root_the_table_comes_last(
     two_problems: StudentPytest, snapshot: SnapshotAssertion, factor: int
 ) -> None:
     assert two_problems(f"def double(x): return {factor} * x").screen == snapshot
 
 
-def test_a_style_of_traceback_brings_back_what_pytest_shows(student_pytest: StudentPytest) -> None:
+def test_the_option_tb_restores_pytests_reports(student_pytest: StudentPytest) -> None:
     text = student_pytest("def double(x): return 3 * x", "--tb=short").text
     assert "FAILURES" in text
     assert "points" not in text
@@ -128,12 +128,12 @@ def double(x):
 """
 
 
-def test_much_that_is_printed_is_cut(student_pytest: StudentPytest) -> None:
+def test_long_output_is_cut(student_pytest: StudentPytest) -> None:
     text = student_pytest(PRINTS.format(lines=100, width=200, answer="3 * x")).text
     assert text.count("xxxx…") == 10
     assert "and 90 lines more; `uv run pytest -s` shows all" in text
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_what_right_code_prints_is_not_shown(student_pytest: StudentPytest) -> None:
+def test_output_of_correct_code_is_not_shown(student_pytest: StudentPytest) -> None:
     assert "xxxx" not in student_pytest(PRINTS.format(lines=5, width=9, answer="x + x")).text

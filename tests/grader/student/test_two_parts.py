@@ -51,7 +51,7 @@ STATES: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_check_invites_to_part_two_and_asks_for_nothing_of_it(
+def test_check_invites_to_part_two_without_requiring_it(
     problems: list[Problem], snapshot: SnapshotAssertion, state: str
 ) -> None:
     for problem, source in zip(problems, STATES[state], strict=False):
@@ -60,7 +60,7 @@ def test_check_invites_to_part_two_and_asks_for_nothing_of_it(
     assert check() == snapshot
 
 
-def test_check_tests_part_two_when_it_is_asked_for(
+def test_check_tests_part_two_on_request(
     problems: list[Problem], snapshot: SnapshotAssertion
 ) -> None:
     assert check("06") == snapshot
@@ -72,7 +72,7 @@ def check(*arguments: str) -> str:
     return f"{done.output}exit status {done.exit_code}"
 
 
-def test_line_ends_of_another_system_begin_nothing(problems: list[Problem]) -> None:
+def test_changed_line_ends_do_not_begin_a_problem(problems: list[Problem]) -> None:
     stub = problems[1].stub
     stub.write_bytes(stub.read_bytes().replace(b"\n", b"\r\n"))
     assert not problems[1].is_begun
@@ -120,7 +120,7 @@ def from_root(
     return run
 
 
-def test_from_the_root_what_was_not_begun_is_not_run(
+def test_from_the_root_problems_not_begun_are_not_run(
     problems: list[Problem], from_root: Callable[..., tuple[int, list[str]]]
 ) -> None:
     problems[0].stub.write_text(RIGHT, encoding="utf-8")
@@ -136,7 +136,7 @@ def test_from_the_root_what_was_not_begun_is_not_run(
     assert not any(line.startswith("07-doubling") for line in lines)
 
 
-def test_in_its_folder_a_stub_of_part_two_is_run(
+def test_a_stub_of_part_two_is_run_in_its_folder(
     problems: list[Problem], from_root: Callable[..., tuple[int, list[str]]]
 ) -> None:
     _, lines = from_root("problems/06-doubling")
@@ -147,7 +147,7 @@ def test_in_its_folder_a_stub_of_part_two_is_run(
 
 
 @pytest.mark.slow
-def test_watch_shows_part_two_to_who_goes_on(
+def test_watch_shows_part_two_after_part_one(
     problems: list[Problem], two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)

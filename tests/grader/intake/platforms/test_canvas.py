@@ -73,7 +73,7 @@ def test_canvas_without_names(take: Take) -> None:
     assert {s.full_name for s in intake.submissions} >= {"anon aB3dE", "anon 77"}
 
 
-def test_one_student_who_is_two_is_told(take: Take) -> None:
+def test_a_number_with_two_names_is_reported(take: Take) -> None:
     """A number with two names is reported and not graded; the other students are graded."""
     intake = take(
         {
@@ -128,7 +128,7 @@ def test_canvas_uploads_again(take: Take) -> None:
     assert f": {places}. Keep only one" in submissions["eli"].files[ID].reason
 
 
-def test_numbers_that_are_not_of_canvas(tmp_path: Path, small_course: Course) -> None:
+def test_dates_in_names_are_no_canvas_numbers(tmp_path: Path, small_course: Course) -> None:
     """Archives with dates in their names are not a download of Canvas."""
     names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
     folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})

@@ -63,9 +63,7 @@ def test_classroom_50(take: Take) -> None:
         (scores(("ada", "", "", "")) * 200_000, "has more than"),
     ],
 )
-def test_without_a_list_that_can_be_read_people_go_by_user_names(
-    take: Take, content: bytes, why: str
-) -> None:
+def test_without_a_readable_list_user_names_are_used(take: Take, content: bytes, why: str) -> None:
     files = {f"{CLASSROOM_50}/cs-attention-Ada/{ID}/problem.py": RIGHT}
     intake = take(files | {f"{CLASSROOM_50}/scores.csv": content})
     assert [(s.identity, s.members, source(s)) for s in intake.submissions] == [
@@ -75,7 +73,7 @@ def test_without_a_list_that_can_be_read_people_go_by_user_names(
     assert "the names of folders are used" in intake.unmatched[0]
 
 
-def test_times_that_are_not_understood_are_listed(take: Take) -> None:
+def test_unreadable_times_are_listed(take: Take) -> None:
     files = {f"{CLASSROOM_50}/cs-attention-{u}/{ID}/problem.py": RIGHT for u in ("ada", "bea")}
     lines = [
         ("ada", "2026-11-02 23:30:00 EDT", "submit/1", ""),
@@ -90,7 +88,7 @@ def test_times_that_are_not_understood_are_listed(take: Take) -> None:
     ]
 
 
-def test_a_students_list_is_not_read(take: Take) -> None:
+def test_a_list_inside_a_clone_is_not_read(take: Take) -> None:
     """A list inside a student's clone is ignored. Otherwise a student could change the times of
     others.
     """

@@ -92,14 +92,14 @@ def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
     assert "the names of folders are used" in intake.unmatched[0]
 
 
-def test_times_that_are_not_understood_are_listed(take: Take) -> None:
+def test_unreadable_times_are_listed(take: Take) -> None:
     text = METADATA.replace(b"2024-01-31 12:00:00.000000000 Z", b"yesterday", 1)
     assert text != METADATA
     intake = take({"submission_metadata.yml": text, f"submission_1/{ID}/problem.py": RIGHT})
     assert "lateness is unknown: Ada Lovelace (yesterday)." in " ".join(intake.unmatched)
 
 
-def test_the_list_of_students_makes_no_objects(take: Take, tmp_path: Path) -> None:
+def test_the_list_of_students_creates_no_python_objects(take: Take, tmp_path: Path) -> None:
     target = tmp_path / "made"
     evil = (
         f"submission_1:\n  :submitters:\n  - :name: !!python/object/apply:os.mkdir ['{target}']\n"

@@ -59,7 +59,7 @@ def test_moodle_names_with_underscores(take: Take) -> None:
     }
 
 
-def test_a_files_name_makes_nobody_else_of_it(take: Take) -> None:
+def test_a_file_name_does_not_change_the_student(take: Take) -> None:
     forged = "9_assignsubmission_file_01-doubling.py"
     intake = take(
         {

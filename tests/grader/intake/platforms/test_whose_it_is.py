@@ -24,7 +24,7 @@ from tests.grader.intake.uploads import (
 METADATA = b"submission_1:\n  :submitters:\n  - :name: Ada Lovelace\n"
 
 
-def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
+def test_submissions_with_unknown_names_are_graded(take: Take) -> None:
     files = {"hopperada_12_98_hw.zip": zip_file(COURSE), "lovelace_13_99_problem_01.py": RIGHT}
     intake = take(files | {"late-hopper.zip": zip_file(COURSE)})
     assert [(s.full_name, source(s)) for s in intake.submissions] == [
@@ -33,7 +33,7 @@ def test_whoever_fits_nothing_is_graded_all_the_same(take: Take) -> None:
     assert intake.submissions[2].notes[0] == "Its name matches no student."
 
 
-def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
+def test_one_student_cannot_turn_a_class_into_a_download(take: Take) -> None:
     files = {f"ada/hw/{name}": content for name, content in COURSE.items()}
     files |= {"ada/submission_metadata.yml": METADATA}
     intake = take(files | {"bea.zip": zip_file(COURSE), "cho.zip": zip_file(COURSE)})
@@ -51,7 +51,7 @@ def test_one_student_cannot_make_a_class_a_platforms(take: Take) -> None:
         "bea_9_97_hw.zip",
     ],
 )
-def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
+def test_one_name_does_not_turn_a_class_into_a_download(take: Take, name: str) -> None:
     """A student whose name looks like a platform's file affects no other student."""
     files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea", "cho")}
     own = {name: zip_file(COURSE)} if name.endswith(".zip") else {f"{name}/{ID}/problem.py": RIGHT}
@@ -62,7 +62,7 @@ def test_one_name_makes_no_platform_of_a_class(take: Take, name: str) -> None:
     assert intake.recognised == []
 
 
-def test_what_a_student_packs_is_no_platform(take: Take) -> None:
+def test_platform_files_inside_a_students_archive_are_ignored(take: Take) -> None:
     """Files of a platform inside a student's archive are ignored. Otherwise a student could submit
     for others.
     """
@@ -71,7 +71,7 @@ def test_what_a_student_packs_is_no_platform(take: Take) -> None:
     assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
 
 
-def test_one_students_archive_harms_nobody_else(
+def test_a_harmful_archive_affects_only_its_row(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A harmful archive inside the zip file of a class affects only its own row: zip bombs, `../`
