@@ -90,7 +90,7 @@ _TRACES = {
 
 
 _FOLDERS = {"optim": "/optim/"}
-"""The folders of torch that contain only functions of one forbidden name, by that name."""
+"""The folder of torch that contains only forbidden functions, by the name in `_TRACES`."""
 
 
 def without_compiler() -> None:

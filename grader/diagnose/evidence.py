@@ -18,9 +18,9 @@ class Certainty(IntEnum):
     """The certainty of a sentence."""
 
     SOME = 1
-    """It describes some numbers of an answer and may have many causes."""
+    """The sentence describes some numbers of an answer, which may have many causes."""
     ALL = 2
-    """It explains every number."""
+    """The sentence explains every number of an answer."""
     SEEN = 3
     """A test inspected the module: a part is missing or has the wrong type."""
 

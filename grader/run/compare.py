@@ -135,7 +135,7 @@ def check_form(
 
 
 _NAMES = ("a tensor", "an array")
-"""The names of values of torch and of NumPy in messages."""
+"""The words for values of torch and of NumPy in messages."""
 
 
 def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
