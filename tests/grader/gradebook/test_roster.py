@@ -25,30 +25,30 @@ def matched(folder: Path, roster: str | bytes, *known: Known) -> Matched:
 
 def test_canvas_gradebook_gives_real_names_by_its_numbers(folder: Path) -> None:
     squeezed = [Known(f"canvas:{s.id}", s.sortable.lower(), (str(s.id),)) for s in CLASS[:-3]]
-    found = matched(folder, canvas_gradebook(), *squeezed)
+    matches = matched(folder, canvas_gradebook(), *squeezed)
     plain = [s for s in CLASS[:-3] if s.first[:1] != "="]
-    assert [found.name(f"canvas:{s.id}") for s in plain] == [s.full_name for s in plain]
-    assert found.section("canvas:1001") == '"Monday", and Tuesday'
-    assert len(found.absent) == 3
-    assert not found.unclear
-    assert not found.strangers
+    assert [matches.name(f"canvas:{s.id}") for s in plain] == [s.full_name for s in plain]
+    assert matches.section("canvas:1001") == '"Monday", and Tuesday'
+    assert len(matches.absent) == 3
+    assert not matches.unclear
+    assert not matches.strangers
 
 
 def test_moodle_worksheet_gives_people_by_their_names_and_not_by_its_numbers(folder: Path) -> None:
     known = [Known(f"moodle:{s.id + 1}", s.full_name) for s in CLASS]
-    found = matched(folder, moodle_worksheet(), *known)
-    own = {each: [e.name for e in found.of[each]] for each in found.of}
-    assert own["moodle:1002"] == ["Ada Lovelace"]
-    assert own["moodle:1005"] == ["小文 陳"]
-    assert {e.name for e in found.unclear} == {"Kim Lee"}  # two are called so
-    assert set(found.strangers) == {"moodle:1016", "moodle:1017"}
+    matches = matched(folder, moodle_worksheet(), *known)
+    names = {each: [e.name for e in matches.of[each]] for each in matches.of}
+    assert names["moodle:1002"] == ["Ada Lovelace"]
+    assert names["moodle:1005"] == ["小文 陳"]
+    assert {e.name for e in matches.unclear} == {"Kim Lee"}  # two are called so
+    assert set(matches.strangers) == {"moodle:1016", "moodle:1017"}
 
 
 def test_a_plain_list_contains_names(folder: Path) -> None:
     roster = '# of the office\n"Lovelace, Ada"\nKim Lee\n'
-    found = matched(folder, roster, Known("Ada Lovelace"))
-    assert found.name("Ada Lovelace") == "Ada Lovelace"
-    assert [entry.shown for entry in found.absent] == ["Kim Lee"]
+    matches = matched(folder, roster, Known("Ada Lovelace"))
+    assert matches.name("Ada Lovelace") == "Ada Lovelace"
+    assert [entry.shown for entry in matches.absent] == ["Kim Lee"]
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_classroom_50_roster_is_read_without_its_staff(folder: Path) -> None:
         "ada,Ada,Lovelace,ada@x.edu,Lab 1,17,student\nbea,Bea,B,bea@x.edu,,18,student\n"
         "tim,Tim,T,tim@x.edu,,19,ta\n"
     )
-    found = matched(folder, roster, Known("github:ada", members=("ada",)))
-    assert (found.name("github:ada"), found.section("github:ada")) == ("Ada Lovelace", "Lab 1")
-    assert [entry.shown for entry in found.absent] == ["Bea B"]
+    matches = matched(folder, roster, Known("github:ada", members=("ada",)))
+    assert (matches.name("github:ada"), matches.section("github:ada")) == ("Ada Lovelace", "Lab 1")
+    assert [entry.shown for entry in matches.absent] == ["Bea B"]
 
 
 def test_a_group_matches_the_rows_of_all_members(folder: Path) -> None:
     group = Known("gradescope:a@x+b@x", "A and B", ("a@x", "b@x"))
-    found = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
-    assert (found.name(group.identity), found.section(group.identity)) == ("", "1, 2")
-    assert [entry.shown for entry in found.absent] == ["C"]
+    matches = matched(folder, "name,email,section\nA,a@x,1\nB,b@x,2\nC,c@x,2\n", group)
+    assert (matches.name(group.identity), matches.section(group.identity)) == ("", "1, 2")
+    assert [entry.shown for entry in matches.absent] == ["C"]
     assert not matched(folder, "name,email\nA,a@x\n", group).name(group.identity)
 
 
@@ -102,8 +102,8 @@ def test_members_of_a_moodle_group_come_from_the_list_of_participants(folder: Pa
         Submission(name, {}, [], (f"Participant {n}",), identity=f"moodle:{n}", full_name=name)
         for n, name in enumerate(names)
     ]
-    found = as_on_roster(submissions, read_roster(folder / "roster.csv"))
-    assert {submission.identity: submission.members for submission in found} == {
+    renamed = as_on_roster(submissions, read_roster(folder / "roster.csv"))
+    assert {submission.identity: submission.members for submission in renamed} == {
         "moodle:a@x+k@x": ("a@x", "k@x"),
         "moodle:e@x": ("e@x",),
         "moodle:2": ("Participant 2",),
@@ -113,10 +113,10 @@ def test_members_of_a_moodle_group_come_from_the_list_of_participants(folder: Pa
 
 def test_a_member_of_two_groups_has_two_rows(folder: Path) -> None:
     first, second = (Known(f"gradescope:a@x+{o}@x", "", ("a@x", f"{o}@x")) for o in "bc")
-    found = matched(folder, "name,email\nA,a@x\nB,b@x\nC,c@x\n", first, second)
-    names = {each: [entry.name for entry in found.of[each]] for each in found.of}
+    matches = matched(folder, "name,email\nA,a@x\nB,b@x\nC,c@x\n", first, second)
+    names = {each: [entry.name for entry in matches.of[each]] for each in matches.of}
     assert names == {first.identity: ["A", "B"], second.identity: ["A", "C"]}
-    assert not found.unclear
+    assert not matches.unclear
 
 
 @pytest.mark.parametrize("content", ["", "a,b\nc,d\n", 'name\n"a'])
@@ -131,8 +131,8 @@ def test_a_list_without_students_is_reported(content: str, folder: Path) -> None
 def adjusted_by(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
     """Return the points of each student, and the warnings."""
     (folder / name).write_text(text, encoding="utf-8")
-    found, told = adjusted(results, GradebookFolder(folder))
-    return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in found), *told]
+    graded, messages = adjusted(results, GradebookFolder(folder))
+    return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in graded), *messages]
 
 
 CANVAS = 'Student,ID,SIS Login ID,Section\n"Ruiz, José",7,jruiz,A\n"Lee, Kim",8,klee,A\n'
@@ -146,17 +146,17 @@ def test_an_extension_matches_the_name_on_the_roster(name: str, folder: Path) ->
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
     late = problem("03-scaled-attention", 20, 25, late=True)
     jose = result("ruizjosé", late, identity="canvas:7", full_name="ruizjosé")
-    found, _ = adjusted_by(folder, "late.toml", f'{LATE}"{name}" = "2 days"\n', jose)
-    assert found == "José Ruiz: 20 of 25"
+    line, _ = adjusted_by(folder, "late.toml", f'{LATE}"{name}" = "2 days"\n', jose)
+    assert line == "José Ruiz: 20 of 25"
 
 
 def test_an_extension_may_precede_the_submission(folder: Path) -> None:
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
     jose = result("ruizjosé", identity="canvas:7")
     text = f'{LATE}"Kim Lee" = "2 days"\n"Kim Leo" = "2 days"\n'
-    _, *told = adjusted_by(folder, "late.toml", text, jose)
-    assert len(told) == 1
-    assert "'Kim Leo'" in told[0]
+    _, *messages = adjusted_by(folder, "late.toml", text, jose)
+    assert len(messages) == 1
+    assert "'Kim Leo'" in messages[0]
 
 
 GRADESCOPE = "First Name,Last Name,Email\nLi,Wei,li1@x.edu\nDana,Kim,dana@x.edu\n"
@@ -187,11 +187,11 @@ def test_a_name_shared_by_two_people_matches_nobody(
         (folder / "roster.csv").write_text(roster, encoding="utf-8")
     ada = result("ada", full_name="Ada")
     lines = "submission,problem,mark,reason\nLi Wei,03,3,why\n"
-    *marks, told = adjusted_by(folder, "corrections.csv", lines, ada, *come)
+    *marks, message = adjusted_by(folder, "corrections.csv", lines, ada, *come)
     assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *come)]
-    assert "line 2, has no effect: 'Li Wei' may be " in told
-    *_, told = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *come)
-    assert "this extension has no effect: 'Li Wei' may be " in told
+    assert "line 2, has no effect: 'Li Wei' may be " in message
+    *_, message = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *come)
+    assert "this extension has no effect: 'Li Wei' may be " in message
 
 
 @pytest.mark.parametrize("name", ["Li Wei", "Dana Kim", "dana@x.edu", "Li1@x.edu"])
@@ -199,8 +199,8 @@ def test_a_name_shared_by_two_people_matches_nobody(
 def test_a_group_is_found_by_each_of_its_members(name: str, roster: str, folder: Path) -> None:
     (folder / "roster.csv").write_text(roster, encoding="utf-8")
     lines = f"submission,problem,mark,reason\n{name},03,3,why\n"
-    found = adjusted_by(folder, "corrections.csv", lines, GROUP)
-    assert found == ["Li Wei + Dana Kim: 3 of 25"]
+    marks = adjusted_by(folder, "corrections.csv", lines, GROUP)
+    assert marks == ["Li Wei + Dana Kim: 3 of 25"]
 
 
 # Points by hand
@@ -213,13 +213,13 @@ def test_points_by_hand_have_separate_columns(folder: Path) -> None:
     (folder / "corrections.csv").write_text("submission,problem,mark,reason\nbob,03,10,why\n")
     late = problem("03-scaled-attention", 20, 25, late=True)
     text = f'{CRITERIA}ada,03,Style,4,5,"Clear, but long"\nbob,3,style,"2,5",5,\n'
-    found = adjusted_by(
+    marks = adjusted_by(
         folder, "criteria.csv", text, result("ada", late, full_name="ada"), result("bob")
     )
-    assert found == ["ada: 14 of 30", ": 12.5 of 30"]
+    assert marks == ["ada: 14 of 30", ": 12.5 of 30"]
     (ada, _), _ = adjusted([result("ada", late), result("bob")], GradebookFolder(folder))
-    told = [a.reason for a in ada.problems[0].adjustments]
-    assert told[1] == "Style. Clear, but long"
+    reasons = [a.reason for a in ada.problems[0].adjustments]
+    assert reasons[1] == "Style. Clear, but long"
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_an_invalid_line_ends_the_run(line: str, why: str, folder: Path) -> None
 def test_students_without_points_by_hand_are_listed(folder: Path) -> None:
     text = f"{CRITERIA}bob,03,Style,1,5,\n"
     ada = result("ada", full_name="Ada L")
-    *_, told = adjusted_by(folder, "criteria.csv", text, ada, result("bob"))
-    assert told == ("criteria.csv: no points yet for 'Style' in 03-scaled-attention: Ada L.")
+    *_, message = adjusted_by(folder, "criteria.csv", text, ada, result("bob"))
+    assert message == ("criteria.csv: no points yet for 'Style' in 03-scaled-attention: Ada L.")
 
 
 def test_a_gradebook_file_with_a_misspelled_name_is_reported(tmp_path: Path) -> None:

@@ -30,10 +30,10 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course, aroun
     """A folder around the class is skipped, and files of tools are no submissions."""
     names = (f"ada/{FILE}", f"grace/problems/{FILE}", ".01-doubling.py")
     write(class_folder / around, dict.fromkeys(names, RIGHT))
-    found = find_submissions(class_folder, small_course)
-    assert [s.full_name for s in found] == ["ada", "grace"]
-    assert all(source(s) == RIGHT for s in found)
-    assert all(len(s.files["01-doubling"].sha256) == 64 for s in found)
+    submissions = find_submissions(class_folder, small_course)
+    assert [s.full_name for s in submissions] == ["ada", "grace"]
+    assert all(source(s) == RIGHT for s in submissions)
+    assert all(len(s.files["01-doubling"].sha256) == 64 for s in submissions)
 
 
 @pytest.mark.parametrize("place", ["", "Week 1/"])
@@ -43,10 +43,12 @@ def test_stray_files_do_not_turn_a_class_into_one_submission(
 ) -> None:
     """A stray file next to the students' folders does not make the class one submission."""
     names = {"ada", "bea"}
-    found = take_one({f"{place}{path}": RIGHT for path in (stray, *(f"{n}/{FILE}" for n in names))})
-    assert {*by_name(found)} - {ID} == names
-    told = [] if stray == FILE else [stray]
-    assert [text.split("'")[1] for text in found.unmatched] == told
+    intake = take_one(
+        {f"{place}{path}": RIGHT for path in (stray, *(f"{n}/{FILE}" for n in names))}
+    )
+    assert {*by_name(intake)} - {ID} == names
+    unmatched = [] if stray == FILE else [stray]
+    assert [text.split("'")[1] for text in intake.unmatched] == unmatched
 
 
 def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:
@@ -58,17 +60,17 @@ def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) ->
     (class_folder / "imani.rar").write_bytes(b"Rar!")
     (class_folder / "grades.csv").write_text("not a submission\n")
     intake = take_in(class_folder, small_course)
-    found = {s.identity: s for s in intake.submissions}
-    assert list(found) == ["ada", "ada (ada.zip)", "grace", "hugo", "imani"]
-    sources = [source(found[name]) for name in ("ada", "ada (ada.zip)", "grace")]
-    assert (sources, found["ada"].name) == ([WRONG, RIGHT, WRONG], "ada")
-    assert found["grace"].notes == []
+    by_identity = {s.identity: s for s in intake.submissions}
+    assert list(by_identity) == ["ada", "ada (ada.zip)", "grace", "hugo", "imani"]
+    sources = [source(by_identity[name]) for name in ("ada", "ada (ada.zip)", "grace")]
+    assert (sources, by_identity["ada"].name) == ([WRONG, RIGHT, WRONG], "ada")
+    assert by_identity["grace"].notes == []
     assert any(
-        told.startswith("'ada' was submitted twice, and is graded") for told in intake.unmatched
+        text.startswith("'ada' was submitted twice, and is graded") for text in intake.unmatched
     )
     for name in ("hugo", "imani"):
-        assert found[name].files["01-doubling"].bad
-        assert found[name].files["01-doubling"].reason.startswith(f"'{name}.")
+        assert by_identity[name].files["01-doubling"].bad
+        assert by_identity[name].files["01-doubling"].reason.startswith(f"'{name}.")
 
 
 @pytest.mark.parametrize("ending", PACKERS)
@@ -80,13 +82,13 @@ def test_a_whole_class_in_one_archive(
     names = ["ada", "grace", "hugo"]
     members = [(f"{place}{name}/{FILE}", name.encode()) for name in names]
     path.write_bytes(PACKERS[ending](*members, (f"{place}imani.zip", zipped((FILE, RIGHT)))))
-    found = find_submissions(path, small_course)
-    assert [s.full_name for s in found] == [*names, "imani"]
-    assert [s.files["01-doubling"].source for s in found[:3]] == [b"ada", b"grace", b"hugo"]
+    submissions = find_submissions(path, small_course)
+    assert [s.full_name for s in submissions] == [*names, "imani"]
+    assert [s.files["01-doubling"].source for s in submissions[:3]] == [b"ada", b"grace", b"hugo"]
     if ending == ".zip":  # as learning platforms pack archives of students
-        assert found[3].files["01-doubling"].source == RIGHT
+        assert submissions[3].files["01-doubling"].source == RIGHT
     else:
-        assert_bad(found[3], "archive inside an archive, which is not opened")
+        assert_bad(submissions[3], "archive inside an archive, which is not opened")
 
 
 def test_archives_are_read_alike_in_a_folder_and_in_a_zip_file(
@@ -95,9 +97,9 @@ def test_archives_are_read_alike_in_a_folder_and_in_a_zip_file(
     hw = zip_file({FILE: RIGHT})
     files = {f"{name}.zip": zip_file({"hw.zip": hw}) for name in ("ada", "grace")}
     files |= {"hugo/hw.zip": files["ada.zip"], "imani.zip": zip_file({"a.zip": files["ada.zip"]})}
-    found = by_name(take(files))
-    assert [source(found[name]) for name in ("ada", "grace", "hugo")] == [RIGHT] * 3
-    assert_bad(found["imani"], "archive inside an archive, which is not opened")
+    submissions = by_name(take(files))
+    assert [source(submissions[name]) for name in ("ada", "grace", "hugo")] == [RIGHT] * 3
+    assert_bad(submissions["imani"], "archive inside an archive, which is not opened")
 
 
 @pytest.mark.parametrize("place", ["", "problems/", "hw/", "hw/problems/"])
@@ -107,8 +109,8 @@ def test_a_single_archive_is_one_submission(
     path = tmp_path / "ada.zip"
     path.write_bytes(zipped((f"{place}{FILE}", RIGHT)))
     intake = take_in(path, small_course)
-    (found,) = intake.submissions
-    assert (found.name, source(found)) == ("ada", RIGHT)
+    (submission,) = intake.submissions
+    assert (submission.name, source(submission)) == ("ada", RIGHT)
     assert bool(intake.unmatched) == ("hw" in place)
 
 
@@ -122,14 +124,14 @@ def test_a_note_says_whose_name_an_archive_with_one_folder_has(
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))
-    found = take_in(path, small_course)
-    assert [s.full_name for s in found.submissions] == ["submissions"]
-    (told,) = found.unmatched
-    assert told.startswith("'submissions.zip' counts as the submission of one student")
-    assert repr(inside.split("/")[0]) in told
-    given = write(tmp_path / "unpacked", {inside: content})
-    found = take_in(given, small_course)
-    assert ([s.full_name for s in found.submissions], found.unmatched) == (["Ada Lovelace"], [])
+    intake = take_in(path, small_course)
+    assert [s.full_name for s in intake.submissions] == ["submissions"]
+    (message,) = intake.unmatched
+    assert message.startswith("'submissions.zip' counts as the submission of one student")
+    assert repr(inside.split("/")[0]) in message
+    unpacked = write(tmp_path / "unpacked", {inside: content})
+    intake = take_in(unpacked, small_course)
+    assert ([s.full_name for s in intake.submissions], intake.unmatched) == (["Ada Lovelace"], [])
 
 
 def test_one_problem_folder_does_not_hide_a_class(tmp_path: Path, small_course: Course) -> None:
@@ -143,6 +145,6 @@ def test_one_problem_folder_does_not_hide_a_class(tmp_path: Path, small_course: 
 
 def test_folders_with_misspelled_problem_names_are_no_students(take_one: Take) -> None:
     names = ("1-doubling", "2-tripling")
-    (found,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
-    assert found.name not in names
-    assert found.notes == ["The files are in the folder '1-doubling'."]
+    (submission,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
+    assert submission.name not in names
+    assert submission.notes == ["The files are in the folder '1-doubling'."]

@@ -37,8 +37,8 @@ def test_paths_are_relative_to_the_archive(
     read: Read, ending: str, pack: Pack, name: str, separator: str
 ) -> None:
     name = name.replace("/", separator)
-    found = read(pack((name, RIGHT), ("README.md", b"")), ending)
-    assert (source(found), found.notes) == (RIGHT, [])
+    submission = read(pack((name, RIGHT), ("README.md", b"")), ending)
+    assert (source(submission), submission.notes) == (RIGHT, [])
     assert_bad(read(pack((FILE, RIGHT), (name, b"")), ending), "in the archive more than once")
 
 
@@ -47,7 +47,7 @@ def test_a_zip_made_on_windows(read: Read, place: str) -> None:
     """Zip files from Windows may have backslashes between folders and after the name of a
     folder.
     """
-    found = read(
+    submission = read(
         zipped(
             (f"{place}01-doubling\\", b""),
             (f"{place}01-doubling\\problem.py", RIGHT),
@@ -55,7 +55,7 @@ def test_a_zip_made_on_windows(read: Read, place: str) -> None:
             (f"{place}README.md", b"hello"),
         )
     )
-    assert (source(found), found.notes) == (RIGHT, [])
+    assert (source(submission), submission.notes) == (RIGHT, [])
 
 
 def test_a_class_made_on_windows(tmp_path: Path, small_course: Course) -> None:
@@ -70,19 +70,19 @@ def test_a_members_name_is_no_path_on_disk(tmp_path: Path, small_course: Course)
     path = tmp_path / "class.tar"
     names = ["../ada", "/grace", "x" * 300]
     path.write_bytes(tarred(*((f"{name}/{FILE}", RIGHT) for name in names)))
-    found = find_submissions(path, small_course)
-    assert [(s.full_name, source(s)) for s in found] == [
+    submissions = find_submissions(path, small_course)
+    assert [(s.full_name, source(s)) for s in submissions] == [
         ("ada", RIGHT),
         ("grace", RIGHT),
         ("x" * 300, RIGHT),
     ]
-    assert all("/" not in s.name and len(s.name) < 200 for s in found)
+    assert all("/" not in s.name and len(s.name) < 200 for s in submissions)
 
 
 def test_a_name_ends_at_a_zero_byte(read: Read) -> None:
     packed = zipped((FILE, RIGHT), ("01-doubling/x_y.py", b"")).replace(b"x_y", b"x\0y")
-    found = read(packed)
-    assert (source(found), found.unused) == (RIGHT, ("01-doubling/x",))
+    submission = read(packed)
+    assert (source(submission), submission.unused) == (RIGHT, ("01-doubling/x",))
 
 
 def test_endless_paths(read: Read) -> None:

@@ -74,8 +74,8 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
 
 
 def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
-    (found,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
-    assert (found.name, source(found)) == ("download", RIGHT)
+    (submission,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
+    assert (submission.name, source(submission)) == ("download", RIGHT)
 
 
 def test_only_the_given_problem_is_read(take_one: Take) -> None:
@@ -86,15 +86,15 @@ def test_only_the_given_problem_is_read(take_one: Take) -> None:
     files["cho/tripling.py"] = RIGHT
     files["cho/doubling.py"] = WRONG
     for problem, wanted in ((ID, WRONG), (OTHER, RIGHT)):
-        found = by_name(take_one(files, problem=problem, name=problem))
-        assert [list(s.files) for s in found.values()] == [[problem]] * 3
-        assert [s.files[problem].source for s in found.values()] == [wanted] * 3
-        assert found["ada"].notes == []
-    assert found["cho"].notes == [
+        submissions = by_name(take_one(files, problem=problem, name=problem))
+        assert [list(s.files) for s in submissions.values()] == [[problem]] * 3
+        assert [s.files[problem].source for s in submissions.values()] == [wanted] * 3
+        assert submissions["ada"].notes == []
+    assert submissions["cho"].notes == [
         f"'tripling.py' was read as {OTHER}.",
         "Not read: 'doubling.py'.",
     ]
-    assert found["cho"].unused == ("doubling.py",)
+    assert submissions["cho"].unused == ("doubling.py",)
 
 
 def loose(name: str) -> str:

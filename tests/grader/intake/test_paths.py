@@ -42,9 +42,11 @@ def test_an_empty_path_is_refused(tmp_path: Path, small_course: Course, what: st
 @pytest.mark.parametrize("name", ["bad.zip", "bad.tar.gz", "bad.7z"])
 def test_a_single_bad_archive_has_a_row(tmp_path: Path, small_course: Course, name: str) -> None:
     (tmp_path / name).write_bytes(b"nothing of that kind")
-    (found,) = find_submissions(tmp_path / name, small_course)
-    assert found.name == "bad"
-    assert_bad(found, "not a zip or tar archive" if name != "bad.7z" else "not read; submit one")
+    (submission,) = find_submissions(tmp_path / name, small_course)
+    assert submission.name == "bad"
+    assert_bad(
+        submission, "not a zip or tar archive" if name != "bad.7z" else "not read; submit one"
+    )
 
 
 def test_one_file_without_the_option(tmp_path: Path, small_course: Course) -> None:
@@ -65,9 +67,9 @@ def test_a_flat_folder_is_refused_with_advice(
 
 def test_a_path_to_a_different_problems_folder(tmp_path: Path, two_problems: Course) -> None:
     path = write(tmp_path / "work" / OTHER, {"problem.py": RIGHT})
-    (found,) = take_in(path, two_problems, two_problems.select(["01"])[0]).submissions
-    assert source(found) is None
-    assert f"is for {OTHER}, which is not graded now" in found.files[ID].reason
+    (submission,) = take_in(path, two_problems, two_problems.select(["01"])[0]).submissions
+    assert source(submission) is None
+    assert f"is for {OTHER}, which is not graded now" in submission.files[ID].reason
 
 
 # One entry of a class
@@ -136,7 +138,7 @@ def test_a_single_folder_of_a_class_has_one_row(
 ) -> None:
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "bea", "cho")})
     write(folder / "mallory", files)
-    found = find_submissions(folder, small_course)
-    assert [s.identity for s in found] == ["ada", "bea", "cho", "mallory"]
-    assert [source(s) for s in found[:3]] == [RIGHT, RIGHT, RIGHT]
-    assert [s.members for s in found] == [()] * 4
+    submissions = find_submissions(folder, small_course)
+    assert [s.identity for s in submissions] == ["ada", "bea", "cho", "mallory"]
+    assert [source(s) for s in submissions[:3]] == [RIGHT, RIGHT, RIGHT]
+    assert [s.members for s in submissions] == [()] * 4

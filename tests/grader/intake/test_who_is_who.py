@@ -56,9 +56,9 @@ ODD_NAMES += ["<script>alert(1)<", "[x](javascript:1)", "{{7*7}}${IFS}`id`", *SH
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
 def test_odd_names_are_data(tmp_path: Path, small_course: Course) -> None:
     folder = write(tmp_path / "class", {f"{name}/{ID}/problem.py": RIGHT for name in ODD_NAMES})
-    found = find_submissions(folder, small_course)
-    assert {s.identity: s.full_name for s in found} == {n: SHOWN.get(n, n) for n in ODD_NAMES}
-    for submission in found:
+    submissions = find_submissions(folder, small_course)
+    assert {s.identity: s.full_name for s in submissions} == {n: SHOWN.get(n, n) for n in ODD_NAMES}
+    for submission in submissions:
         assert source(submission) == RIGHT
         assert submission.name.isascii()
         assert submission.name.isprintable()
@@ -90,13 +90,13 @@ def test_a_students_name_cannot_be_taken(tmp_path: Path, small_course: Course) -
     taking = ["  name  ", " name", ".name", "name.", "NAME", "nam\u00e9", "name\u200b", "name-2"]
     folder = write(tmp_path / "class", {f"{n}/{ID}/problem.py": WRONG for n in taking})
     write(folder, {f"name/{ID}/problem.py": RIGHT})
-    found = find_submissions(folder, small_course)
-    assert {s.name: source(s) for s in found}["name"] == RIGHT
-    assert {s.identity for s in found} == {"name", *taking}
-    assert len({s.name.lower() for s in found}) == len(found)
+    submissions = find_submissions(folder, small_course)
+    assert {s.name: source(s) for s in submissions}["name"] == RIGHT
+    assert {s.identity for s in submissions} == {"name", *taking}
+    assert len({s.name.lower() for s in submissions}) == len(submissions)
     for name in ("name", "NAME"):
         (alone,) = find_submissions(folder / name, small_course)
-        assert alone.name == next(s.name for s in found if s.identity == name)
+        assert alone.name == next(s.name for s in submissions if s.identity == name)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
@@ -114,8 +114,8 @@ def test_a_folder_named_like_an_archive(tmp_path: Path, small_course: Course) ->
     """A folder called `ada.zip` keeps its whole name; only an archive loses the ending."""
     folder = write(tmp_path / "class", {f"ada.zip/{ID}/problem.py": WRONG})
     write(folder, {"bea.tar.gz": zip_file(COURSE), "cho.rar": b""})
-    found = find_submissions(folder, small_course)
-    assert [s.identity for s in found] == ["ada.zip", "bea", "cho"]
+    submissions = find_submissions(folder, small_course)
+    assert [s.identity for s in submissions] == ["ada.zip", "bea", "cho"]
     paths = sorted(folder.iterdir())
     alone = [find_submissions(path, small_course)[0].identity for path in paths]
     assert alone == ["ada.zip", "bea", "cho"]
@@ -130,8 +130,8 @@ def test_no_result_replaces_another() -> None:
     """No result replaces the file of a different submission, whatever the names of folders are."""
     taken = result_name("canvas:12", "ada")
     names = [taken, taken.upper(), "ada", "Ada", "nul", "a" * 101, "a" * 101 + "b", "é", "e"]
-    found = [result_name(name, name) for name in names]
-    assert len({name.lower() for name in [*found, taken]}) == len(names) + 1
+    result_names = [result_name(name, name) for name in names]
+    assert len({name.lower() for name in [*result_names, taken]}) == len(names) + 1
     assert result_name("ada", "ada") == "ada"
     assert result_name("chen wei", "chen wei") == "chen wei"
 
@@ -148,8 +148,8 @@ def test_a_zip_without_the_utf_8_flag(tmp_path: Path, small_course: Course, name
         parts = packed.split(mark)
         packed = mark.join([parts[0], *(_without_flag(part, place - 4) for part in parts[1:])])
     path.write_bytes(packed)
-    found = find_submissions(path, small_course)
-    assert {s.identity for s in found} == {name, "ada"}
+    submissions = find_submissions(path, small_course)
+    assert {s.identity for s in submissions} == {name, "ada"}
 
 
 def _without_flag(part: bytes, place: int) -> bytes:

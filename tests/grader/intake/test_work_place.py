@@ -224,8 +224,8 @@ def test_which_file_counts(
 def test_skipped_folders_are_reported(tmp_path: Path, small_course: Course) -> None:
     """Skipped folders are reported, as one of them may have the student's name."""
     folder = write(tmp_path / "week", {f"export/ada/{FILE}": RIGHT})
-    (found,) = find_submissions(folder, small_course)
-    assert (found.name, found.notes) == ("export", ["The files are in the folder 'ada'."])
+    (submission,) = find_submissions(folder, small_course)
+    assert (submission.name, submission.notes) == ("export", ["The files are in the folder 'ada'."])
 
 
 @pytest.fixture
@@ -259,14 +259,14 @@ def test_an_unchanged_notebook_of_the_course_is_no_submission(
     """An unchanged notebook of the course does not count as a submission."""
     files = {f"{id}/{name}": stub for id in (ID, OTHER) for name in ("problem.py", NOTEBOOK)}
     (untouched,) = take(files, course=two_problems).submissions
-    (found,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions
-    assert (untouched.notes, source(found)) == ([], RIGHT)
+    (submission,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions
+    assert (untouched.notes, source(submission)) == ([], RIGHT)
 
 
 def test_problems_may_be_in_different_places(take: Take, two_problems: Course, stub: bytes) -> None:
     files = {FILE: stub, f"{OTHER}.py": RIGHT}
-    (found,) = take(files, course=two_problems).submissions
-    assert (source(found), found.files[OTHER].source) == (stub, RIGHT)
+    (submission,) = take(files, course=two_problems).submissions
+    assert (source(submission), submission.files[OTHER].source) == (stub, RIGHT)
 
 
 def test_several_files_next_to_a_stub_are_refused(take_one: Take, stub: bytes) -> None:
@@ -285,17 +285,17 @@ def test_next_to_an_optional_stub_an_unnamed_file_needs_the_option(
         f"{problem.id}/problem.py": problem.stub.read_bytes() for problem in two_parts.problems()
     }
     files = {**stubs, FILE: RIGHT, "scratch.py": WRONG}
-    (found,) = take(files, course=two_parts).submissions
-    assert (source(found), found.notes) == (RIGHT, ["Not read: 'scratch.py'."])
-    (found,) = take(files, "six", problem="06", course=two_parts).submissions
-    assert "'scratch.py' was read as 06-doubling." in found.notes
+    (submission,) = take(files, course=two_parts).submissions
+    assert (source(submission), submission.notes) == (RIGHT, ["Not read: 'scratch.py'."])
+    (submission,) = take(files, "six", problem="06", course=two_parts).submissions
+    assert "'scratch.py' was read as 06-doubling." in submission.notes
 
 
 def test_a_file_of_unknown_problem_is_reported_once(
     class_folder: Path, two_problems: Course
 ) -> None:
     write(class_folder, {"ada/problem.py": RIGHT})
-    (found,) = find_submissions(class_folder, two_problems)
-    assert found.has_unknown_file
-    (reason,) = {file.reason for file in found.files.values()}
+    (submission,) = find_submissions(class_folder, two_problems)
+    assert submission.has_unknown_file
+    (reason,) = {file.reason for file in submission.files.values()}
     assert "The problem of 'problem.py' is unknown. Submit a folder" in reason

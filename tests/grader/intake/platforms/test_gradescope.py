@@ -51,14 +51,14 @@ def test_gradescope(take: Take, place: str) -> None:
         "submission_31.csv": b"",
     }
     intake = take({place + name: content for name, content in files.items()})
-    found = by_name(intake)
-    assert list(found) == [
+    submissions = by_name(intake)
+    assert list(submissions) == [
         "Ada Lovelace",
         "Grace Hopper + Hugo Mart\u00edn",
         "submission_3",
         "Imani",
     ]
-    assert found["Ada Lovelace"].members == ("ada@example.edu",)
+    assert submissions["Ada Lovelace"].members == ("ada@example.edu",)
     assert [s.identity for s in intake.submissions] == [
         "gradescope:ada@example.edu",
         "gradescope:14+grace@example.edu",
@@ -67,14 +67,14 @@ def test_gradescope(take: Take, place: str) -> None:
     ]
     times = [s.files[ID].handed_in for s in intake.submissions]
     assert times == ["2024-01-31T12:00:00+00:00", "2024-01-31T04:00:00.500000-08:00", "", ""]
-    group = found["Grace Hopper + Hugo Mart\u00edn"]
+    group = submissions["Grace Hopper + Hugo Mart\u00edn"]
     assert group.members == ("grace@example.edu", "14")
     assert "A group of 2: 'grace@example.edu', '14'." in group.notes
-    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
-    assert found["submission_3"].notes == [
+    assert [source(s) for s in submissions.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert submissions["submission_3"].notes == [
         "'submission_3' is not in submission_metadata.yml. Did you mean 'submission_30'?"
     ]
-    assert "its folder is missing" in found["Imani"].notes[0]
+    assert "its folder is missing" in submissions["Imani"].notes[0]
     assert intake.recognised == ["Gradescope export: 5 students in 4 submissions, 1 file not used."]
     assert intake.unmatched == [
         "'submission_31.csv' was not used: it matches no student. Did you mean 'submission_3'?"
@@ -104,10 +104,10 @@ def test_the_list_of_students_creates_no_python_objects(take: Take, tmp_path: Pa
     evil = (
         f"submission_1:\n  :submitters:\n  - :name: !!python/object/apply:os.mkdir ['{target}']\n"
     )
-    (found,) = take(
+    (submission,) = take(
         {"submission_metadata.yml": evil.encode(), f"submission_1/{ID}/problem.py": RIGHT}
     ).submissions
-    assert source(found) == RIGHT
+    assert source(submission) == RIGHT
     assert not target.exists()
 
 

@@ -20,14 +20,17 @@ def test_moodle(take: Take, end: str) -> None:
             "grades.csv": b"",
         }
     )
-    found = by_name(intake)
-    assert list(found) == ["Ada Lovelace", "Bea M\u00fcller", "Group 5", "Participant 6"]
-    assert [source(s) for s in found.values()] == [RIGHT, RIGHT, RIGHT, None]
-    assert [s.members for s in found.values()] == [(f"Participant {n}",) for n in (7, 8, 5, 6)]
+    submissions = by_name(intake)
+    assert list(submissions) == ["Ada Lovelace", "Bea M\u00fcller", "Group 5", "Participant 6"]
+    assert [source(s) for s in submissions.values()] == [RIGHT, RIGHT, RIGHT, None]
+    assert [s.members for s in submissions.values()] == [
+        (f"Participant {n}",) for n in (7, 8, 5, 6)
+    ]
     assert (
-        "A text typed online was submitted, which is not graded." in found["Bea M\u00fcller"].notes
+        "A text typed online was submitted, which is not graded."
+        in submissions["Bea M\u00fcller"].notes
     )
-    assert found["Group 5"].notes == [
+    assert submissions["Group 5"].notes == [
         f"'hw/problem_01.py' was read as {ID}.",
     ]
     assert intake.recognised == ["Moodle download: 4 students, 4 files not used."]
@@ -35,10 +38,12 @@ def test_moodle(take: Take, end: str) -> None:
 
 def test_moodle_without_folders(take: Take) -> None:
     name = "Ada Lovelace_7_assignsubmission_file_"
-    (found,) = take({f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}).submissions
-    assert source(found) is None
-    assert found.files[ID].bad
-    assert "for 01-doubling: '01-doubling.py', 'problem_01.py'" in found.files[ID].reason
+    (submission,) = take(
+        {f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}
+    ).submissions
+    assert source(submission) is None
+    assert submission.files[ID].bad
+    assert "for 01-doubling: '01-doubling.py', 'problem_01.py'" in submission.files[ID].reason
 
 
 def test_moodle_names_with_underscores(take: Take) -> None:
