@@ -220,8 +220,8 @@ def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> lis
         return []
     return [
         f"{quoted(path.name)} was read as a class, although a student has that name. If it is "
-        "that student's own work, the folders in it are not other students' work: remove them "
-        "and grade the class again."
+        "that student's submission, the folders in it are no students: remove the folders from the "
+        "submission and grade the class again."
     ]
 
 
@@ -372,7 +372,7 @@ def audit(
     with_: Annotated[
         list[Path] | None,
         typer.Option(
-            "--with", help="also grade these, for --record and --against; can be repeated"
+            "--with", help="also grade this class, for --record and --against; can be repeated"
         ),
     ] = None,
     show: Annotated[

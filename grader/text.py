@@ -40,7 +40,11 @@ _SIMPLER = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """Replace all characters that could control a terminal, a reader or a parser."""
+    """Replace characters that are unsafe in a terminal or in XML, and tabs by blanks.
+
+    Unsafe are control characters except line ends, marks that change the direction of text, and
+    lone surrogates.
+    """
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", "    "))
 
 

@@ -310,7 +310,8 @@ def _good_rows(wrong: Array) -> str | None:
 def _nearly(got: Array, want: Array, share: float) -> bool:
     """Return whether an answer agrees to float32 precision, but has many inexact entries.
 
-    Rounding changes most entries of float64. If many entries are exact, the cause is not rounding.
+    Rounding changes most entries of a float64 answer. If many entries are exact, the cause is not
+    rounding.
 
     Args:
         got: the wrong answer.

@@ -42,9 +42,9 @@ def grade_all(
     """Grade `submissions` in `jobs` processes, and report each result as soon as it is valid.
 
     The reference solutions are graded together with the first submissions. No result is reported
-    before they have full marks. If the student's code may not have caused a failure, for example if
-    a test took too long, the problem is graded again at the end, without other jobs at the same
-    time. Then the second result counts.
+    before the reference solutions have full marks. If a failure may have a different cause than the
+    student's code, for example if a test took too long, the problem is graded again at the end,
+    without other jobs at the same time. Then the second result counts.
 
     Args:
         submissions: the submissions, in any order. The problems in `files` of each are graded.

@@ -1,4 +1,4 @@
-"""Grade a submission again, alone, after a failure that its code may not have caused.
+"""Grade a submission again, alone, if its code is perhaps not the cause of a failure.
 
 Such failures are:
 

@@ -269,7 +269,9 @@ def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Ver
 
 
 def _reuploads(name: str, versions: Versions) -> str:
-    """Return a sentence that names the upload that counts; empty if there was only one upload."""
+    """Return a sentence that names the upload that counts; empty if there is only one upload and
+    its name is unchanged.
+    """
     *older, newest = [quoted(name) for _, name in versions]
     if older:
         left = " and ".join(older)

@@ -146,7 +146,9 @@ class _Finder(MetaPathFinder, Loader):
 
 @contextmanager
 def without_oracles() -> Iterator[None]:
-    """In a `with` block, import modules with oracles as modules in which each name is `UNKNOWN`."""
+    """In a `with` block, replace each imported module of oracles by a module in which each name is
+    `UNKNOWN`.
+    """
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:

@@ -348,15 +348,16 @@ def test_two_caches_never_touch(problem, rng):
     """A call does not change its past, so two texts can continue from it"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
     module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
-    _, past = two(module(x.clone()), call)
-    before = copied(pair(past, call))
+    first = "CachedAttention(6, 2)(x)"
+    _, past = two(module(x.clone()), first)
+    before = copied(pair(past, first))
     presents, ends = [], [rng.normal(2, 2, 6) for _ in range(2)]
     for end in ends:
         _, present = go_on(module, end.clone(), past, call)
         presents.append((present, copied(pair(present, call))))
-        check_pair(past, before, f"{call}, compared after the next call", checks.check_same)
+        check_pair(past, before, f"{first}, compared after a call with it", checks.check_same)
     for present, copy in presents:
-        check_pair(present, copy, f"{call}, compared after one more call", checks.check_same)
+        check_pair(present, copy, f"{call}, compared after a second call", checks.check_same)
     for end, (present, _) in zip(ends, presents, strict=True):
         expected = oracles.attention(torch.cat([x, end], dim=1), None, weights, 2)[1]
         check_pair(present, expected, f"{call}, one of two that continue from the same past")

@@ -407,7 +407,7 @@ class Remembering:
 
     @torch.no_grad()
     def __call__(self, tokens: list[int]) -> Tensor:
-        """Return the logits of the token that comes after these, (1, V)."""
+        """Return the logits for the token after `tokens`, (1, V)."""
         known = self.read
         if not (known and tokens[: len(known)] == known and len(tokens) > len(known)):
             self.past, self.dropped = None, max(0, len(tokens) - self.n_positions)

@@ -106,8 +106,9 @@ def _name_for_moodle(person: SheetPerson) -> str:
 
 
 def _names_by_user(download: Path) -> dict[str, str]:
-    """Return the name of the file to replace for each user number: the last text file or the last
-    zip.
+    """Return, for each user number, the name of the file to replace.
+
+    This is the user's last text file, or the last zip file of a user without text files.
     """
     by_user: defaultdict[str, list[tuple[bool, int, str]]] = defaultdict(list)
     for name in _names(download):

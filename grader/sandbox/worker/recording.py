@@ -52,7 +52,9 @@ RunOrder = Callable[[bytes, LoadedSource], Iterator[bytes]]
 
 
 def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None:
-    """Receive a student's file and an order of tests, and send a message after each test.
+    """Receive settings, a student's file and an order (a request to run tests), and run the tests.
+
+    A message is sent after each test.
 
     Args:
         channel: the connection to the trusted process.

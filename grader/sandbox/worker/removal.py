@@ -11,7 +11,8 @@
 - If autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
   differentiated.
 
-`refuse_later` refuses code that is loaded later, and calls by address.
+`refuse_later` removes forbidden functions from parts of torch that are loaded later, and refuses
+ctypes, which can call functions by their address.
 """
 
 from __future__ import annotations

@@ -77,10 +77,10 @@ def gpt_by_hand(tokens, weights, n_head):
 
 
 def batched(by_hand, x, *arguments, dtype=None):
-    """Apply a definition for one sequence to a batch of sequences; return a tensor.
+    """Apply a function for one sequence to each sequence of a batch; return a tensor.
 
     Args:
-        by_hand: the definition, such as `block_by_hand`.
+        by_hand: the function, such as `block_by_hand`.
         x: sequences, (B, T, C), or their tokens, (B, T).
         arguments: the arguments of `by_hand` after the sequence.
         dtype: the dtype of the result; by default that of x, and float32 for tokens.

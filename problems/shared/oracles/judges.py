@@ -172,7 +172,7 @@ def drops_entries(output, call, whole, rate, what, near):
     )
     expected = torch.where(dropped, 0, whole / (1 - rate))
     grown = f"where the kept part of {what} should be multiplied by 1 / (1 - {rate})"
-    check(output, expected, f"{call}, {grown}, and nothing else should change", **near)
+    check(output, expected, f"{call}, {grown}, and dropped entries should be 0", **near)
     check_independent(dropped, rate, ("batch", "position", "channel"), what)
 
 
@@ -227,9 +227,9 @@ def check_growth(entries, dropout, largest_weight):
     # Without dropout an entry is 1 plus its weight; if only the weight is dropped, it is 1.
     require(
         grown * (1 - 1e-5) < smallest < grown * (1 + largest_weight) * (1 + 1e-5),
-        f"In training with dropout={dropout}, the kept entries of the output are {smallest:.4g} or "
-        f"more, and without dropout 1 to {1 + largest_weight:.4g}. Kept entries are scaled up, so "
-        "that the mean stays the same: which factor does that?",
+        f"In training with dropout={dropout}, the smallest kept entry of the output is "
+        f"{smallest:.4g}. Without dropout, all entries are between 1 and {1 + largest_weight:.4g}. "
+        "Kept entries are scaled up, so that the mean stays the same: which factor does that?",
     )
 
 

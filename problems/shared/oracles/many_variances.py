@@ -16,7 +16,7 @@ def mean_of_two_scaled_pairs(mean, call):
 
 
 def share_of_small_scaled_ones(share, call):
-    """Require the right share of small ones."""
+    """Require the right share of variances of two scaled dot products below 0.05."""
     meaning = "below 0.05 for about 0.25 of them, as n_pairs is only 2"
     returned = "It returned less than 0.05 for {} of all seeds"
     check_number(share, 0.125, 0.38, call, meaning, returned)
@@ -29,7 +29,7 @@ def mean_of_products(mean, call):
 
 
 def spread_of_products(spread, call):
-    """Require their right standard deviation.
+    """Require the right standard deviation of these variances.
 
     Products of normal numbers have a fourth moment of 9, those of uniform numbers one of 3.24.
     """

@@ -86,6 +86,6 @@ def mean_of_two_pairs(mean, call):
 
 
 def share_of_small_ones(share, call):
-    """Require the right share of small variances of two dot products."""
+    """Require the right share of variances of two dot products below 0.8."""
     meaning = "below 0.8 for about 0.25 of them, as n_pairs is only 2"
     check_number(share, 0.136, 0.37, call, meaning, "It returned less than 0.8 for {} of all seeds")

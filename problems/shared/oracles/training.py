@@ -255,7 +255,9 @@ def are_cleared(gradients, call):
 
 
 def learns_by_heart(losses, call, before):
-    """Require a first loss near `before`, the loss of a random model, and a last loss near 0."""
+    """Require that the first loss is near `before` (the loss of a random model) and the last loss
+    near 0.
+    """
     first, last = (each.item() if isinstance(each, torch.Tensor) else each for each in losses)
     check_number(first, 0.5, 2 * before, call, "far above 0 at first")
     check_number(last, 0.0, 0.1, call, "below 0.1 in the end, as the texts are learned by heart")

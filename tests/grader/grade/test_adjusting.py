@@ -233,7 +233,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
 
 
 def test_a_correction_does_not_load_torch(school: Any) -> None:
-    """The command that applies a correction does not load torch."""
+    """Applying a correction does not import the test file."""
     correct(school, "bob,01,test_doubles,1,why\n")
     source = school.course.problems()[0].test_file
     source.write_text("import nothing_that_is_there\n" + source.read_text())

@@ -1,4 +1,4 @@
-"""The pool retries a submission alone if the student's code may not have caused the failure."""
+"""The pool grades a submission again, alone, if its code is perhaps not the cause of a failure."""
 
 from __future__ import annotations
 

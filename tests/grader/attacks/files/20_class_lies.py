@@ -1,4 +1,4 @@
-"""Returns an object whose `__class__` is Tensor. It isn't recorded as a tensor."""
+"""Returns an object whose `__class__` is Tensor. The object isn't recorded as a tensor."""
 
 import torch
 
