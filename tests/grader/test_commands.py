@@ -112,8 +112,8 @@ def made_by(make: str) -> list[str]:
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
     # Without variables of the make that runs these tests, such as ARGS, and as a top-level make:
     # a make below another one also prints where it is.
-    own = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
-    done = subprocess.run(dry, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
+    variables = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    done = subprocess.run(dry, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     return [line.strip() for line in done.stdout.splitlines()]
 
 
@@ -232,8 +232,8 @@ def is_any(command: Command) -> bool:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[str(p.relative_to(ROOT)) for p in DOCUMENTS])
 def test_every_block_is_marked(path: Path) -> None:
     """Each block of commands is marked as bash, console or text."""
-    found = blocks(path.read_text(encoding="utf-8"))
-    unclear = [n for n, language, _ in found if language in ("", "sh", "shell", "zsh")]
+    in_file = blocks(path.read_text(encoding="utf-8"))
+    unclear = [n for n, language, _ in in_file if language in ("", "sh", "shell", "zsh")]
     assert not unclear, f"lines {unclear}: write ```bash (run by the tests), ```console or ```text"
 
 
@@ -241,8 +241,8 @@ def test_targets_call_existing_commands() -> None:
     """Each target of the Makefile that calls the grader names one of its commands."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     apps = [app, *(group.typer_instance for group in app.registered_groups)]
-    found = [c for each in apps if each is not None for c in each.registered_commands]
-    known = {c.name or getattr(c.callback, "__name__", "") for c in found}
+    commands = [c for each in apps if each is not None for c in each.registered_commands]
+    known = {c.name or getattr(c.callback, "__name__", "") for c in commands}
     for target in re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE):
         for line in made_by(f"make {target}"):
             if called := re.match(r"uv run grader (?:author )?(\w+)", line):

@@ -24,8 +24,8 @@ def without(pattern: str, text: str) -> str:
 def headings(page: Path) -> set[str]:
     """Return the names that GitHub gives to the headings of a page."""
     text = without(r"```.*?```", page.read_text(encoding="utf-8"))
-    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in titles}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

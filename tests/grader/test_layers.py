@@ -47,16 +47,16 @@ def imported(path: Path) -> set[str]:
 @functools.cache
 def names_imported(path: Path) -> set[str]:
     """Return all modules that a file imports."""
-    found = set[str]()
+    modules = set[str]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and called_name(node.func) == "import_module":
-            names = [given.value for given in node.args if isinstance(given, ast.Constant)]
-            found |= {name for name in names if isinstance(name, str)}
-    return found
+            names = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+            modules |= {name for name in names if isinstance(name, str)}
+    return modules
 
 
 def called_name(function: ast.expr) -> str:

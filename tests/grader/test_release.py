@@ -61,8 +61,8 @@ def texts(course: Course) -> dict[str, str]:
 
 def environment_of(copy: Course) -> dict[str, str]:
     """Return an environment with the copy's grader, which writes no byte code."""
-    own = {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
-    return os.environ | own
+    variables = {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | variables
 
 
 def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.CompletedProcess[str]:
@@ -203,11 +203,15 @@ def test_corrections_are_fetched_without_losing_work(tmp_path: Path) -> None:
     (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
     config = tmp_path / "config"
     config.write_text("[user]\nname = s\nemail = s@x\n")
-    own = {"GIT_CONFIG_GLOBAL": str(config), "GIT_CONFIG_SYSTEM": os.devnull, "GIT_EDITOR": "false"}
+    variables = {
+        "GIT_CONFIG_GLOBAL": str(config),
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_EDITOR": "false",
+    }
     course, clone = tmp_path / "course", tmp_path / "clone"
 
     def git(command: str, folder: Path) -> None:
-        subprocess.run(command.split(), cwd=folder, env=os.environ | own, check=True)
+        subprocess.run(command.split(), cwd=folder, env=os.environ | variables, check=True)
 
     def commit(folder: Path, name: str) -> None:
         (folder / name).write_text(name)

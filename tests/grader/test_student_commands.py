@@ -115,9 +115,11 @@ def test_an_unknown_problem_is_bad_usage(problem: Problem) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in PROBLEMS])
 def test_each_task_has_three_hints(problem: Problem) -> None:
-    found = hints.read_hints(problem)
-    tasks = list(dict.fromkeys(hint.task for hint in found))
-    assert [(hint.task, hint.level) for hint in found] == [(t, n) for t in tasks for n in (1, 2, 3)]
+    of_problem = hints.read_hints(problem)
+    tasks = list(dict.fromkeys(hint.task for hint in of_problem))
+    assert [(hint.task, hint.level) for hint in of_problem] == [
+        (t, n) for t in tasks for n in (1, 2, 3)
+    ]
     stub = problem.original.read_text(encoding="utf-8")
     defined = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
     functions = {each.name for each in defined if STUB_LINE in ast.unparse(each)}

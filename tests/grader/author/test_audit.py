@@ -51,9 +51,9 @@ def audit(course: Course, *, write: bool = True) -> Audit:
 
 
 def test_a_correct_course_has_no_findings(audited: Course) -> None:
-    found = audit(audited)
-    assert found.findings == []
-    assert found.summary() == (
+    results = audit(audited)
+    assert results.findings == []
+    assert results.summary() == (
         "caught 3 of 3 (by visible tests alone 3), named 3 of 3, wrongly failed 0 of 2"
     )
     kept = Fingerprints.load(audited.problems()[0].fingerprints)
@@ -186,9 +186,9 @@ def test_switched_off_gradients_do_not_affect_the_next_mistake(audited: Course) 
 def test_correct_solutions_run_under_many_conditions(course: Course) -> None:
     for problem in course.problems():
         right = [c for c in candidates(course, [problem]) if c.kind is CandidateKind.VARIANT]
-        found = [candidate.conditions for candidate in right]
-        assert len({conditions.seed for conditions in found}) == len(right) > 5
-        assert {conditions.reverse for conditions in found} == {True, False}
+        all_conditions = [candidate.conditions for candidate in right]
+        assert len({conditions.seed for conditions in all_conditions}) == len(right) > 5
+        assert {conditions.reverse for conditions in all_conditions} == {True, False}
 
 
 def test_a_damaged_file_of_fingerprints_is_reported_and_can_be_written_again(
@@ -282,9 +282,9 @@ def test_a_mistake_stops_when_it_has_lost_enough_points(
     edit(audited, EDITS, "squares (reference)", "squares (reference) slip")
     problems = audited.problems()
     for all_tests in (False, True):
-        found = run_audit(audited, problems, 1, write_fingerprints=True, all_tests=all_tests)
-        ran = {o.candidate.name: len(o.result.tests) for o in found.of(CandidateKind.MISTAKE)}
-        whole = len(found.of(CandidateKind.SOLUTION)[0].result.tests)
+        results = run_audit(audited, problems, 1, write_fingerprints=True, all_tests=all_tests)
+        ran = {o.candidate.name: len(o.result.tests) for o in results.of(CandidateKind.MISTAKE)}
+        whole = len(results.of(CandidateKind.SOLUTION)[0].result.tests)
         assert ran["squares"] == whole
         assert (ran["triples"] == whole) == all_tests
 

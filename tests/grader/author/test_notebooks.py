@@ -58,8 +58,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 def cells(path: Path, kind: str) -> list[str]:
-    found = nbformat.read(path, as_version=4).cells
-    return [cell.source for cell in found if cell.cell_type == kind]
+    cells = nbformat.read(path, as_version=4).cells
+    return [cell.source for cell in cells if cell.cell_type == kind]
 
 
 @pytest.mark.slow
@@ -89,9 +89,9 @@ def test_a_notebook_is_valid_and_the_same_in_each_release(copy: Course, tmp_path
 
 
 def run(python: WarmPython, path: Path, copy: Course, *names: str) -> str:
-    own = {"PYTHONPATH": str(copy.root), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables = {"PYTHONPATH": str(copy.root), "PYTHONDONTWRITEBYTECODE": "1"}
     words = ["-c", RUN, str(path), *names]
-    done = python.run(*words, cwd=path.parent, env=os.environ | own)
+    done = python.run(*words, cwd=path.parent, env=os.environ | variables)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -104,10 +104,10 @@ def test_a_notebook_runs_with_a_stub_and_with_a_solution(
     path = problem.folder / NOTEBOOK
     output = run(warm_python, path, copy)
     assert "0 of 6 points." in output
-    (own,) = COURSE.select(["01"])
+    (of_course,) = COURSE.select(["01"])
     work = nbformat.read(path, as_version=4)
     (cell,) = (c for c in work.cells if c.source.startswith("%%problem"))
-    solution = COURSE.solution(own).read_text(encoding="utf-8")
+    solution = COURSE.solution(of_course).read_text(encoding="utf-8")
     cell.source = f"%%problem 01\n{solution}"
     mine = problem.folder / "my_notebook.ipynb"
     nbformat.write(work, mine)

@@ -34,5 +34,7 @@ def test_related_sizes_are_found(
     (problem,) = small_course.problems()
     small_course.solution(problem).write_text(REFERENCE, encoding="utf-8")
     problem.probe_file.write_text(f"CALLS = {calls}\n{PROBE}", encoding="utf-8")
-    found = [finding.partition("bytes_of, ")[2] for finding in related_sizes(small_course, problem)]
-    assert found == relations
+    related = [
+        finding.partition("bytes_of, ")[2] for finding in related_sizes(small_course, problem)
+    ]
+    assert related == relations

@@ -93,14 +93,14 @@ def test_every_kind_of_difference_is_reported() -> None:
 
 
 def test_only_recorded_submissions_are_compared(small_course: Course) -> None:
-    found = run_audit(small_course, small_course.problems(), 1)
+    audit = run_audit(small_course, small_course.problems(), 1)
     tests = [TestResult("test_doubles[1]", "It is doubled", False, 1.0, Status.FAILED)]
     problem = ProblemResult("01-doubling", tests=tests, mistakes=[["b"], ["a"]])
-    with_ada = records_of(found, [result_of("ada", problem)])
+    with_ada = records_of(audit, [result_of("ada", problem)])
     ada = with_ada["01-doubling"].candidates["submission ada"]
     assert ada == RecordedTest(0, ["a", "b"], {"test_doubles[1]": "failed"})
-    assert list(differences(with_ada, records_of(found))) == []
-    assert list(differences(records_of(found), with_ada)) == ["01-doubling: submission ada is new"]
+    assert list(differences(with_ada, records_of(audit))) == []
+    assert list(differences(records_of(audit), with_ada)) == ["01-doubling: submission ada is new"]
 
 
 def test_a_different_file_is_refused(tmp_path: Path) -> None:

@@ -56,17 +56,17 @@ def test_forbidden_functions_return_right_answers_nowhere(sandbox: Sandbox) -> N
 
 @pytest.mark.slow
 def test_each_function_is_found_if_none_is_forbidden(sandbox: Sandbox) -> None:
-    found = answering(sandbox, KNOWN)
-    kinds = {name: {way.partition("=")[0] for way in ways} for name, ways in found.items()}
+    ways_by_name = answering(sandbox, KNOWN)
+    kinds = {name: {way.partition("=")[0] for way in ways} for name, ways in ways_by_name.items()}
     assert [name for kind, names in WAYS.items() for name in names if kind not in kinds[name]] == []
 
 
 @pytest.mark.slow
 def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None:
     """Only LayerNorm is forbidden here, and GroupNorm with one group returns the same."""
-    found = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
+    open_ways = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
     output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
-    assert found["layer_norm",] == [
+    assert open_ways["layer_norm",] == [
         output + "where functions are taken away",
         output + "under the watch of a student's own run",
     ]
@@ -75,8 +75,8 @@ def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None
 @pytest.mark.slow
 def test_crashing_functions_are_skipped(sandbox: Sandbox) -> None:
     """A function that aborts the process is skipped, and so is a name that does not exist."""
-    found = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
-    assert [*found] == ["torch:softmax"]
+    answered = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
+    assert [*answered] == ["torch:softmax"]
 
 
 def test_torch_is_swept_again_if_the_forbidden_functions_change(

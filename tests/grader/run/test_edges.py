@@ -69,8 +69,8 @@ def overflows(x: Tensor, y: Tensor) -> Tensor:
 
 def answers(function: Callable[..., Tensor]) -> dict[str, Answer]:
     KEPT.clear()
-    given = {"x": numbers(3, 4), "y": numbers(3, 4, start=0.4)}
-    asked = edges.of_function(function, given, large=100)
+    arguments = {"x": numbers(3, 4), "y": numbers(3, 4, start=0.4)}
+    asked = edges.of_function(function, arguments, large=100)
     return {name: attempt(question) for name, question in asked.items()}
 
 
@@ -92,13 +92,15 @@ def answers(function: Callable[..., Tensor]) -> dict[str, Answer]:
 def test_each_edge_question_shows_one_mistake(
     wrong: Callable[..., Tensor], shows: set[str]
 ) -> None:
-    known, given = answers(right), answers(wrong)
-    assert {name for name, answer in given.items() if not same(answer, known[name])} == shows
+    known, answers_of_wrong = answers(right), answers(wrong)
+    assert {
+        name for name, answer in answers_of_wrong.items() if not same(answer, known[name])
+    } == shows
 
 
 def test_a_second_call_returns_the_same() -> None:
-    known, given = answers(right), answers(keeps)
-    assert not same(given["second call"], known["second call"])
+    known, answers_of_wrong = answers(right), answers(keeps)
+    assert not same(answers_of_wrong["second call"], known["second call"])
 
 
 class Scale(nn.Module):
@@ -132,7 +134,7 @@ def test_questions_about_modules(wrong: str) -> None:
         questions = edges.of_module(make, numbers(2, 4), other=numbers(3, 4), weights=("weight",))
         return {name: attempt(question) for name, question in questions.items()}
 
-    known, given = asked(""), asked(wrong)
-    shown = {name for name, answer in given.items() if not same(answer, known[name])}
+    known, answers_of_wrong = asked(""), asked(wrong)
+    shown = {name for name, answer in answers_of_wrong.items() if not same(answer, known[name])}
     assert wrong in shown if wrong else not shown
     assert not any(answer.instead for answer in known.values())

@@ -30,21 +30,21 @@ TENSORS = [
 
 @pytest.mark.parametrize("tensor", TENSORS, ids=range(len(TENSORS)))
 def test_a_tensor_arrives(tensor: torch.Tensor) -> None:
-    found = plain(tensor)
-    assert type(found) is torch.Tensor
-    assert not found.requires_grad
+    copied = plain(tensor)
+    assert type(copied) is torch.Tensor
+    assert not copied.requires_grad
     torch.testing.assert_close(
-        found, tensor.detach().clone(), rtol=0, atol=0, equal_nan=True, check_stride=False
+        copied, tensor.detach().clone(), rtol=0, atol=0, equal_nan=True, check_stride=False
     )
 
 
 @pytest.mark.parametrize("name", encoding._ARRAYS)
 def test_an_array_arrives(name: str) -> None:
     array = numpy.array([[1, 0], [3, 2]]).astype(name)
-    found = plain(array.T)
-    assert found.dtype == array.dtype
-    assert numpy.array_equal(found, array.T)
-    found[0] = 0  # it is its own
+    copied = plain(array.T)
+    assert copied.dtype == array.dtype
+    assert numpy.array_equal(copied, array.T)
+    copied[0] = 0  # it is its own
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_an_array_arrives(name: str) -> None:
     ids=repr,
 )  # fmt: skip
 def test_a_plain_value_arrives(value: Any) -> None:
-    found = plain(value)
-    assert found == value
-    assert type(found) is type(value)
+    copied = plain(value)
+    assert copied == value
+    assert type(copied) is type(value)
 
 
 class Text(str):
@@ -76,9 +76,9 @@ class Equal:
     "value", [Text("x"), Equal(), 2**64, numpy.float32(1), {Equal: 1}, print, iter([])]
 )
 def test_other_objects_arrive_as_the_name_of_their_type(value: Any) -> None:
-    found = plain(value)
-    assert type(found).__name__ == type(value).__name__
-    assert type(found) is not type(value)
+    copied = plain(value)
+    assert type(copied).__name__ == type(value).__name__
+    assert type(copied) is not type(value)
 
 
 def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
@@ -101,8 +101,8 @@ def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
     ids=["meta", "sparse", "float8", "quantized", "large", "no memory", "little memory"],
 )
 def test_an_unusual_tensor_arrives_as_its_shape_and_dtype(tensor: torch.Tensor) -> None:
-    found = plain(tensor)
-    assert (found.shape, found.dtype, found.is_meta) == (tensor.shape, tensor.dtype, True)
+    copied = plain(tensor)
+    assert (copied.shape, copied.dtype, copied.is_meta) == (tensor.shape, tensor.dtype, True)
 
 
 def test_later_changes_do_not_affect_a_recorded_value() -> None:

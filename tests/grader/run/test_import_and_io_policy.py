@@ -50,15 +50,15 @@ def test_files_threads_network_and_programs_are_refused(
 
 def test_a_students_file_is_not_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("2")
-    found = message(run(f"factor = int(open({str(tmp_path / 'weights.txt')!r}).read())" + DOUBLE))
-    assert "it is graded without files" in found
+    text = message(run(f"factor = int(open({str(tmp_path / 'weights.txt')!r}).read())" + DOUBLE))
+    assert "it is graded without files" in text
 
 
 def test_a_file_next_to_problem_py_is_not_imported(run: Run, small_course: Course) -> None:
     run("x = 1")
     (small_course.root / "handed in/my_helper.py").write_text("def double(x): return x + x")
-    found = message(run("from my_helper import double"))
-    assert "problem.py can't import my_helper: it is graded by itself." in found
+    text = message(run("from my_helper import double"))
+    assert "problem.py can't import my_helper: it is graded by itself." in text
 
 
 def test_a_package_may_import_anything(run: Run, tmp_path: Path) -> None:

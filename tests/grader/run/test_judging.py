@@ -119,8 +119,8 @@ class Graded:
     def graded(self, source: str = REFERENCE) -> tuple[Status, str]:
         inputs = self.expected.inputs
         message = answer(self.in_worker, self.session(source), inputs)
-        found = verdict(self.test, self.expected, message)
-        return found.status, found.message
+        judged = verdict(self.test, self.expected, message)
+        return judged.status, judged.message
 
     def judged(self, message: bytes) -> Status:
         return verdict(self.test, self.expected, message).status
@@ -404,8 +404,8 @@ def test_a_judge_without_memory_fails_only_its_test(
         raise MemoryError
 
     expected = Expectation((Expected("first", judge),), b"")
-    found = verdict(graded(TWO).test, expected, values(("first", 1.0)))
-    assert found.status is Status.BAD_OUTPUT
+    judged = verdict(graded(TWO).test, expected, values(("first", 1.0)))
+    assert judged.status is Status.BAD_OUTPUT
 
 
 def test_two_values_of_the_student_are_compared_up_to_a_size(

@@ -86,13 +86,13 @@ def verdicts(result: ProblemResult) -> list[tuple[object, ...]]:
 def test_messages_at_home_and_in_grading_are_the_same(
     run: Run, student_pytest: StudentPytest, source: str, status: str, words: str
 ) -> None:
-    graded, found = run(source), student_pytest(source, "--hidden")
+    graded, at_home = run(source), student_pytest(source, "--hidden")
     assert {test.status.value for test in graded.tests} == {status}
     assert graded.points == (4 if status == "passed" else 0)
     assert words in graded.tests[0].message
-    assert verdicts(found.result) == verdicts(graded)
-    assert found.result.diagnoses == graded.diagnoses
-    assert found.status == (0 if graded.passed else 1)
+    assert verdicts(at_home.result) == verdicts(graded)
+    assert at_home.result.diagnoses == graded.diagnoses
+    assert at_home.status == (0 if graded.passed else 1)
 
 
 @pytest.mark.parametrize("source", ["def double(x): return x.nothing", "1 / 0"])
@@ -158,12 +158,12 @@ def test_a_file_without_tests_says_what_to_run(
     (problem,) = small_course.problems()
     (problem.folder / "explore.py").write_text("x = 1\n")
     source = "def double(x): return x + x"
-    found = student_pytest(source, file)
-    assert f"{file} contains no tests. To test your work, run: uv run pytest\n" in found.text
+    output = student_pytest(source, file)
+    assert f"{file} contains no tests. To test your work, run: uv run pytest\n" in output.text
     monkeypatch.chdir(small_course.root)
-    found = student_pytest(source, f"problems/01-doubling/{file}")
+    output = student_pytest(source, f"problems/01-doubling/{file}")
     command = "cd problems/01-doubling && uv run pytest"
-    assert f"{file} contains no tests. To test your work, run: {command}\n" in found.text
+    assert f"{file} contains no tests. To test your work, run: {command}\n" in output.text
 
 
 @pytest.mark.slow
@@ -204,10 +204,10 @@ def test_a_damaged_file_of_the_course_hides_no_result(
     student_pytest: StudentPytest, small_course: Course
 ) -> None:
     small_course.problems()[0].fingerprints.write_text("<<<<<<< HEAD\n")
-    found = student_pytest("def double(x): return 3 * x")
-    assert "fingerprints.json is damaged" in found.text
-    assert "✗ double returns twice its argument" in found.text
-    assert found.status == 1
+    output = student_pytest("def double(x): return 3 * x")
+    assert "fingerprints.json is damaged" in output.text
+    assert "✗ double returns twice its argument" in output.text
+    assert output.status == 1
 
 
 @pytest.mark.slow

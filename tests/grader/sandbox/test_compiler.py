@@ -102,7 +102,7 @@ def test_a_worker_has_no_compiler_if_it_is_not_needed(ask: Ask, forbidden: tuple
 
 def test_vmap_works_without_the_compiler(ask: Ask) -> None:
     """Correct solutions use `vmap`; loading the compiler would take seconds in each run."""
-    found = ask(
+    weights = ask(
         """
         import torch
         def alone(row):
@@ -114,7 +114,7 @@ def test_vmap_works_without_the_compiler(ask: Ask) -> None:
         forbidden=FORBIDDEN,
     )
     x = torch.arange(6.0).reshape(2, 3).square()
-    torch.testing.assert_close(torch.tensor(found), x.softmax(-1))
+    torch.testing.assert_close(torch.tensor(weights), x.softmax(-1))
 
 
 def test_compiled_code_runs_uncompiled(ask: Ask) -> None:
@@ -137,8 +137,8 @@ def test_compiled_code_runs_uncompiled(ask: Ask) -> None:
             return layer(x) - layer(x)
         """
     names = ("double", "triple", "scripted", "through_a_layer")
-    found = ask(source, *(f"problem.{name}(torch.ones(1)).item()" for name in names))
-    assert found == [2, 3, 2, 0]
+    answers = ask(source, *(f"problem.{name}(torch.ones(1)).item()" for name in names))
+    assert answers == [2, 3, 2, 0]
 
 
 NORM = "torch.nn.functional.layer_norm(x, (3,))"
@@ -200,15 +200,15 @@ def test_loading_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None
     functions.
     """
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
-    found = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
-    torch.testing.assert_close(torch.tensor(found), in_process(source, x))
+    output = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
+    torch.testing.assert_close(torch.tensor(output), in_process(source, x))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_a_forbidden_call_in_transformed_code_is_reported(ask: Ask, name: str) -> None:
     source = transformed(name, NORM)
-    found = ask(source, "problem.f(torch.ones(4, 3))", forbidden=NORMS)
-    assert found == ("ForbiddenCall", "layer_norm")
+    error = ask(source, "problem.f(torch.ones(4, 3))", forbidden=NORMS)
+    assert error == ("ForbiddenCall", "layer_norm")
     with pytest.raises(ForbiddenCall, match="^layer_norm$"):
         in_process(source, torch.ones(4, 3))
