@@ -46,7 +46,7 @@ def diff_hints(
             cut = is_double and numpy.array_equal(got, got.astype(numpy.float32))
             lost = "cuts float64 to float32" if cut else "loses digits"
             sentence = f"The result is nearly right, but not to the last digits: some step {lost}."
-            return [Evidence(sentence, Certainty.ALL, Source.NUMBERS)]
+            return [Evidence(sentence, Certainty.ALL, Source.DIGITS)]
         looks = [*_looks(got, want, wrong, sizes, exactness)]
         if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
             text = f"The part that is added to x is {added} times what it should be."

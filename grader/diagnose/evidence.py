@@ -34,6 +34,8 @@ class Source(StrEnum):
     """A test that inspects the parts of a module."""
     NUMBERS = "numbers"
     """A pattern in the numbers of an answer: a factor, a sum, places."""
+    DIGITS = "digits"
+    """Numbers that are right except for their last digits."""
     RELATION = "relation"
     """A relation to the right answer: moved, shifted, rounded."""
     CATALOGUE = "catalogue"

@@ -127,8 +127,11 @@ def _explaining(
     """Return the mistakes that explain the failure of a test.
 
     Prefer mistakes that the test is known to catch and that name an attribute in its message. Then
-    prefer all mistakes that the test is known to catch, then mistakes that change its numbers.
+    prefer all mistakes that the test is known to catch, then mistakes that change its numbers. A
+    mistake that changes more than the last digits does not explain an answer without these.
     """
+    if shown and any(each.source is Source.DIGITS for each in shown.evidence):
+        evidence = [each for each in evidence if not each.changes_numbers]
     of_function = [each for each in evidence if _is_of_function(each, test, known)]
     caught = [
         each

@@ -186,6 +186,20 @@ def test_a_failure_about_an_attribute_has_the_mistake_about_it(result_of: Result
     assert not [test for test in others if FITS in test.message]
 
 
+@pytest.mark.slow
+def test_lost_digits_are_not_explained_by_a_mistake_in_other_digits(result_of: ResultOf) -> None:
+    attention = "F.scaled_dot_product_attention(q, k, v, attn_mask=mask"
+    rounded_scale = f"{attention}, scale=torch.tensor(q.shape[-1]).rsqrt().item())"
+    returned = "return self.c_proj(merge_heads(y)), "
+    only_new = "(k[:, :, -x.shape[1] :], v[:, :, -x.shape[1] :])"
+    edits = [(f"{attention})", rounded_scale), (f"{returned}(k, v)", f"{returned}{only_new}")]
+    result = result_of("09", *edits)
+    assert ["present_only_new"] in result.mistakes
+    lost = [test for test in result.tests if "last digits" in test.message]
+    assert lost
+    assert not [test for test in lost if "present_only_new" in test.diagnosis]
+
+
 TWO_SIDES = """
 import torch
 
