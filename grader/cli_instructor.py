@@ -232,7 +232,11 @@ def _about_other_runs() -> list[str]:
     taken, there = taken_by_others()
     if not taken:
         return []
-    what = "the rest is for this one" if taken < there else "both go on, and each takes longer"
+    what = (
+        "this run uses the others"
+        if taken < there
+        else "both runs share them, and each takes longer"
+    )
     return [f"Another run of the grader has {taken} of {counted(there, 'core')} here; {what}."]
 
 
@@ -244,7 +248,7 @@ def _require_one_of(problem: str | None, part: str | None) -> None:
 def _require_outside(out: Path, path: Path) -> None:
     if out.resolve().is_relative_to(path.resolve()):
         stop(
-            f"The folder for the reports, {plain(str(out))}, lies in {plain(str(path))}, where "
+            f"The folder for the reports, {plain(str(out))}, is in {plain(str(path))}, where "
             "the next run would read it as a submission. Choose a folder next to it.",
             BAD_USAGE,
         )
@@ -348,7 +352,7 @@ def doctor() -> None:
 
 # For course authors
 
-author = typer.Typer(help="Prove, extend and hand out the course.", rich_markup_mode="rich")
+author = typer.Typer(help="Check, extend and release the course.", rich_markup_mode="rich")
 app.add_typer(author, name="author", rich_help_panel=_FOR_INSTRUCTORS)
 
 
@@ -430,11 +434,11 @@ def audit(
     for each in selected:
         console.print(matrix(result, each), legend(result, each), "", sep="\n")
         console.print(what_is_left(result, each), "", sep="\n")
-        console.print(f"{result.by_claims[each.id]:.0%} of the points rest on claims\n")
+        console.print(f"{result.by_claims[each.id]:.0%} of the points are given for claims\n")
     print_lines(f"finding: {finding}" for finding in result.findings)
     if result.asked and not write_fingerprints:
         asked = counted(result.asked, "right or wrong file")
-        console.print(f"{asked} asked again; --write-fingerprints keeps the answers")
+        console.print(f"{asked} probed again; --write-fingerprints saves the answers")
     console.print(result.summary())
     if before is not None:
         print_lines([*changed, counted(len(changed), "difference")])
@@ -452,7 +456,8 @@ def new(
 
         problem = new_problem(this_course(), name, part)
     print_text(
-        f"{problem.id} is in problems/, solutions/ and course.toml; comments say where to go on."
+        f"{problem.id} is in problems/, solutions/ and course.toml; comments in these files "
+        f"describe the next steps."
     )
     typer.echo(f"To check it: {command(f'author audit {problem.id[:2]} --write-fingerprints')}")
 

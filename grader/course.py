@@ -82,7 +82,7 @@ class CoursePart(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check the id."""
         if not _PART_ID.fullmatch(self.id):
-            raise ValueError(f"'{self.id}' should be of small letters, digits and _")
+            raise ValueError(f"'{self.id}' should consist of small letters, digits and _")
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -509,7 +509,7 @@ def use_course(root: Path) -> None:
         UsageError: the folder has no course.
     """
     if not (root / MANIFEST).is_file():
-        raise UsageError(f"There is no {MANIFEST} in {root}, so it is no course.")
+        raise UsageError(f"There is no {MANIFEST} in {root}, so it is not a course.")
     os.environ[COURSE_VARIABLE] = str(root.resolve())
 
 
@@ -547,4 +547,6 @@ def own_course() -> Course:
     for folder in (Path(__file__).resolve().parents[1], here, *here.parents):
         if (folder / MANIFEST).is_file():
             return Course(folder)
-    raise UsageError(f"There is no {MANIFEST} here or above. Name a course: grader --course DIR")
+    raise UsageError(
+        f"There is no {MANIFEST} in this folder or above. Name a course: grader --course DIR"
+    )

@@ -102,7 +102,7 @@ def _unwritable(path: Path, number: int | None) -> str:
     if number in _NO_ROOM:
         return no_room(path)
     why = f"{path}: {os.strerror(number or 0)}"
-    return f"The reports can't be written ({why}), so nothing was run. Give another --out."
+    return f"The reports can't be written ({why}), so nothing was run. Choose another --out."
 
 
 _NO_ROOM = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -126,9 +126,9 @@ def os_error_sentence(error: OSError) -> str:
         return no_room(error.filename)
     if isinstance(error, CannotWrite):
         why = _in_the_way(Path(error.filename)) or error.strerror
-        return f"{error.filename} can't be written: {why}. Change that, or give another place."
+        return f"{error.filename} can't be written: {why}. Correct this, or choose another path."
     if is_of_a_place(error):
-        return f"{error.filename}: {error.strerror}. Change that, or give another place."
+        return f"{error.filename}: {error.strerror}. Correct this, or choose another path."
     return f"A file could not be read or written: {error}"
 
 

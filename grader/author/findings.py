@@ -53,8 +53,8 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
         case CandidateKind.STUB:
             if result.points or not result.untouched:
                 yield (
-                    f"the stub has a score of {result.points:g}, or some of its tests "
-                    "are not reported as unwritten"
+                    f"the stub must score 0 and leave every function unwritten; it scores "
+                    f"{result.points:g}"
                 )
         case CandidateKind.SOLUTION | CandidateKind.VARIANT:
             yield from (f"{what} fails {test.id}: {test.message}" for test in outcome.caught_by)

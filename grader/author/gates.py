@@ -149,8 +149,8 @@ def _differs(
     graded = verdict(test, expected, answer(in_worker, _session(path), expected.inputs))
     if (home.status, home.message) != (graded.status, graded.message):
         yield (
-            f"at home it is {home.status}, and {graded.status} in grading, with "
-            f"{path.parent.name}: {home.message or graded.message}"
+            f"with {path.parent.name} it is {home.status} at home, but {graded.status} in grading: "
+            f"{home.message or graded.message}"
         )
 
 

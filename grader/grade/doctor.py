@@ -187,10 +187,10 @@ def try_sandbox(prefork_server: socket.socket | None) -> None:
 
 def _level(level: str, reason: str) -> Finding:
     if level == "sandbox":
-        return Finding("Isolation", "sandbox; it withstood the attacks of its self-test")
+        return Finding("Isolation", "sandbox; all attacks of its self-test failed")
     advice = (
         "Grade on Linux, in Docker or in WSL 2. `grader grade --isolation process` works here, but "
-        "students' code could then read and change whatever you can."
+        "students' code could then read and change all files that you can."
     )
     return Finding("Isolation", f"process, no sandbox: {reason}", advice)
 

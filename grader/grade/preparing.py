@@ -280,5 +280,5 @@ def _about_roster(
         return []
     unclear = ", ".join(entry.shown for entry in matched.unclear)
     strangers = ", ".join(sorted(r.shown_name for r in results if r.who in matched.strangers))
-    remarks = [f"On the roster, and may be one of several here: {unclear}."] if unclear else []
+    remarks = [f"On the roster, and may match several submissions: {unclear}."] if unclear else []
     return [*remarks, *([f"Not on the roster: {strangers}."] if strangers else [])]

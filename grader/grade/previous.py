@@ -140,7 +140,7 @@ def load_previous(folder: Path) -> Previous:
         try:
             result = read_result(path)
             if known.setdefault(result.who, path.stem) != path.stem:
-                raise ValueError(f"it is of the same student as {known[result.who]}.json")
+                raise ValueError(f"it belongs to the same student as {known[result.who]}.json")
             previous.results[path.stem] = result
         except ValueError as error:
             previous.damaged[path.stem] = str(error)
@@ -192,7 +192,8 @@ def named_as_before(
         if each.identity not in names and name.lower() in taken:
             name = longer_result_name(each.identity, each.full_name)
             remarks.append(
-                f"The files of {quoted(each.identity)} are {name}, as {each.name} is taken."
+                f"The files of {quoted(each.identity)} are called {name}, because {each.name} is "
+                "already used."
             )
         named.append(replace(each, name=name))
     return named, remarks

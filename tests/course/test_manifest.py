@@ -84,7 +84,7 @@ def test_a_command_works_on_the_given_course(
 def test_a_folder_that_is_no_course_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.app, ["--course", str(tmp_path), "check"])
     assert done.exit_code == 2
-    assert "so it is no course" in " ".join(done.output.split())
+    assert "so it is not a course" in " ".join(done.output.split())
 
 
 def test_an_installed_grader_uses_the_course_around_the_folder(

@@ -79,7 +79,7 @@ def test_an_unwritable_path_is_reported_with_the_reason(
         write_together({tmp_path / "first": "1", tmp_path / place: "2"})
     text = os_error_sentence(raised.value)
     assert text.startswith(f"{tmp_path / place} can't be written: ")
-    assert text.endswith(f"{why}. Change that, or give another place.")
+    assert text.endswith(f"{why}. Correct this, or choose another path.")
     assert {*tmp_path.rglob("*")} == before
 
 

@@ -78,7 +78,7 @@ def test_a_good_test_has_no_findings(found: Callable[[str], list[str]]) -> None:
         ('check_that(problem.double(x), oracles.finite, "f")', "a wrong value is accepted"),
         (
             'check(problem.double(2 * x), oracles.doubled(problem.double(x)), "f")',
-            "at home it is passed, and failed in grading, with variant off",
+            "with variant off it is passed at home, but failed in grading",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def test_roster_messages_are_the_same_as_in_a_run(school: Any, dry: Any) -> None
         school.hand_in(name, school.wrong)
     school.write_book("roster.csv", "name\nada\nKim Lee\nZoe\n")
     lines = [
-        "On the roster, and may be one of several here: Kim Lee.",
+        "On the roster, and may match several submissions: Kim Lee.",
         "Not on the roster: Kim-Lee, bob, eve, kim_lee.",
         "New since the last run: Kim-Lee, eve, kim_lee.",
         "On the roster, without a submission: Zoe.",
