@@ -30,7 +30,9 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result, in which wrong answers that had no name may have got one."""
+        """Return a problem's result, with the names that the current catalogue adds to wrong
+        answers.
+        """
         problem = self._problems.get(result.id)
         if problem is None:
             return result

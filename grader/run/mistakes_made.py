@@ -126,9 +126,10 @@ def _explaining(
 ) -> list[Evidence]:
     """Return the mistakes that explain the failure of a test.
 
-    Prefer mistakes that the test is known to catch and that name an attribute in its message. Then
-    prefer all mistakes that the test is known to catch, then mistakes that change its numbers. A
-    mistake that changes more than the last digits does not explain an answer without these.
+    The result has the first of these groups that is not empty: mistakes that the test is known to
+    catch and that name an attribute in its message; all mistakes that the test is known to catch;
+    mistakes that change its numbers. If only the last digits of the answer are wrong, mistakes that
+    change ordinary numbers are left out.
     """
     if shown and any(each.source is Source.DIGITS for each in shown.evidence):
         evidence = [each for each in evidence if not each.changes_numbers]

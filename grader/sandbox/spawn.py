@@ -165,8 +165,9 @@ class _WorkerKind(NamedTuple):
 class ForkedWorkers(Workers):
     """Workers that prefork servers fork and confine. Linux only.
 
-    For each `_WorkerKind`, a server is forked from an earlier server: for torch's compiler, for
-    each half of the tests, and for each set of forbidden functions.
+    Each `_WorkerKind` has a separate server, which is forked from another server. There is a kind
+    with torch's compiler, a kind for each half of the tests, and one for each set of forbidden
+    functions.
 
     Args:
         memory: bytes that a worker may use in addition to torch's memory.

@@ -120,7 +120,9 @@ def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_worker_has_no_data_of_its_trusted_side(template: TemplateProcess) -> None:
-    """A worker has no data of its trusted side, or of an earlier pair of processes."""
+    """A worker contains no data of its trusted process, or of an earlier trusted process or
+    server.
+    """
     waiting, connection = template.start("targets_of_template:wait")
     with connection:
         connection.recv()
