@@ -1,26 +1,24 @@
 """Match a student's wrong answers with those of known mistakes.
 
 Each function or class is matched separately, since a class may not call the function that it
-usually calls. Ordinary questions are compared by their numbers, questions at the edges by the kind
-of failure. The share of a mistake is the part of the answers that it reproduces, of all that are
-wrong or that it would change. In this order:
+usually calls. The result is the smallest set of mistakes that explains some answers. An answer that
+no mistake of the set changes must be right. An answer that one mistake changes must be that of the
+mistake. An answer that several change may be any. Each mistake must reproduce an answer that the
+others do not change. Of several sets, the one with the largest share wins: the part of the answers
+that it reproduces, of all that are wrong or that it changes. In this order, a set explains:
 
-1. One mistake: it reproduces a number, and no number contradicts it. The largest share wins.
-2. Two mistakes: each reproduces a number that the other one does not change, and all other numbers
-   are right or changed by both. The pair that reproduces the most numbers wins.
-3. One of at least two: a mistake reproduces all numbers of one part of a class, contradicts no
-   right answer, and has a share of at least `_SMALLEST_SHARE`.
-4. Code without wrong numbers must stop at the same questions with the same exceptions.
-5. Mistakes that change only answers at the edges explain what is left there. All their answers must
-   agree, and they must explain most of it. Of several, the one that changes the fewest wins.
+1. the numbers of all ordinary questions, with a share of at least `_LEAST_SHARE`.
+2. the numbers of one part of a class, with a share of at least `_LEAST_SHARE_OF_A_PART`.
+3. all answers to ordinary questions, exceptions included.
+4. the answers at the edges that are left. In a part with an unknown mistake, none is explained.
 
-NaN, exceptions and forbidden calls are no numbers, so alone they select no mistake in steps 1 to 3.
+Exceptions and NaN are no numbers. In steps 3 and 4 a mistake must reproduce all its answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from grader.diagnose.answers import Answer, alike, same
@@ -31,36 +29,20 @@ from grader.diagnose.probe import Answers, owner
 FORBIDDEN = "ForbiddenCall"
 """The exception of code that calls a forbidden function."""
 
-_SMALLEST_SHARE = 0.3
-"""The share of a mistake that explains one part of a class only."""
+_MOST_MISTAKES = 3
+"""The size of the largest set of mistakes."""
 
-_MOST_OF_EDGES = 0.6
-"""The part of the open answers at the edges that a mistake must explain."""
+_LEAST_SHARE = 0.1
+"""The least share of a set that explains all numbers. One number may match by chance."""
+
+_LEAST_SHARE_OF_A_PART = 0.3
+"""The least share of a set that explains one part of a class only."""
 
 ProbeKey = tuple[str, str]
 """A part and a question; the questions at the edges begin with `EDGE`."""
 
 ProbeKeys = frozenset[ProbeKey]
-
-
-@dataclass(frozen=True)
-class _Function:
-    """The answers about one function or class.
-
-    Attributes:
-        right: the answers of the reference.
-        given: the student's answers to these questions.
-        wrong: the questions with a wrong answer.
-    """
-
-    right: Mapping[ProbeKey, Answer]
-    given: Mapping[ProbeKey, Answer]
-    wrong: ProbeKeys
-
-    @property
-    def ordinary(self) -> ProbeKeys:
-        """The ordinary questions with a wrong answer."""
-        return _ordinary(self.wrong)
+_Given = Mapping[ProbeKey, Answer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,24 +51,20 @@ class Match:
 
     Attributes:
         mistake: the mistake.
-        answers: its wrong answers.
+        changed: the questions that the mistake answers wrongly.
         agreeing: the wrong answers that the mistake reproduces.
-        numbers: the ordinary ones of these that are numbers.
-        opposed: the ordinary questions with another number than the mistake gives.
-        share: the part of the wrong or changed answers that the mistake reproduces.
+        support: the answers that select the mistake: the reproduced numbers, or all in `agreeing`.
+        opposed: the answers that contradict the mistake, if no other mistake changes them.
     """
 
     mistake: KnownMistake
-    answers: Mapping[ProbeKey, Answer]
+    changed: ProbeKeys
     agreeing: ProbeKeys
-    numbers: ProbeKeys
+    support: ProbeKeys
     opposed: ProbeKeys
-    share: float
 
-    @property
-    def changed(self) -> ProbeKeys:
-        """The questions that the mistake answers wrongly."""
-        return frozenset(self.answers)
+
+_Set = tuple[Match, ...]
 
 
 @dataclass(frozen=True)
@@ -95,7 +73,7 @@ class Explanation:
 
     Attributes:
         matches: the mistakes.
-        is_whole: whether they explain all wrong answers to ordinary questions.
+        is_whole: whether all wrong answers to ordinary questions are explained.
     """
 
     matches: tuple[Match, ...]
@@ -104,10 +82,8 @@ class Explanation:
     @property
     def parts(self) -> list[str]:
         """The parts in which the mistakes reproduce an answer, in the order of the probe."""
-        agreeing = self.matches[0].agreeing
-        return list(
-            dict.fromkeys(part for part, q in self.matches[0].answers if (part, q) in agreeing)
-        )
+        agreeing = {part for part, _ in self.matches[0].agreeing}
+        return [part for part in self.matches[0].mistake.deviations if part in agreeing]
 
 
 def explanations(
@@ -123,26 +99,27 @@ def explanations(
     right = _flat(known.reference, name)
     given = {q: answer for q, answer in _flat(answers, name).items() if q in right}
     wrong = frozenset(q for q in given if not same(given[q], right[q], dtype=is_edge(q)))
-    function = _Function(right, given, wrong)
-    matches = [*_matches(name, known.mistakes, function)]
-    found: list[Explanation] = []
-    if function.ordinary:
-        found = (
-            _best(match for match in matches if _is_certain(match, given) and not match.opposed)
-            or _together(matches, wrong, 2)
-            or _together(matches, wrong, 3)
-            or _one_of_several(matches, function)
-            or _best(match for match in matches if _stops_alike(match, function))
-        )
-    # Wrong answers at the edges of a part may be due to an unknown mistake in it.
-    unknown = set() if found else {part for part, _ in function.ordinary}
-    explained = function.ordinary.union(*(each.matches[0].agreeing for each in found))
-    open_edges = frozenset(q for q in wrong - explained if q[0] not in unknown)
-    if unknown:  # exceptions may be due to it, too
-        matches = [m for m in matches if any(given[q].is_value for q in m.agreeing)]
+    ordinary = _ordinary(wrong)
+    matches = [
+        match
+        for mistake in known.mistakes
+        if (match := _match(mistake, _flat(mistake.deviations, name), right, given, wrong)).agreeing
+    ]
+    possible = [match for match in matches if match.opposed <= wrong]
+    found = (
+        _smallest(possible, ordinary, wrong, _LEAST_SHARE)
+        or _of_parts(possible, ordinary, wrong)
+        or _smallest(_exact(matches, ordinary, given), ordinary, wrong)
+    )
+    unknown = set() if found else {part for part, _ in ordinary}
+    explained = ordinary.union(*(each.matches[0].agreeing for each in found))
+    left = frozenset(
+        q for q in wrong - explained if q[0] not in unknown and not (unknown and given[q].stops)
+    )
     order = [*right]
     found.sort(key=lambda each: min(map(order.index, each.matches[0].agreeing)))
-    return [*found, *_at_edges(matches, open_edges)]
+    at_edges = [match for match in matches if not _ordinary(match.changed)]
+    return found + _smallest(_exact(at_edges, left, given), left, wrong)
 
 
 def _flat(answers: Mapping[str, Answers], name: str) -> dict[ProbeKey, Answer]:
@@ -167,145 +144,111 @@ def _ordinary(questions: Iterable[ProbeKey]) -> ProbeKeys:
     return frozenset(question for question in questions if not is_edge(question))
 
 
-def _matches(name: str, mistakes: Iterable[KnownMistake], function: _Function) -> Iterator[Match]:
-    """Yield the mistakes that reproduce any wrong answer."""
-    for mistake in mistakes:
-        if not (own := _flat(mistake.deviations, name)):
-            continue
-        given, changed, wrong = function.given, frozenset(own), function.wrong
-        agreeing = frozenset(q for q in changed & wrong if _agree(q, own[q], given[q]))
-        forbidden = {q for q in _ordinary(changed) if own[q].instead == FORBIDDEN}
-        if not agreeing or not forbidden <= agreeing:
-            continue
-        numbers = frozenset(
-            q for q in _ordinary(agreeing) if given[q].is_value and not given[q].is_lost
-        )
-        opposed = frozenset(
-            q
-            for q in _ordinary(changed | wrong) & given.keys()
-            if _differ(given[q], own.get(q, function.right[q]))
-        )
-        share = len(agreeing) / len(wrong | changed)
-        yield Match(mistake, own, agreeing, numbers, opposed, share)
+def _match(
+    mistake: KnownMistake, own: _Given, right: _Given, given: _Given, wrong: ProbeKeys
+) -> Match:
+    """Compare the wrong answers of a mistake, `own`, with the student's."""
+    agreeing = frozenset(q for q in own.keys() & wrong if _agree(q, own[q], given[q]))
+    numbers = frozenset(q for q in _ordinary(agreeing) if _is_number(given[q]))
+    opposed = frozenset(
+        q
+        for q in _ordinary(own.keys() | wrong)
+        if q in given and _differ(own.get(q, right[q]), given[q])
+    )
+    return Match(mistake, frozenset(own), agreeing, numbers, opposed)
 
 
 def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
     """Return whether two wrong answers may come from the same mistake."""
-    if FORBIDDEN in (one.instead, other.instead):
-        return one.instead == other.instead
-    if is_edge(question):
+    if is_edge(question) and FORBIDDEN not in (one.instead, other.instead):
         return alike(one, other)
-    return same(one, other, dtype=False) or bool(one.instead and other.instead)
+    return same(one, other, dtype=False)
 
 
 def _differ(one: Answer, other: Answer) -> bool:
-    """Return whether two answers are different numbers; an exception is another spelling."""
+    """Return whether two answers are different numbers, or one is a forbidden call.
+
+    Another exception is another spelling.
+    """
+    if FORBIDDEN in (one.instead, other.instead):
+        return one.instead != other.instead
     return one.is_value and other.is_value and not same(one, other, dtype=False)
 
 
-def _best(matches: Iterable[Match], *, is_whole: bool = True) -> list[Explanation]:
-    """Return the matches with the largest share, as one explanation."""
-    matches = [*matches]
-    best = max((match.share for match in matches), default=0.0)
-    found = tuple(match for match in matches if match.share == best)
-    return [Explanation(found, is_whole)] if found else []
+def _is_number(answer: Answer) -> bool:
+    """Return whether an answer has numbers; a forbidden call is as telling."""
+    return answer.instead == FORBIDDEN or (answer.is_value and not answer.is_lost)
 
 
-def _together(matches: Iterable[Match], wrong: ProbeKeys, count: int) -> list[Explanation]:
-    """Return the mistakes that explain all wrong numbers together, if only they do."""
-    possible = [match for match in matches if match.numbers and match.opposed <= wrong]
-    found = [
-        (explained, changed, chosen)
-        for chosen in combinations(possible, count)
-        if (explained := _explained(chosen))
-        if (changed := len(frozenset[ProbeKey]().union(*(match.changed for match in chosen))))
+def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> list[Explanation]:
+    """Return the mistakes that explain all numbers of a part, whatever is wrong in other parts."""
+    return [
+        replace(each, is_whole=False)
+        for part in sorted({part for part, _ in ordinary})
+        for each in _smallest(
+            matches, frozenset(q for q in ordinary if q[0] == part), wrong, _LEAST_SHARE_OF_A_PART
+        )
     ]
-    best = max(((explained, -changed) for explained, changed, _ in found), default=(0, 0))
-    groups: dict[ProbeKeys, dict[str, Match]] = {}
-    for explained, changed, chosen in found:
-        if (explained, -changed) == best:
-            for match in chosen:
-                groups.setdefault(match.numbers, {})[match.mistake.name] = match
-    return [Explanation((*group.values(),)) for group in groups.values() if len(groups) == count]
 
 
-def _explained(chosen: Collection[Match]) -> int:
-    """Return how many numbers each of some mistakes reproduces alone; 0 if they do not fit.
+def _exact(matches: Iterable[Match], open: ProbeKeys, given: _Given) -> list[Match]:
+    """Return the mistakes with no answer but the student's, to be selected by all open answers.
 
-    Each must reproduce one that no other one changes. A number that differs from that of a mistake
-    must be changed by another one, too.
+    Code without any number stops for another reason.
     """
-    total = 0
+    return [
+        replace(match, support=match.agreeing & open, opposed=open - match.changed)
+        for match in matches
+        if match.changed == match.agreeing
+        and any(_is_number(given[q]) for q in match.changed | _ordinary(given))
+    ]
+
+
+def _smallest(
+    matches: Iterable[Match], open: ProbeKeys, wrong: ProbeKeys, least_share: float = 0
+) -> list[Explanation]:
+    """Return the mistakes of the smallest set that explains the open answers.
+
+    Args:
+        matches: the mistakes to choose from.
+        open: the questions with the answers to explain.
+        wrong: all questions with a wrong answer.
+        least_share: the least share of the set.
+    """
+    matches = [match for match in matches if match.support & open]
+    for size in range(1, _MOST_MISTAKES + 1):
+        shares = {
+            chosen: share
+            for chosen in combinations(matches, size)
+            if _explains(chosen, open) and (share := _share(chosen, wrong)) >= least_share
+        }
+        if shares:
+            best = max(shares.values())
+            return _alternatives([c for c, share in shares.items() if share == best], open)
+    return []
+
+
+def _explains(chosen: _Set, open: ProbeKeys) -> bool:
+    """Return whether a set explains the open answers, and each of its mistakes is needed."""
     for match in chosen:
-        others = [other.changed for other in chosen if other is not match]
-        changed = frozenset[ProbeKey]().union(*others)
-        own = match.numbers - changed
-        if not own or not match.opposed <= changed:
-            return 0
-        total += len(own)
-    return total
+        others = frozenset[ProbeKey]().union(*(m.changed for m in chosen if m is not match))
+        if match.support & open <= others or not match.opposed & open <= others:
+            return False
+    return True
 
 
-def _one_of_several(matches: Collection[Match], function: _Function) -> list[Explanation]:
-    """Return the mistakes that explain all wrong numbers of a part, whatever else is wrong."""
-    found: list[Explanation] = []
-    for part in dict.fromkeys(part for part, _ in function.right):
-        own = frozenset(q for q in function.ordinary if q[0] == part)
-        if _are_many_numbers(function.given[question] for question in own):
-            found += _best(
-                (
-                    match
-                    for match in matches
-                    if own <= match.numbers
-                    and match.opposed <= function.wrong
-                    and match.share >= _SMALLEST_SHARE
-                ),
-                is_whole=False,
-            )
-    return [*dict.fromkeys(found)]
+def _share(chosen: _Set, wrong: ProbeKeys) -> float:
+    agreeing = frozenset[ProbeKey]().union(*(match.agreeing for match in chosen))
+    return len(agreeing) / len(wrong.union(*(match.changed for match in chosen)))
 
 
-def _is_certain(match: Match, given: Mapping[ProbeKey, Answer]) -> bool:
-    """Return whether the reproduced numbers of a mistake are no chance.
+def _alternatives(sets: Sequence[_Set], open: ProbeKeys) -> list[Explanation]:
+    """Return the mistakes of equally likely sets, those with the same answers together.
 
-    Exceptions instead of its numbers must not outnumber them. A bool or a single number may match
-    by chance, if most other answers are exceptions.
+    Return nothing if the sets reproduce different answers.
     """
-    changed = _ordinary(match.changed) & given.keys()
-    stopped = [q for q in changed if match.answers[q].is_value and given[q].stops]
-    return len(stopped) <= len(match.numbers) > 0 and (
-        match.share >= _SMALLEST_SHARE or _are_many_numbers(given[q] for q in match.numbers)
-    )
-
-
-def _are_many_numbers(answers: Iterable[Answer]) -> bool:
-    """Return whether answers have several numbers. A bool or a single number matches by chance."""
-    answers = [answer for answer in answers if answer.dtype != "bool"]
-    return len(answers) > 1 or any(answer.shape != "scalar" for answer in answers)
-
-
-def _stops_alike(match: Match, function: _Function) -> bool:
-    """Return whether a mistake has the same exceptions, and an answer that is no exception."""
-    ordinary = _ordinary(match.changed | function.wrong)
-    if not match.changed | ordinary <= match.agreeing:
-        return False
-    given, own = function.given, match.answers
-    return all(given[q].instead == own[q].instead for q in ordinary) and (
-        len(ordinary) < len(_ordinary(function.right))
-        or any(own[q].is_value and not own[q].is_lost for q in match.changed)
-        or any(own[q].instead == FORBIDDEN for q in ordinary)
-    )
-
-
-def _at_edges(matches: Iterable[Match], open_edges: ProbeKeys) -> Iterator[Explanation]:
-    """Yield up to two explanations of the open answers at the edges."""
-    matches = [m for m in matches if not _ordinary(m.changed) and m.changed == m.agreeing]
-    for _ in range(2):
-        most = max((len(match.agreeing & open_edges) for match in matches), default=0)
-        if not most or most < _MOST_OF_EDGES * len(open_edges):
-            return
-        likely = [match for match in matches if len(match.agreeing & open_edges) == most]
-        fewest = min(len(match.changed) for match in likely)
-        best = tuple(match for match in likely if len(match.changed) == fewest)
-        yield Explanation(best)
-        open_edges -= best[0].agreeing
+    groups: dict[ProbeKeys, dict[Match, None]] = {}
+    for match in (match for chosen in sets for match in chosen):
+        groups.setdefault(match.support & open, {})[match] = None
+    found = [Explanation((*group,)) for group in groups.values()]
+    return found if len(found) == len(sets[0]) else []

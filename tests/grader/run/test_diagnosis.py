@@ -251,6 +251,27 @@ def test_answers_at_the_edges_are_compared_with_the_reference() -> None:
     assert names(found, {"f": right}) == []
 
 
+def test_two_mistakes_at_the_edges_are_both_named_if_they_explain_all() -> None:
+    at_large, at_small = (Answers({}, {question: LOST}) for question in ("large", "small"))
+    found = known(overflows={"f": at_large}, underflows={"f": at_small})
+    assert names(found, given(large=LOST, small=LOST)) == [("overflows",), ("underflows",)]
+    assert names(found, given(large=LOST, small=value(7))) == []
+
+
+def test_one_number_among_many_exceptions_names_no_mistake() -> None:
+    questions = [*map(str, range(12))]
+    found = Fingerprints(
+        {"f": Answers(dict.fromkeys(questions, value(1)), {})},
+        (KnownMistake("doubled", {"f": Answers(dict.fromkeys(questions, value(2)), {})}),),
+        {"doubled": Text("it is doubled")},
+    )
+    stops = dict.fromkeys(questions, STOPS)
+    assert names(found, {"f": Answers(stops | {"0": value(2)}, {})}) == []
+    assert names(found, {"f": Answers(stops | {"0": value(2), "1": value(2)}, {})}) == [
+        ("doubled",)
+    ]
+
+
 def test_of_equal_mistakes_the_one_that_explains_more_is_named() -> None:
     found = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
     (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
