@@ -312,7 +312,7 @@ BEYOND_THE_END = (
 @pytest.mark.parametrize(
     ("number", "edit", "sentence"),
     [
-        ("05", BY_RATE, "what is kept of the output is 4 or more"),
+        ("05", BY_RATE, " is 4. Without dropout, all entries are between 1 and "),
         ("05", WEIGHTS_BY_RATE, "each kept weight is 4 times as large as without dropout"),
         ("05", DIVIDED_BY_0, "of its entries are NaN or infinite"),
         (
