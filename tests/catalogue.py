@@ -30,9 +30,7 @@ def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, P
 
 
 def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -> Path:
-    """Write a catalogue of mistakes, each from a sentence, a line of the reference and its
-    replacement.
-    """
+    """Write a catalogue of mistakes: a sentence, a line of the reference, and its replacement."""
     entries = [
         f"== {name} (reference)\n# {when}\n# What is twice three?\n@\n-{old}\n+{new}\n"
         for name, (when, old, new) in mistakes.items()

@@ -189,9 +189,7 @@ def origin() -> Iterator[TemplateProcess]:
 
 @pytest.fixture
 def lent(origin: TemplateProcess) -> Iterator[None]:
-    """Fork the sandboxes of classes that a test grades in this process from that interpreter,
-    too.
-    """
+    """Fork the sandboxes of classes that this process grades from that interpreter, too."""
     with lent_template(origin):
         yield
 
@@ -210,9 +208,7 @@ def course() -> Course:
 
 @pytest.fixture(scope="session")
 def course_suite() -> Suite:
-    """Collect all tests of this course once, as collecting takes longer than running many of
-    them.
-    """
+    """Collect all tests of this course once, as collecting takes seconds."""
     from grader.run.suite import Suite
 
     return Suite(own_course().problems(), own_course().root, timeout=120)
@@ -331,9 +327,7 @@ class StudentRun:
 
 @pytest.fixture(scope="session")
 def students_plugins() -> list[Distribution]:
-    """Return the packages in which a student's pytest finds plugins, as searching all packages
-    takes time.
-    """
+    """Return the packages in which a student's pytest finds plugins."""
     return [found for found in distributions() if found.name in STUDENTS_PLUGINS]
 
 
@@ -348,9 +342,7 @@ class _KeptSession:
 def student_pytest(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, students_plugins: list[Distribution]
 ) -> Callable[..., StudentRun]:
-    """Return a function that runs pytest on the small course as a student does, but in this
-    process.
-    """
+    """Return a function that runs pytest on the small course in this process."""
     from grader.code.course_modules import modules_of_course
 
     (problem,) = small_course.problems()

@@ -80,9 +80,7 @@ def test_kilobytes_of_gpt2() -> None:
 
 
 def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
-    """Return the number of operations for one more token with `length` tokens of context, in one of
-    three ways.
-    """
+    """Return the operations for one more token after `length` tokens, in one of three ways."""
     sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
     model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))
     if how == "whole text":

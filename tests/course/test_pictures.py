@@ -42,9 +42,7 @@ def library():
 
 @pytest.fixture
 def explore(tmp_path, monkeypatch, capsys, library):
-    """Return a function that runs explore.py with a problem.py and returns the folder and the
-    output.
-    """
+    """Return a function that runs explore.py with a file and returns the folder and output."""
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
     monkeypatch.setattr(training_text, "_library", library)
     for name, coarse in COARSE.items():

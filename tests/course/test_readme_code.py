@@ -24,9 +24,6 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_each_expression_has_the_value_in_its_comment(block: str) -> None:
-    """In a block with imports, each expression has the value of its comment, as readers run such
-    blocks.
-    """
     if not block.startswith("import "):
         pytest.skip("a part of a program")
     here: dict[str, object] = {}

@@ -69,9 +69,7 @@ def upload(
     only: str = "",
     part: str | None = None,
 ) -> dict[str, Any]:
-    """Grade a folder in Gradescope's layout, with a simulated grader that gives every test the same
-    status.
-    """
+    """Grade a folder in Gradescope's layout; every test gets the same simulated status."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions

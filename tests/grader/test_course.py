@@ -60,9 +60,7 @@ def test_functions_that_return_none_get_no_points(
 def test_a_typo_does_not_fail_the_rule_about_forbidden_calls(
     course_suite: Suite, tmp_path: Path
 ) -> None:
-    """If a problem forbids functions, a file with a typo fails the test for forbidden calls with a
-    message about the typo.
-    """
+    """The test for forbidden calls reports the typo."""
     course = own_course()
 
     def with_typo(problem: Problem) -> Path:

@@ -65,9 +65,7 @@ def called_name(function: ast.expr) -> str:
 
 
 def place_of(name: str) -> str:
-    """Return the path of the module of an imported name in the package, or "" for other
-    packages.
-    """
+    """Return the path of a name's module in the package, or "" for other packages."""
     first, _, rest = name.partition(".")
     if first != "grader":
         return ""
@@ -111,9 +109,6 @@ def test_files_at_the_top_are_used_by_several_folders() -> None:
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:
-    """The files at the top import each other in one order only, so they can be read in that
-    order.
-    """
     waiting = {name: imported(PACKAGE / f"{name}.py") & TOP for name in TOP}
     while waiting:
         ready = {name for name, needs in waiting.items() if not needs & waiting.keys()}

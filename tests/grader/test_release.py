@@ -243,9 +243,7 @@ def toml(path: Path) -> dict[str, Any]:
 
 
 def test_both_lock_files_agree() -> None:
-    """The lock files of both projects have the same version of each package, so students run the
-    tested versions.
-    """
+    """Equal versions mean that students run the tested packages."""
     ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
     assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
     for key in ("name", "version", "requires-python", "license", "entry-points"):
@@ -304,9 +302,7 @@ def is_there(copy: Course, name: str) -> bool:
 
 
 def test_the_small_build_changes_no_file_of_the_copy() -> None:
-    """The command for the small build changes no file, as a changed file would conflict with the
-    next release.
-    """
+    """A changed file would conflict with the next release."""
     page = (ROOT / "students/docs/install.md").read_text(encoding="utf-8")
     assert "".join(re.findall(r"```console\n(.*?)```", page, re.S)).splitlines() == [
         "uv venv",

@@ -493,9 +493,7 @@ def test_without_a_sandbox_harmful_attacks_succeed(controls, listener: socket.so
 
 
 def test_the_forged_record_is_well_formed(target):
-    """The records of attack 18 can be read; they are refused because they belong to another
-    test.
-    """
+    """The record can be read; it is refused because it belongs to a different test."""
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
     frame = scope["record"]("test_doubles[1]")

@@ -47,9 +47,6 @@ def is_known(name: str) -> bool:
 
 @pytest.mark.slow
 def test_forbidden_functions_return_right_answers_nowhere(sandbox: Sandbox) -> None:
-    """The audit sweeps all of torch; this test calls only functions that would return right
-    answers.
-    """
     sets = [SOFTMAX, ATTENTION, NORMS]
     assert left_open(sandbox, sets, is_known) == dict.fromkeys(sets, [])
 
@@ -111,9 +108,7 @@ def test_torch_is_swept_again_if_the_forbidden_functions_change(
 def test_an_unreadable_record_is_ignored(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
-    """If the record can't be read, for example after a merge, torch is swept again and the record
-    rewritten.
-    """
+    """Torch is swept again, and the record is rewritten."""
     path = small_course.root / "solutions/swept.json"
     path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
     monkeypatch.setattr(

@@ -149,9 +149,7 @@ def scheduler() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared_course(tmp_path_factory: pytest.TempPathFactory, new_course: Any) -> Course:
-    """Write a course for all tests of this file, as opening a course takes longer than grading a
-    class.
-    """
+    """Write a course once for all tests of this file."""
     return new_course(tmp_path_factory.mktemp("shared") / "course")
 
 

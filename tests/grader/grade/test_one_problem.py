@@ -109,9 +109,7 @@ def test_marks_from_different_inputs_are_reported(term: Any) -> None:
 
 
 def test_a_whole_class_after_one_problem(term: Any) -> None:
-    """Results of the earlier problem are kept; students without a submission are listed and
-    stay.
-    """
+    """Results of the earlier problem are kept, and missing students are listed."""
     for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
         term.hand_in(name, source, OTHER)
     grade_second(term)

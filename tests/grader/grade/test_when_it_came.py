@@ -28,9 +28,7 @@ def late_policy(term: Any) -> None:
 
 
 def clones(folder: Path, pushed: str, **sources: str) -> Path:
-    """Write Ada's clone from Classroom 50, pushed at this time; `p01` is her file for problem
-    01.
-    """
+    """Write Ada's clone, pushed at this time; `p01` is her file for problem 01."""
     scores = f"username,datetime,submission_tag\nada,{pushed},submit/1\n"
     files = {"scores.csv": scores} if pushed else {}
     ids, name = {"p01": "01-doubling", "p02": OTHER}, "hw_submissions_2026_11_24_T_09_05_00"
@@ -65,9 +63,7 @@ def test_changed_bytes_have_a_new_time(term: Any, tmp_path: Path) -> None:
 
 
 def test_an_older_download_gives_the_earlier_time(term: Any, tmp_path: Path) -> None:
-    """An older download that is graded later shows that the bytes were in time. The order does not
-    change the mark.
-    """
+    """The order in which downloads are graded does not change the mark."""
     week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
     week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     assert problems(term.grade(week2))["01"].points < 4
@@ -85,9 +81,7 @@ def test_a_download_without_times_removes_no_time(term: Any, tmp_path: Path) -> 
 
 
 def test_a_late_flag_is_ignored_for_bytes_in_time(term: Any, tmp_path: Path) -> None:
-    """Canvas reports only that a submission was late, not when it came. Bytes that were in time
-    stay in time.
-    """
+    """Canvas reports only that a submission was late, not when it came."""
     names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
     folders = {}
     for when, name in names.items():

@@ -21,9 +21,6 @@ from tests.grader.intake.uploads import write
 
 
 def test_marks_stay_with_their_student(term: Any, tmp_path: Path) -> None:
-    """Each of two students keeps her row and marks if only one of them submits in the second
-    week.
-    """
     first = {"王芳_1004_90_problem.py": term.right, "李娜_1005_91_problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", first), only="01")
     term.grade(write(tmp_path / "week2", {"李娜_1005_99_problem.py": term.right}), only="02")
@@ -35,7 +32,6 @@ def test_marks_stay_with_their_student(term: Any, tmp_path: Path) -> None:
 
 
 def test_a_class_in_one_students_archive_is_reported(term: Any, tmp_path: Path) -> None:
-    """An archive that seems to contain a class, not one student's files, is reported."""
     both = {f"{name}/01-doubling/problem.py": term.right for name in ("ada", "mallory")}
     assert "read as a class" not in term.command(path=write(tmp_path / "class", both))
     mallory = {f"{name}/01-doubling/problem.py": term.wrong for name in ("ada", "mallory")}
@@ -79,9 +75,7 @@ def test_a_result_with_a_different_identity_is_ignored(term: Any, tmp_path: Path
 
 
 def test_existing_rows_are_joined(term: Any, tmp_path: Path) -> None:
-    """Moodle's numbers differ in each assignment. The command prints lines for names.csv that join
-    a student's rows.
-    """
+    """The command prints the lines for names.csv that join the rows of a student."""
     moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
     week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
     week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
@@ -128,18 +122,13 @@ def test_gradebook_lines_about_either_name_apply(term: Any, tmp_path: Path) -> N
 
 
 def moodle(folder: Path, term: Any, names: str) -> Path:
-    """Write Moodle's download of an assignment, with a correct file for each name and its
-    number.
-    """
+    """Write Moodle's download, with a correct file for each name and number."""
     each = [name.replace("=", "_") for name in names.split()]
     files = {f"{name}_assignsubmission_file_/problem.py": term.right for name in each}
     return write(folder, files)
 
 
 def test_lines_for_names_csv_are_printed_until_they_are_added(term: Any, tmp_path: Path) -> None:
-    """The lines are printed every week until names.csv contains them, even if a student submits
-    nothing.
-    """
     add_problem(term.course.root, "03-doubling")
     weeks = ["Ada=1 Bea=2 Cy=3", "Ada=11 Cy=13 Dan=14", "Ada=21 Bea=22 Dan=24"]
     for n, names in enumerate(weeks, 1):
@@ -245,9 +234,7 @@ def test_two_students_of_one_name_with_new_numbers_are_listed(term: Any, tmp_pat
 
 @pytest.mark.parametrize("second", ["01", "02"])
 def test_two_canvas_numbers_are_two_students(term: Any, tmp_path: Path, second: str) -> None:
-    """Two numbers of Canvas are two students, even with the same name, as these numbers never
-    change.
-    """
+    """Numbers of Canvas never change, so equal names do not matter."""
     term.write_book("roster.csv", "Student,ID,Section\nkim,1002,A\n")
     term.grade(write(tmp_path / "week1", {"kim_1001_11_problem.py": term.right}), only="01")
     week2 = write(tmp_path / "week2", {"kim_1002_12_problem.py": term.right})

@@ -297,9 +297,7 @@ def test_joined_numbers_match_in_every_worksheet(tmp_path: Path, saved: Save) ->
 def test_the_line_that_joins_new_numbers_is_printed(
     full_name: str, tmp_path: Path, saved: Save
 ) -> None:
-    """The command prints the line for names.csv that joins two numbers, except if two students have
-    the name.
-    """
+    """No line is printed if two students have the name."""
     kims = [Student(94, "Kim", "Lee"), Student(95, "Kim", "Lee")]
     file = moodle_file(tmp_path, [Student(93, "Ada", "Lovelace"), *kims])
     others = [result(f"kim{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (8, 9)]

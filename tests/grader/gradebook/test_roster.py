@@ -244,9 +244,7 @@ def test_students_without_points_by_hand_are_listed(folder: Path) -> None:
 
 
 def test_a_gradebook_file_with_a_misspelled_name_is_reported(tmp_path: Path) -> None:
-    """A file with a nearly right name is reported. Otherwise its deadlines would be ignored
-    silently.
-    """
+    """The lines of a misspelled file would have no effect."""
     book = GradebookFolder(tmp_path)
     for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
         (tmp_path / name).touch()

@@ -50,9 +50,7 @@ def test_a_linked_folder_in_a_tar(read: Read) -> None:
 def test_a_link_with_a_students_name_is_refused(
     tmp_path: Path, small_course: Course, around: str
 ) -> None:
-    """The row of a link with a student's name is refused. Otherwise the link could replace that
-    student's file.
-    """
+    """Such a link could replace the student's file."""
     own, others = (f"{around}{name}/{FILE}" for name in ("ada", "bob"))
     for members in ([f"{around}ada", own, others], [own, others, f"{around}ada"]):
         with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:

@@ -118,9 +118,7 @@ def test_a_single_archive_is_one_submission(
 def test_a_note_says_whose_name_an_archive_with_one_folder_has(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
-    """A note states which name the row has, as the archive may be a class of one or a student's
-    archive.
-    """
+    """The archive may be a class of one or a student's archive."""
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))

@@ -72,7 +72,6 @@ def test_a_zip_bomb_of_many_members(
 def test_a_large_file_next_to_the_submission_is_not_read(
     tmp_path: Path, small_course: Course
 ) -> None:
-    """A large file next to the submission is skipped, not read."""
     info = tarfile.TarInfo("data.bin")
     info.size = 5 * 2**30
     with (tmp_path / "ada.tar").open("wb") as file:
@@ -138,9 +137,7 @@ def test_files_of_tools_are_not_counted_in_a_submission(
 
 @pytest.mark.slow
 def test_a_repository_with_a_virtual_environment(read: Read) -> None:
-    """A repository with a virtual environment is read, although its list of names has more than 8
-    MB.
-    """
+    """The submission is read, although its list of names has more than 8 MB."""
     place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
     submission = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
     assert submission.files["01-doubling"].source == RIGHT

@@ -44,9 +44,7 @@ def test_paths_are_relative_to_the_archive(
 
 @pytest.mark.parametrize("place", ["", "hw\\", "hw\\problems\\", ".\\"])
 def test_a_zip_made_on_windows(read: Read, place: str) -> None:
-    """Zip files from Windows may have backslashes between folders and after the name of a
-    folder.
-    """
+    """Names of folders may be separated by, and end with, a backslash."""
     submission = read(
         zipped(
             (f"{place}01-doubling\\", b""),

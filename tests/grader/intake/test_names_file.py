@@ -106,9 +106,7 @@ def test_names_of_a_platform_are_assigned(tmp_path: Path, small_course: Course) 
 
 
 def test_the_students_own_name_counts_first(tmp_path: Path, small_course: Course) -> None:
-    """A submission with the student's own name counts. Of two other names for one student none is
-    chosen.
-    """
+    """Of two other names for one student none is chosen."""
     folder = write(
         tmp_path / "class",
         {

@@ -108,7 +108,7 @@ def loose(name: str) -> str:
 def test_a_file_next_to_students_folders_is_reported(
     take: Take, take_one: Take, place: str
 ) -> None:
-    """A file next to the students' folders is reported, as it may be a submission."""
+    """Such a file may be a submission."""
     files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
     code = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
     beside = [f"{place}{name}" for name in [*code, "grades.csv", "test_doubling.py"]]

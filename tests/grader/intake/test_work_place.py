@@ -256,7 +256,6 @@ def test_a_notebook_next_to_a_stub_is_reported(take_one: Take, stub: bytes, name
 def test_an_unchanged_notebook_of_the_course_is_no_submission(
     take: Take, two_problems: Course, stub: bytes
 ) -> None:
-    """An unchanged notebook of the course does not count as a submission."""
     files = {f"{id}/{name}": stub for id in (ID, OTHER) for name in ("problem.py", NOTEBOOK)}
     (untouched,) = take(files, course=two_problems).submissions
     (submission,) = take(files | {"doubling.py": RIGHT}, "more", course=two_problems).submissions

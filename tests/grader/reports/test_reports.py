@@ -190,7 +190,6 @@ def test_an_unread_file_is_not_reported_as_an_exception() -> None:
 
 
 def test_points_by_hand_count_only_for_students_who_have_them() -> None:
-    """Points given by hand count only for students who have them already."""
     full = TestResult("test_seen[1]", "It doubles", False, 10, Status.PASSED)
     by_hand = Adjustment(4, "Style", 5)
     problems = [ProblemResult("01-softmax", "abc", [full], adjustments=a) for a in ([], [by_hand])]

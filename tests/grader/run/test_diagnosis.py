@@ -436,9 +436,6 @@ def test_exceptions_alone_get_no_name(problem: Problem) -> None:
     ("instead", "parts"), [("RuntimeError", {"f"}), ("ForbiddenCall", set()), (None, set())]
 )
 def test_only_unknown_mistakes_are_kept_as_unknown(instead: str | None, parts: set[str]) -> None:
-    """An exception is kept as an unnamed mistake, but a forbidden call is not: it has another
-    verdict.
-    """
     answers = given({"a": Answer(instead=instead)} if instead else {})
     assert unnamed(known(), answers, []).keys() == parts
 

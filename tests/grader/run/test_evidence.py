@@ -254,9 +254,7 @@ def test_a_name_does_not_contradict_passed_tests(
 
 @pytest.mark.slow
 def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: ResultOf) -> None:
-    """The feedback about 05 does not mention dropout if only tests of earlier steps were
-    selected.
-    """
+    """In 05, dropout is the last step, and only tests of earlier steps run."""
     without_dropout = [
         ("self.attn_dropout(attention_weights(q, k, self.causal))",
          "attention_weights(q, k, self.causal)"),

@@ -196,9 +196,6 @@ def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_loading_more_of_torch_is_no_forbidden_call(ask: Ask, name: str) -> None:
-    """When torch loads derivatives and costs of forbidden functions, it does not call these
-    functions.
-    """
     source, x = transformed(name, BY_HAND), torch.arange(12.0).reshape(4, 3).square()
     output = ask(source, f"problem.f(torch.tensor({x.tolist()})).tolist()", forbidden=NORMS)
     torch.testing.assert_close(torch.tensor(output), in_process(source, x))

@@ -169,9 +169,7 @@ KILLS = {
 
 @pytest.mark.parametrize("name", KILLS)
 def test_code_cannot_imitate_a_kill_by_the_system(sandbox, name):
-    """SIGKILL counts as an error of the machine, so the test would be repeated. Code cannot send
-    it.
-    """
+    """SIGKILL counts as an error of the machine, so the test would be repeated."""
     source = (
         "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
         f"def f():\n    {KILLS[name]}\n    return 'survived'"

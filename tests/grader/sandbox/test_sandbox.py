@@ -225,9 +225,7 @@ def test_torch_works_without_threads(ask):
 
 
 def test_modules_of_the_worker_cannot_be_imported(ask):
-    """Code cannot import the modules of the worker, so one assignment does not forge its
-    messages.
-    """
+    """An assignment in such a module could forge the worker's messages."""
     source = """
         import sys
         def found():

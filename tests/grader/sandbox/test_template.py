@@ -166,9 +166,7 @@ def test_a_killed_template_process_is_replaced(template: TemplateProcess) -> Non
 def test_a_prefork_server_has_no_secrets_in_memory(
     template: TemplateProcess,
 ) -> None:
-    """Every worker is a copy of the prefork server, so the server's memory must contain no
-    secret.
-    """
+    """Every worker is a copy of the prefork server."""
     canary = "-".join(["canary", "told", str(os.getpid())]).encode()
     process, connection = template.start("targets_of_template:hold", canary.decode())
     with connection:

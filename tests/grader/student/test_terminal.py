@@ -99,9 +99,7 @@ def test_a_rule_that_depends_on_a_wrong_function_waits(
 def two_problems(
     student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> StudentPytest:
-    """Return a function that runs pytest from the root of a course whose second problem is
-    unwritten.
-    """
+    """Run pytest from the root of a course whose second problem is unwritten."""
     add_problem(small_course.root, "02-doubling-again")
     monkeypatch.chdir(small_course.root)
     return student_pytest

@@ -104,9 +104,7 @@ def test_a_hint_is_for_part_one_until_it_is_done(
 def from_root(
     two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, list[str]]]:
-    """Return a function that runs pytest in the course's folder and returns its status and
-    lines.
-    """
+    """Run pytest in the course's folder; return the status and the lines."""
     shutil.copy(own_course().root / "pyproject.toml", two_parts.root)
     monkeypatch.chdir(two_parts.root)
     monkeypatch.setenv("COLUMNS", "120")

@@ -93,9 +93,7 @@ def test_a_number_with_two_names_is_reported(take: Take) -> None:
 
 
 def test_canvas_uploads_again(take: Take) -> None:
-    """The attachment with the highest number counts. A file without a known problem is never
-    chosen.
-    """
+    """The attachment with the highest number counts, if its problem is known."""
     submissions = by_name(
         take(
             {

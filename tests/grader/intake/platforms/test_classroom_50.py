@@ -89,9 +89,7 @@ def test_unreadable_times_are_listed(take: Take) -> None:
 
 
 def test_a_list_inside_a_clone_is_not_read(take: Take) -> None:
-    """A list inside a student's clone is ignored. Otherwise a student could change the times of
-    others.
-    """
+    """With such a list a student could change the times of others."""
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in ("ada", "b")}
     evil = scores(("ada", "2026-11-20T10:00:00Z", "submit/1", ""))
     intake = take(files | {f"{CLASSROOM_50}/cs-attention-b/scores.csv": evil})

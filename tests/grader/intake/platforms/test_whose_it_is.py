@@ -63,9 +63,7 @@ def test_one_name_does_not_turn_a_class_into_a_download(take: Take, name: str) -
 
 
 def test_platform_files_inside_a_students_archive_are_ignored(take: Take) -> None:
-    """Files of a platform inside a student's archive are ignored. Otherwise a student could submit
-    for others.
-    """
+    """With such files a student could submit for others."""
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
     files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
     assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
@@ -74,9 +72,7 @@ def test_platform_files_inside_a_students_archive_are_ignored(take: Take) -> Non
 def test_a_harmful_archive_affects_only_its_row(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A harmful archive inside the zip file of a class affects only its own row: zip bombs, `../`
-    in names, nested archives.
-    """
+    """The archives are zip bombs, nested archives and archives with `../` in names."""
     monkeypatch.setattr(limits, "MAX_NESTED_BYTES", 100_000)
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 300_000)
     bad = {
