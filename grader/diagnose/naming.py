@@ -23,18 +23,6 @@ from grader.text import listed
 _NOT_WRITTEN = {"!NotImplementedError", "!AttributeError"}
 """Answers of code that is not written yet. Such answers are not a mistake."""
 
-GRADIENT = "gradient"
-"""The prefix of questions about gradients."""
-
-_ONLY_GRADIENTS = ("only the gradient",)
-
-_ABOUT_GRADIENTS = Text(
-    "the output is right, but its gradient is wrong",
-    "Does your code define a backward pass, use a hook, or detach a part? "
-    "torch.autograd.gradcheck compares a gradient with differences of the output.",
-)
-"""The text for parts in which only gradients are wrong."""
-
 _MOST_ALIKE = 2
 """The maximum number of reported mistakes that cannot be distinguished."""
 
@@ -56,7 +44,7 @@ def diagnose(
         for name in dict.fromkeys(owner(part) for part in known.reference if part in wrong)
         for explanation in explanations(name, known, answers)
     ]
-    return _evidence(found, wrong, known) if found else _only_gradients(wrong, known)
+    return _evidence(found, wrong, known)
 
 
 def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -> Fingerprints:
@@ -197,24 +185,6 @@ def _one_of_several(sentence: str) -> str:
     return f"One of at least two mistakes: {sentence[0].lower()}{sentence[1:]}"
 
 
-def _only_gradients(wrong: Mapping[str, Answers], known: Fingerprints) -> list[Evidence]:
-    """Return the evidence for parts in which only gradients are wrong.
-
-    The result is empty if any other answer is wrong, or if a wrong gradient is not finite or has a
-    wrong shape. The names of questions about gradients begin with `GRADIENT`.
-    """
-    is_gradient = all(
-        question.startswith(GRADIENT)
-        and (answer.shape, answer.lost) == (known.reference[part].edges[question].shape, 0)
-        for part, given in wrong.items()
-        for question, answer in given.edges.items()
-    )
-    if not wrong or not is_gradient or any(given.main for given in wrong.values()):
-        return []
-    sentence = _sentence([_ABOUT_GRADIENTS], [*wrong], known)
-    return [Evidence(sentence, Certainty.SOME, Source.CATALOGUE, tuple(wrong), _ONLY_GRADIENTS)]
-
-
 def unnamed(
     known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Evidence]
 ) -> dict[str, WrongAnswers]:
@@ -229,7 +199,7 @@ def unnamed(
         answers: the answers of the student's code.
         found: the result of `diagnose`.
     """
-    named = {part for each in found for part in each.parts if each.names != _ONLY_GRADIENTS}
+    named = {part for each in found for part in each.parts}
     wrong = deviations(answers, known.reference).items()
     texts = {
         part: {q: a.write() for q, a in given.main.items()}

@@ -294,23 +294,6 @@ def test_different_numbers_are_different_answers(other: torch.Tensor) -> None:
     assert not same(answer_of(X), answer_of(other))
 
 
-def test_wrong_gradients_alone_are_reported() -> None:
-    right = {
-        "f": Answers({"main": answer_of(X)}, {"gradient": answer_of(X), "large": answer_of(X)})
-    }
-
-    def message_text(**edges: Answer) -> list[str]:
-        answers = {"f": Answers(right["f"].main, right["f"].edges | edges)}
-        return [each.sentence for each in diagnose(Fingerprints(right), answers)]
-
-    (text,) = message_text(gradient=answer_of(2 * X))
-    assert text.startswith("It looks as if the output is right, but its gradient is wrong")
-    assert message_text() == []
-    assert message_text(gradient=STOPS) == []
-    assert message_text(gradient=answer_of(X * math.nan)) == []
-    assert message_text(gradient=answer_of(2 * X), large=answer_of(2 * X)) == []
-
-
 def test_what_is_the_same_answer_and_what_is_alike() -> None:
     fine, lost = X.double() / 7, X.clone()
     lost[0, 0] = math.nan
