@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -111,6 +112,7 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
     """Run a function as an ordinary user, as root may read every file."""
     if os.geteuid() != 0:
         return action()
+    codecs.lookup("utf-8-sig")  # the user may not be able to read Python's library
     os.setegid(NOBODY)
     os.seteuid(NOBODY)
     try:
