@@ -1,18 +1,24 @@
-"""Match a student's wrong answers with those of known mistakes.
+"""Match a student's wrong answers with the wrong answers of known mistakes.
 
 Each function or class is matched separately, since a class may not call the function that it
-usually calls. The result is the smallest set of mistakes that explains some answers. An answer that
-no mistake of the set changes must be right. An answer that one mistake changes must be that of the
-mistake. An answer that several change may be any. Each mistake must reproduce an answer that the
-others do not change. Of several sets, the one with the largest share wins: the part of the answers
-that it reproduces, of all that are wrong or that it changes. In this order, a set explains:
+usually calls. The result is the smallest set of mistakes that explains some answers:
 
-1. the numbers of all ordinary questions, with a share of at least `_LEAST_SHARE`.
-2. the numbers of one part of a class, with a share of at least `_LEAST_SHARE_OF_A_PART`.
-3. all answers to ordinary questions, exceptions included.
-4. the answers at the edges that are left. In a part with an unknown mistake, none is explained.
+- An answer that no mistake in the set changes must be right.
+- An answer that one mistake changes must be the answer of this mistake.
+- An answer that several mistakes change may have any value.
+- Each mistake must reproduce an answer that no other mistake in the set changes.
 
-Exceptions and NaN are no numbers. In steps 3 and 4 a mistake must reproduce all its answers.
+If several sets are possible, the set with the largest share wins. The share is the number of
+answers that the set reproduces, divided by the number of answers that are wrong or that the set
+changes. The matcher explains, in this order:
+
+1. the numbers of all ordinary questions, with a share of at least `_LEAST_SHARE`;
+2. the numbers of one part of a class, with a share of at least `_LEAST_SHARE_OF_A_PART`;
+3. all answers to ordinary questions, including exceptions;
+4. the remaining answers to edge questions, except in parts with an unknown mistake.
+
+Exceptions and NaN are not numbers. In steps 3 and 4, the student's code must give all wrong answers
+of a mistake.
 """
 
 from __future__ import annotations
@@ -30,16 +36,16 @@ FORBIDDEN = "ForbiddenCall"
 """The exception of code that calls a forbidden function."""
 
 _MOST_MISTAKES = 3
-"""The size of the largest set of mistakes."""
+"""The maximum number of mistakes in a set."""
 
 _LEAST_SHARE = 0.1
-"""The least share of a set that explains all numbers. One number may match by chance."""
+"""The minimum share of a set that explains all numbers. A single number may match by chance."""
 
 _LEAST_SHARE_OF_A_PART = 0.3
-"""The least share of a set that explains one part of a class only."""
+"""The minimum share of a set that explains only one part of a class."""
 
 ProbeKey = tuple[str, str]
-"""A part and a question; the questions at the edges begin with `EDGE`."""
+"""A part and a question. The text of an edge question begins with `EDGE`."""
 
 ProbeKeys = frozenset[ProbeKey]
 _Given = Mapping[ProbeKey, Answer]
@@ -52,9 +58,10 @@ class Match:
     Attributes:
         mistake: the mistake.
         changed: the questions that the mistake answers wrongly.
-        agreeing: the wrong answers that the mistake reproduces.
-        support: the answers that select the mistake: the reproduced numbers, or all in `agreeing`.
-        opposed: the answers that contradict the mistake, if no other mistake changes them.
+        agreeing: the questions for which the mistake reproduces the student's wrong answer.
+        support: the questions that select the mistake, a subset of `agreeing`. In the first steps
+            they are ordinary questions with numbers as answers.
+        opposed: the questions that exclude the mistake, unless another mistake changes them.
     """
 
     mistake: KnownMistake
@@ -136,7 +143,7 @@ def _flat(answers: Mapping[str, Answers], name: str) -> dict[ProbeKey, Answer]:
 
 
 def is_edge(question: ProbeKey) -> bool:
-    """Return whether a question is one at the edges."""
+    """Return whether a question is an edge question."""
     return question[1].startswith(EDGE)
 
 
@@ -147,7 +154,15 @@ def _ordinary(questions: Iterable[ProbeKey]) -> ProbeKeys:
 def _match(
     mistake: KnownMistake, own: _Given, right: _Given, given: _Given, wrong: ProbeKeys
 ) -> Match:
-    """Compare the wrong answers of a mistake, `own`, with the student's."""
+    """Compare the wrong answers of a mistake with the answers of the student.
+
+    Args:
+        mistake: the mistake.
+        own: the wrong answers of the mistake.
+        right: the answers of the reference.
+        given: the answers of the student.
+        wrong: the questions that the student's code answers wrongly.
+    """
     agreeing = frozenset(q for q in own.keys() & wrong if _agree(q, own[q], given[q]))
     numbers = frozenset(q for q in _ordinary(agreeing) if _is_number(given[q]))
     opposed = frozenset(
@@ -166,9 +181,10 @@ def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
 
 
 def _differ(one: Answer, other: Answer) -> bool:
-    """Return whether two answers are different numbers, or one is a forbidden call.
+    """Return whether two answers contradict each other.
 
-    Another exception is another spelling.
+    They do if both are numbers and differ, or if only one answer is a forbidden call. Any other
+    exception may result from a different version of the same mistake.
     """
     if FORBIDDEN in (one.instead, other.instead):
         return one.instead != other.instead
@@ -176,12 +192,12 @@ def _differ(one: Answer, other: Answer) -> bool:
 
 
 def _is_number(answer: Answer) -> bool:
-    """Return whether an answer has numbers; a forbidden call is as telling."""
+    """Return whether an answer has numbers. A forbidden call counts as a number."""
     return answer.instead == FORBIDDEN or (answer.is_value and not answer.is_lost)
 
 
 def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> list[Explanation]:
-    """Return the mistakes that explain all numbers of a part, whatever is wrong in other parts."""
+    """Return the mistakes that explain all numbers of one part, without regard to other parts."""
     return [
         replace(each, is_whole=False)
         for part in sorted({part for part, _ in ordinary})
@@ -192,9 +208,10 @@ def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> li
 
 
 def _exact(matches: Iterable[Match], open: ProbeKeys, given: _Given) -> list[Match]:
-    """Return the mistakes with no answer but the student's, to be selected by all open answers.
+    """Return the mistakes for which the student's code gives all wrong answers.
 
-    Code without any number stops for another reason.
+    All open questions select these mistakes. The result is empty if the code returns no number, as
+    such code fails for a different reason.
     """
     return [
         replace(match, support=match.agreeing & open, opposed=open - match.changed)
@@ -213,7 +230,7 @@ def _smallest(
         matches: the mistakes to choose from.
         open: the questions with the answers to explain.
         wrong: all questions with a wrong answer.
-        least_share: the least share of the set.
+        least_share: the minimum share of the set.
     """
     matches = [match for match in matches if match.support & open]
     for size in range(1, _MOST_MISTAKES + 1):
@@ -229,7 +246,7 @@ def _smallest(
 
 
 def _explains(chosen: _Set, open: ProbeKeys) -> bool:
-    """Return whether a set explains the open answers, and each of its mistakes is needed."""
+    """Return whether a set explains the open answers and needs each of its mistakes."""
     for match in chosen:
         others = frozenset[ProbeKey]().union(*(m.changed for m in chosen if m is not match))
         if match.support & open <= others or not match.opposed & open <= others:
@@ -243,9 +260,9 @@ def _share(chosen: _Set, wrong: ProbeKeys) -> float:
 
 
 def _alternatives(sets: Sequence[_Set], open: ProbeKeys) -> list[Explanation]:
-    """Return the mistakes of equally likely sets, those with the same answers together.
+    """Return the mistakes of equally likely sets; group mistakes with the same answers.
 
-    Return nothing if the sets reproduce different answers.
+    The result is empty if the sets reproduce different answers.
     """
     groups: dict[ProbeKeys, dict[Match, None]] = {}
     for match in (match for chosen in sets for match in chosen):
