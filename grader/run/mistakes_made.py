@@ -129,7 +129,7 @@ def _explaining(
     The result has the first of these groups that is not empty: mistakes that the test is known to
     catch and that name an attribute in its message; all mistakes that the test is known to catch;
     mistakes that change its numbers. If only the last digits of the answer are wrong, mistakes that
-    change ordinary numbers are left out.
+    change ordinary numbers are omitted.
     """
     if shown and any(each.source is Source.DIGITS for each in shown.evidence):
         evidence = [each for each in evidence if not each.changes_numbers]

@@ -166,7 +166,7 @@ class ForkedWorkers(Workers):
     """Workers that prefork servers fork and confine. Linux only.
 
     Each `_WorkerKind` has a separate server, which is forked from another server. There is a kind
-    with torch's compiler, a kind for each half of the tests, and one for each set of forbidden
+    with torch's compiler, a kind for each half of the tests, and a kind for each set of forbidden
     functions.
 
     Args:
