@@ -125,7 +125,7 @@ class ForbiddenCall(Exception):  # noqa: N818  (a finding, not an error of the p
     """Student code called a function that the problem forbids."""
 
 
-class Betrayed(dict[str, str | None]):
+class ForbiddenNames(dict[str, str | None]):
     """A cached mapping from the name of a function or operator to the forbidden function, or None.
 
     A trace is a part of a name that reveals a forbidden function. If a name has several traces, the
@@ -158,22 +158,22 @@ class Betrayed(dict[str, str | None]):
 _MAKING = ("reset_parameters", "extra_repr", "_get_name", "from_", "merge_masks")
 
 
-def forbidden_code(betrayed: Betrayed, code: CodeType) -> str | None:
+def forbidden_code(forbidden_names: ForbiddenNames, code: CodeType) -> str | None:
     """Return the forbidden function that this code of torch belongs to; None for other code.
 
     Of a class such as MultiheadAttention, only methods that compute are forbidden.
     """
     if not code.co_filename.startswith(TORCH):
         return None
-    for folder, forbidden in betrayed.folders.items():
+    for folder, forbidden in forbidden_names.folders.items():
         if folder in code.co_filename:
             return forbidden
     owner, _, name = code.co_qualname.rpartition(".")
     makes = name != "__call__" and (name.startswith("__") or any(m in name for m in _MAKING))
-    return betrayed[f"{name}()"] or betrayed["" if makes else owner]
+    return forbidden_names[f"{name}()"] or forbidden_names["" if makes else owner]
 
 
-def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
+def functions_of_torch(forbidden_names: ForbiddenNames) -> tuple[FunctionType, ...]:
     """Return the forbidden functions of torch that are written in Python and already loaded.
 
     This takes a tenth of a second.
@@ -183,7 +183,7 @@ def functions_of_torch(betrayed: Betrayed) -> tuple[FunctionType, ...]:
     found = tuple(
         thing
         for thing in gc.get_objects()
-        if type(thing) is FunctionType and forbidden_code(betrayed, thing.__code__)
+        if type(thing) is FunctionType and forbidden_code(forbidden_names, thing.__code__)
     )
     if frozen:
         gc.freeze()
@@ -206,7 +206,7 @@ def _refused(*args: Any, refusal: Callable[..., Any], **kwargs: Any) -> Any:
     return refusal(*args, **kwargs)
 
 
-_betrayed = functools.cache(Betrayed)
+_forbidden_names = functools.cache(ForbiddenNames)
 
 
 def modules_of_torch() -> int:
@@ -224,9 +224,9 @@ def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
     """Return torch's forbidden functions with their names, cached until more modules are loaded."""
-    betrayed = _betrayed(names)
-    found = functions_of_torch(betrayed)
-    named = [(function, forbidden_code(betrayed, function.__code__)) for function in found]
+    forbidden_names = _forbidden_names(names)
+    found = functions_of_torch(forbidden_names)
+    named = [(function, forbidden_code(forbidden_names, function.__code__)) for function in found]
     return tuple(
         (function, name)
         for function, name in named
@@ -262,7 +262,7 @@ class Guard:
         self, names: Iterable[str], may_differentiate: Callable[[], bool] = lambda: False
     ) -> None:
         self._names = tuple(names)
-        self._betrayed = _betrayed(self._names)
+        self._forbidden_names = _forbidden_names(self._names)
         self._may_differentiate = may_differentiate
         self.called: str | None = None
         self._stack = ExitStack()
@@ -280,7 +280,7 @@ class Guard:
 
     def look_at(self, name: str) -> None:
         """Raise ForbiddenCall if the function or operator of torch with this name is forbidden."""
-        forbidden = self._betrayed[name]
+        forbidden = self._forbidden_names[name]
         if forbidden is None and "autograd" in self._names and _is_differentiating():
             forbidden = "autograd"
         self._refuse(forbidden)

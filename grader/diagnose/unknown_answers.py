@@ -81,7 +81,7 @@ def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
     found: list[list[str]] = []
     for name, wrong in answers.items():
         for members in found:
-            if same_fault(answers[members[0]], wrong):
+            if same_cause(answers[members[0]], wrong):
                 members.append(name)
                 break
         else:
@@ -89,7 +89,7 @@ def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
     return [tuple(members) for members in found]
 
 
-def same_fault(one: WrongAnswers, other: WrongAnswers) -> bool:
+def same_cause(one: WrongAnswers, other: WrongAnswers) -> bool:
     """Return whether the wrong answers of two submissions seem to have the same cause.
 
     All wrong answers to the main questions, which have ordinary inputs, must be the same. If these

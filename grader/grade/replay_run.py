@@ -15,7 +15,7 @@ from grader.grade.replay import Rerun
 from grader.grade.settings import Settings
 from grader.grade.submission import sandbox_for
 from grader.intake.handed_in import StudentFile, Submission
-from grader.run.judging import Went
+from grader.run.judging import RunDetails
 from grader.run.session import Session
 from grader.run.suite import Suite
 
@@ -54,10 +54,10 @@ def run_again(
             again = Session(IN_WORKERS, hidden=True, seed=settings.seed)
             right = tests.run(again, problem, reference, sandbox.budget(), test)
             checks = _checks(recording, right)
-        went = {id: Went.read(message) for id, message in recording.messages.items()}
-        printed = "".join(each.printed for each in went.values())
+        details = {id: RunDetails.read(message) for id, message in recording.messages.items()}
+        printed = "".join(each.printed for each in details.values())
         results = session.results[problem.id].tests
-        return Rerun(results, _tracebacks(problem, recording.source, went), printed, checks)
+        return Rerun(results, _tracebacks(problem, recording.source, details), printed, checks)
 
 
 def _checks(student: Recording, reference: Recording) -> dict[str, str]:
@@ -73,7 +73,9 @@ def _checks(student: Recording, reference: Recording) -> dict[str, str]:
     }
 
 
-def _tracebacks(problem: Problem, source: bytes, went: Mapping[str, Went]) -> dict[str, str]:
+def _tracebacks(
+    problem: Problem, source: bytes, details: Mapping[str, RunDetails]
+) -> dict[str, str]:
     """Return the traceback of each test that did not pass, by its id."""
     files = {True: str(problem.test_file), False: SUBMISSION_FILE}
     lines = {
@@ -81,7 +83,7 @@ def _tracebacks(problem: Problem, source: bytes, went: Mapping[str, Went]) -> di
         False: source.decode(errors="replace").splitlines(),
     }
     tracebacks = {}
-    for test, each in went.items():
+    for test, each in details.items():
         frames = [
             traceback.FrameSummary(files[is_test_file], number, name, line=line)
             for number, name, is_test_file in each.steps

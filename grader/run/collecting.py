@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from grader.code.course_modules import modules_of_course
-from grader.code.forbidden import Betrayed
+from grader.code.forbidden import ForbiddenNames
 from grader.code.loading import load_module
 from grader.course import HIDDEN_MARKER, MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
@@ -284,9 +284,9 @@ def _check_forbidden(problem: Problem) -> None:
     """
     try:
         for forbidden in problem.entry.all_forbidden():
-            Betrayed(forbidden)
+            ForbiddenNames(forbidden)
     except KeyError as error:
-        known = ", ".join(sorted({*Betrayed().traces.values()}))
+        known = ", ".join(sorted({*ForbiddenNames().traces.values()}))
         forbids = f"{problem.id} forbids the unknown function {error}"
         raise CourseError(f"{MANIFEST}: {forbids}; the known functions are: {known}") from None
 

@@ -90,7 +90,7 @@ def answer(
     """Run a test in a worker and return the worker's message.
 
     The message contains the record, the status, the message for the student, the evidence in a
-    wrong answer, and a `Went`.
+    wrong answer, and a `RunDetails`.
 
     Args:
         test: the test; all oracles in its module are unknown.
@@ -104,14 +104,16 @@ def answer(
     seeds = seeds or seeds_for(test, session.seed)
     with running(Mode("worker", inputs=decoder.decode(decoder.content))) as mode:
         exception, outcome = run_in_worker(test, session, seeds, called)
-    went = Went(printed()[:_MOST_PRINTED], _steps(exception, test.function.__code__.co_filename))
+    details = RunDetails(
+        printed()[:_MOST_PRINTED], _steps(exception, test.function.__code__.co_filename)
+    )
     del exception  # its traceback leads back to this frame
     shown = None if outcome.shown is None else msgspec.to_builtins(outcome.shown)
     content = [test.id, mode.record, outcome.status.value, outcome.message[:_MOST_TEXT], shown]
-    return mode.encoder.message([*content, msgspec.to_builtins(went)])
+    return mode.encoder.message([*content, msgspec.to_builtins(details)])
 
 
-class Went(msgspec.Struct):
+class RunDetails(msgspec.Struct):
     """A worker's unverified details about the run of a test, for the instructor.
 
     Attributes:
@@ -124,7 +126,7 @@ class Went(msgspec.Struct):
     steps: list[tuple[int, str, bool]] = []
 
     @classmethod
-    def read(cls, message: bytes) -> Went:
+    def read(cls, message: bytes) -> RunDetails:
         """Return the details in a message; empty details if they can't be read."""
         try:
             claims = msgspec.convert(Decoder(message).content[5], cls)

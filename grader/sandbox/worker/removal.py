@@ -31,8 +31,8 @@ import torch
 
 from grader.code.forbidden import (
     TORCH,
-    Betrayed,
     ForbiddenCall,
+    ForbiddenNames,
     forbidden_code,
     functions_of_torch,
     modules_of_torch,
@@ -107,13 +107,15 @@ def removable() -> tuple[Operators, tuple[FunctionType, ...]]:
 
 @functools.lru_cache(1)
 def _removable(modules: int) -> tuple[Operators, tuple[FunctionType, ...]]:
-    betrayed = Betrayed()
-    return _operators(betrayed), functions_of_torch(betrayed)
+    forbidden_names = ForbiddenNames()
+    return _operators(forbidden_names), functions_of_torch(forbidden_names)
 
 
-def _operators(betrayed: Betrayed) -> Operators:
+def _operators(forbidden_names: ForbiddenNames) -> Operators:
     registered = torch._C._dispatch_get_registrations_for_dispatch_key
-    found = {name: ["CPU"] for name in torch._C._dispatch_get_all_op_names() if betrayed[name]}
+    found = {
+        name: ["CPU"] for name in torch._C._dispatch_get_all_op_names() if forbidden_names[name]
+    }
     for key in _dispatch_keys():
         for name in found.keys() & {*registered(key)}:
             found[name].append(key)
@@ -142,22 +144,24 @@ def remove(names: Iterable[str], called: list[str]) -> None:
         called: the list to which the name of the first called function is appended. Student code
             can change the list, so the name is a claim.
     """
-    betrayed = Betrayed(names)
-    if not betrayed.traces:
+    forbidden_names = ForbiddenNames(names)
+    if not forbidden_names.traces:
         return
     operators, functions = removable()
-    _replace_kernels(operators, betrayed, called)
+    _replace_kernels(operators, forbidden_names, called)
     for function in functions:
-        forbidden = forbidden_code(betrayed, function.__code__)
+        forbidden = forbidden_code(forbidden_names, function.__code__)
         if forbidden is not None:
             refuse(function, _refusal(forbidden, called))
-    if "autograd" in betrayed.traces.values():
+    if "autograd" in forbidden_names.traces.values():
         _record_nothing()
         _refuse_in_c(_refusal("autograd", called))
 
 
-def _replace_kernels(operators: Operators, betrayed: Betrayed, called: list[str]) -> None:
-    found = [(name, keys, betrayed[name]) for name, keys in operators]
+def _replace_kernels(
+    operators: Operators, forbidden_names: ForbiddenNames, called: list[str]
+) -> None:
+    found = [(name, keys, forbidden_names[name]) for name, keys in operators]
     refused = [(name, keys, forbidden) for name, keys, forbidden in found if forbidden is not None]
     spaces = {name.partition("::")[0] for name, _, _ in refused}
     libraries = {space: _library(space) for space in spaces}
@@ -242,10 +246,10 @@ def refuse_later(names: Iterable[str], called: list[str]) -> None:
             refused.
         called: the list to which the name of the first called function is appended.
     """
-    betrayed = Betrayed(names)
-    if not betrayed.traces:
+    forbidden_names = ForbiddenNames(names)
+    if not forbidden_names.traces:
         return
-    traces, folders = tuple(betrayed.traces.items()), tuple(betrayed.folders.items())
+    traces, folders = tuple(forbidden_names.traces.items()), tuple(forbidden_names.folders.items())
     _hook.__defaults__ = (traces, folders, called, *_KNOWN)
     sys.addaudithook(_hook)
 

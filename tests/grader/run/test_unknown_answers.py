@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from grader.diagnose.kept_answer import EDGE
-from grader.diagnose.unknown_answers import groups, same_fault
+from grader.diagnose.unknown_answers import groups, same_cause
 from grader.result import ProblemResult, Status, SubmissionResult, TestResult
 from tests.results import result_of
 
@@ -36,9 +36,9 @@ def test_students_with_the_same_wrong_answers_are_one_group() -> None:
 
 def test_answers_without_a_number_are_compared_at_the_edges() -> None:
     stops = {"a": "!TypeError", EDGE + "b": "float32 2 0 1 1 1 1"}
-    assert same_fault(stops, {**stops, "a": "!ValueError"})
-    assert not same_fault(stops, {**stops, EDGE + "b": "float32 2 0 2 2 2 2"})
-    assert not same_fault(stops, {**stops, "b": "!TypeError"})
+    assert same_cause(stops, {**stops, "a": "!ValueError"})
+    assert not same_cause(stops, {**stops, EDGE + "b": "float32 2 0 2 2 2 2"})
+    assert not same_cause(stops, {**stops, "b": "!TypeError"})
 
 
 def test_a_result_with_unknown_answers_is_read_back() -> None:

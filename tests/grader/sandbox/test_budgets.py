@@ -34,7 +34,7 @@ import torch
 from grader.grade.job import limit_memory
 from grader.run.checks import Mode, check_same, running
 from grader.run.encoding import MOST_BYTES, MOST_TEXT, Encoder
-from grader.run.judging import Expectation, Went, verdict
+from grader.run.judging import Expectation, RunDetails, verdict
 
 def memory(name):
     with open("/proc/self/status") as status:
@@ -66,7 +66,7 @@ expected = Expectation(tuple(mode.record), b"")
 before = memory("VmRSS")
 for message in messages:
     assert verdict(test, expected, message).status != "passed"
-    Went.read(message)
+    RunDetails.read(message)
 print(memory("VmHWM") - before)
 """
 
