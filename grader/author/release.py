@@ -204,7 +204,10 @@ class _Released:
 
 
 def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
-    """Write one file of the copy, unless it is unchanged or a student has changed it."""
+    """Write one file of the copy, if the course has a new version of it.
+
+    A version that a student changed is renamed first. A changed `problem.py` is never replaced.
+    """
     present, ours = _hash_of(folder / path), _sha256(content)
     if present == ours:
         return

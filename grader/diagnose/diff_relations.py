@@ -194,7 +194,7 @@ _HALF: dict[str, tuple[Callable[[Array], Array], float]] = {
     "bfloat16": (_as_bfloat16, 2.0**-7),
     "float16": (_as_float16, 2.0**-10),
 }
-"""Functions that round to half precision, and the relative step at 1."""
+"""The rounding function and the machine epsilon of each dtype with 16 bits."""
 
 
 def _cut(got: Array, want: Array) -> Iterator[str]:

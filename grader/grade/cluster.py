@@ -92,7 +92,8 @@ class _RunOfCluster:
         root: the course's folder. If it is None, a worker uses the course in which its grader is
             installed.
         settings: seed, limits and level of isolation.
-        needed: names and values that must be equal on the worker's machine.
+        needed: the versions that must be equal on each machine of the cluster, as pairs of a name
+            and a value.
     """
 
     root: Path | None

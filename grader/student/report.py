@@ -17,7 +17,7 @@ from grader.student.seen import Reading, named
 from grader.text import counted, printable
 
 WIDTH = 96
-"""The largest number of columns of a sentence, because longer lines are hard to read."""
+"""The maximum number of columns of a line. Longer lines are hard to read."""
 
 _INDENT = 6
 _PRINTED_LINES = 10

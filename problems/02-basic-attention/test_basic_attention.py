@@ -44,7 +44,7 @@ def check_attention(module, x, weights, call, **near):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_embd", [6, 9])
 def test_three_layers(problem, n_embd):
-    """The only layers are query, key and value; new ones have random weights"""
+    """The only layers are query, key and value; their initial weights are random"""
     example.check_layers(problem.SimpleAttention(n_embd), n_embd)
     make = partial(problem.SimpleAttention, n_embd)
     example.check_random_start(make, example.LAYERS, f"SimpleAttention({n_embd})")

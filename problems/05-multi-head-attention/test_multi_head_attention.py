@@ -384,7 +384,7 @@ def test_dropout_in_training(problem, rng, causal):
 
 @pytest.mark.points(0.25)
 def test_dropout_is_drawn_anew(problem, rng):
-    """In training each call drops other entries; after the same torch.manual_seed, the same ones"""
+    """In training each call drops different entries; the same torch.manual_seed, the same ones"""
     scores, dropout = rng.normal(2, 3, 3), 0.25
     module, sequence, call = readable(problem, scores, dropout)
     x = sequence.repeat(8, 1, 1)

@@ -247,7 +247,8 @@ def shares(of_call):
     """Return the factor by which dropout multiplies each entry, (batch, T, C).
 
     Args:
-        of_call: returns the entries that may be dropped, in training or in evaluation.
+        of_call: takes the mode (True for training), and returns the entries to which dropout
+            applies.
     """
     torch.default_generator.manual_seed(3)
     return of_call(True) / of_call(False)
@@ -276,9 +277,7 @@ def together(found):
 
 
 def about_dropping(entries):
-    """Questions about dropout in the entries that `entries` returns in training or evaluation
-    mode.
-    """
+    """Questions about dropout; `entries` takes the mode and returns entries, as in `shares`."""
     found = functools.cache(lambda: shares(entries))
 
     def often():

@@ -328,7 +328,7 @@ def test_mlp_dropout(problem, rng):
     checks.check_that(outputs["first"], judges.drops_entries, call, whole, 0.25, what, ROUGHLY)
     for one, two in [("first", "other"), ("other", "next")]:
         different = not torch.equal(outputs[one], outputs[two])
-        message = f"{call}\nTwo calls dropped the same entries; each should drop others."
+        message = f"{call}\nTwo calls dropped the same entries; each should drop different ones."
         checks.require(different, message)
     again = f"{call}, a second time after torch.manual_seed(1)"
     checks.check_same(outputs["again"], outputs["first"], again)
@@ -414,7 +414,8 @@ def check_block_dropout(problem, rng, n_embd, n_head, rate, batch):
         half_weights = without(weights, silent)
         whole = oracles.block(x, half_weights, n_head) - x
         module = make(problem, "Block", half_weights, n_embd, n_head, dropout=rate).train()
-        many = x.repeat(batch // DROPPING_CALLS, 1, 1)  # several calls, as each should drop others
+        # Several calls, as each should drop different entries.
+        many = x.repeat(batch // DROPPING_CALLS, 1, 1)
         calls = [(many.clone(),) for _ in range(DROPPING_CALLS)]
         several = answers(module, calls, seeds=range(DROPPING_CALLS))
         output = torch.cat([checks.check_form(each, many, call) for each in several])

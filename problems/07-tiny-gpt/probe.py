@@ -365,7 +365,7 @@ def about_dropout(problem):
         return bool(((found.sort(-1).values.diff() > 1e-6).sum(-1) <= 1).all())
 
     def levels(**options):
-        """Return the usual and the maximum number of different entries in a row."""
+        """Return the median and the maximum number of different values per row."""
         counts = (rows(**options).sort(-1).values.diff() > 1e-7).sum(-1) + 1
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 

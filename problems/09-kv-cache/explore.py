@@ -141,7 +141,7 @@ print(
 large = small | {"n_positions": 1024, "n_embd": 128, "n_layer": 4}
 large_weights = torch_gpt.fresh_weights(SimpleNamespace(**large))
 large_lengths = [64, 128, 256, 512, 768, 1024]
-print(f"\nMilliseconds for one more token, {large['n_embd']} wide, {large['n_layer']} layers:")
+print("\nMilliseconds for one more token in a model with n_embd = 128 and 4 layers:")
 print("  length   with the cache   without")
 timed = []
 for n in large_lengths:

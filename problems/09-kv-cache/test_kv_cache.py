@@ -688,7 +688,7 @@ def test_generate(problem, rng, batch, length, n_new):
     check_read_once(module, result, cost.operations, call)
     half = n_new // 2
     result = module.generate(max_new_tokens=n_new - half, idx=result[:, : length + half])
-    checks.check(result, texts, f"{call}, the first {half} of them in another call")
+    checks.check(result, texts, f"{call}, the first {half} new tokens by an earlier call")
     checks.check(module.generate(prompts.clone(), n_new), texts, f"{call}, once more")
 
 
@@ -846,12 +846,12 @@ def check_cost(problem, rng, config, how):
     costs = {n_past: cost_of_one_more(problem, rng, config, n_past, how) for n_past in (16, 128)}
     few, many = costs[16][0], costs[128][0]
     least = operations_by_hand(config, 17)
-    advice = "The past holds the results for the tokens before it; only the new one has to go "
+    advice = "The past holds the results for all earlier tokens; only the new token has to go "
     advice += "through the layers."
     checks.require(
         few > 0,
         f"{call}, after 16 tokens\nIt took {few:,} floating point operations, where {least:,} are "
-        "needed. The result must be computed in that call, by PyTorch's products.",
+        "needed. The result must be computed in that call, by PyTorch's matrix products.",
     )
     checks.require(
         few <= 3 * least,

@@ -105,7 +105,7 @@ def each_gradient(problem, sizes):
 def about_one_number(problem):
     """Questions about queries and keys of one number, whose scores need no scale.
 
-    A wrong scale has no effect here, so a second mistake shows alone.
+    A wrong scale has no effect here, so the answers depend only on other mistakes.
     """
     sizes = {name: (n, m, 1, *others) for name, (n, m, _, *others) in SIZES.items()}
     return Part(main=each_gradient(problem, sizes))
@@ -287,7 +287,8 @@ def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
 def about_means(problem):
     """Questions without eps and decay, and with two equal betas.
 
-    A mistake in these has no effect here, so a second mistake shows alone.
+    A mistake in eps, in the decay or in the order of the betas has no effect here, so the answers
+    depend only on other mistakes.
     """
     options = {"eps": 0.0, "weight_decay": 0.0, "betas": (0.5, 0.5)}
     after = partial(after_steps, problem, **options)

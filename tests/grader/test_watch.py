@@ -67,7 +67,9 @@ def test_each_save_is_answered(small_course: Course) -> None:
 
 @pytest.fixture
 def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[FoundSoFar]]]:
-    """Yield runs that end after two seconds without a message, and the queue of their messages."""
+    """Yield a `Runs` that ends a run after two seconds without a message, and the queue of
+    messages.
+    """
     found: Queue[FoundSoFar] = Queue()
     runs = Runs(small_course.root, found.put, silence=2.0)
     yield runs, found

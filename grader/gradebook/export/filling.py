@@ -89,7 +89,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
             counted_problems[id].max if id in counted_problems else worth[id] for id in worth
         )
         if not most:
-            remarks[f"{what} was left out, so there is no mark"].append(called(result))
+            remarks[f"all tests of {what} were dropped, so there is no mark"].append(called(result))
         elif not (problem and missing):
             marks[result.submission] = Mark(points, most)
     messages = [f"{remark}: {', '.join(names)}." for remark, names in remarks.items()]
@@ -262,7 +262,7 @@ class Filling:
         before, points = person.row.value(self.sheet.column), shown(mark.points)
         old = parse_number(before)
         if person.most is not None and mark.max != person.most:
-            out_of = f"the mark is {points} of {shown(mark.max)}, because a test was left out"
+            out_of = f"the mark is {points} of {shown(mark.max)}, because a test was dropped"
             self.refused[f"Not filled in for {person}: {out_of}."] = None
         elif old is not None and shown(old) == points:
             self.same += 1

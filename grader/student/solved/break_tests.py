@@ -104,7 +104,7 @@ class BreakReport:
         caught = [each for each in self.mistakes if each.caught == each.forms]
         missed = [each for each in self.mistakes if each.caught < each.forms]
         if self.mistakes:
-            yield f"They catch {len(caught)} of {len(self.mistakes)} mistakes."
+            yield f"Your tests catch {len(caught)} of {len(self.mistakes)} mistakes."
         for head, listed in (("Caught:", caught), ("Not caught:", missed)):
             yield from ("", head, *map(str, listed)) if listed else ()
 

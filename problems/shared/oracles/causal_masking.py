@@ -55,5 +55,5 @@ def is_mask(actual, call, expected):
 
 
 def default_positions(default, call):
-    """Require the default number of positions."""
+    """Require that the default number of positions is 1024."""
     require(default == 1024, f"{call}\nIt has {default} positions; expected 1024.")

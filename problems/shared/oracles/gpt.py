@@ -144,7 +144,7 @@ def gelu_slopes_far_from_0(x):
 
 
 def has_tanh(output, call, x):
-    """Require the largest difference of gelu(x) from the GELU with the error function."""
+    """Require that gelu(x) differs from the GELU with the error function as it should."""
     with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
     far = (output - with_erf).abs().max().item()
     require(
@@ -161,6 +161,6 @@ def layer_norm(x, weights, eps=1e-5):
 
 
 def is_size_of_block(total, call, n_embd, bias):
-    """Require the number of a Block's parameters."""
+    """Require that `total` is the number of a Block's parameters."""
     expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
     require(total == expected, f"{call} has {total:,} parameters; expected {expected:,}.")

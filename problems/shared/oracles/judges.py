@@ -134,10 +134,10 @@ def drawn_anew(outputs, call, scores, dropout):
         # If no weight is dropped, the check of numbers below reports it.
         none = not (weights_1 | weights_2)[shown].any()
         different = none or not torch.equal(weights_1[shown], weights_2[shown])
-        require(different, f"{call}\n{what} dropped the same weights; each should drop others.")
+        same = f"{call}\n{what} dropped the same"
+        require(different, f"{same} weights; each should drop different ones.")
         different = not torch.equal(entries_1, entries_2)
-        message = f"{call}\n{what} dropped the same entries of the output; each should drop others."
-        require(different, message)
+        require(different, f"{same} entries of the output; each should drop different ones.")
     for i, what in enumerate(["weights", "entries of the output"]):
         numbers = {int(both[i].sum()) for both in dropped.values()}
         message = f"{call}\n{len(dropped)} calls dropped {min(numbers)} {what} each. If each is "

@@ -44,7 +44,10 @@ def mean_of_many_pairs(mean, call, times):
 
 
 def of_these_pairs(values, call, n_pairs, seeds):
-    """Require the variances of the drawn pairs, if they were drawn in one of the usual ways."""
+    """Require that the values are the variances of exactly n_pairs pairs.
+
+    They are compared with the pairs from each of the usual ways to draw.
+    """
     ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
     for variances in ways:
         ratios = [value / variance for value, variance in zip(values, variances, strict=True)]

@@ -1,7 +1,7 @@
 """Right answers from PyTorch's built-in parts, for `explore.py` in problems 07, 09 and 10.
 
-`explore.py` uses these models and this training until the student's code is correct. `Reader` is no
-answer to problem 09, as it has no past and present as arguments and takes one token at a time.
+`explore.py` uses these models and this training until the student's code is correct. `Reader` does
+not solve problem 09: it takes no past, returns no present, and reads one token at a time.
 """
 
 from __future__ import annotations

@@ -386,7 +386,7 @@ def test_an_unloadable_file_is_loaded_once(impatient, target, recorders):
 
 
 def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
-    """A process has the same memory limit as a submission."""
+    """Each process may use the memory of the whole submission, so they run one after the other."""
     grade(target.source("02_exit_in_one_call").encode())
     assert len(recorders) == 3  # another one after the crash, and one with hidden tests
 

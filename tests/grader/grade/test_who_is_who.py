@@ -1,4 +1,4 @@
-"""Marks go to the right students over several weeks, with names in any script."""
+"""Marks go to the right students over several weeks, with names in any writing system."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_no_result_replaces_another() -> None:
 
 @pytest.mark.parametrize("name", ["王芳", "نیک", "Zoë"])
 def test_a_zip_without_the_utf_8_flag(tmp_path: Path, small_course: Course, name: str) -> None:
-    """The zip file, as macOS writes it, has the same identities as a folder."""
+    """Submissions in a zip file of macOS have the same identities as in a folder."""
     packed = zip_file({f"{name}/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     path = tmp_path / "class.zip"
     # The flag is in each member's head, and again in the list of members.

@@ -128,7 +128,7 @@ class Graded:
 
 @pytest.fixture
 def graded(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], Graded]:
-    """Return a function that makes a course with one test, of this body."""
+    """Return a function that writes a test with the given body into a course."""
     course = new_course(tmp_path / "course")
     oracles = course.root / "problems/shared/oracles/__init__.py"
     oracles.write_text(ORACLES, encoding="utf-8")

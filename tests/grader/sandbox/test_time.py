@@ -76,7 +76,7 @@ def f():
 
 @pytest.mark.slow
 def test_a_call_is_charged_for_its_longest_thread():
-    """The charged time of a call is that of its longest thread, and not the sum of all threads."""
+    """A call is charged the time of its longest thread, not the sum over all threads."""
     budget = SubmissionBudget(20, 100)
     with (
         Sandbox("process", call_seconds=60) as sandbox,

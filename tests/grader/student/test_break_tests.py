@@ -118,7 +118,7 @@ def test_the_report_lists_refused_files_and_caught_mistakes() -> None:
     assert [*report.lines()] == [
         "Your tests fail on 1 of 3 correct files:",
         "- product: test_a fails: assert False",
-        "They catch 1 of 2 mistakes.",
+        "Your tests catch 1 of 2 mistakes.",
         "",
         "Caught:",
         "- b",

@@ -1,4 +1,6 @@
-"""Returns an instance of a tensor class that overrides comparisons. Its numbers are compared."""
+"""Returns an instance of a tensor class that overrides comparisons. The numbers of the tensor are
+compared.
+"""
 
 import torch
 
