@@ -126,7 +126,7 @@ def explanations(
     order = [*right]
     found.sort(key=lambda each: min(map(order.index, each.matches[0].agreeing)))
     at_edges = [match for match in matches if not _ordinary(match.changed)]
-    return found + _smallest(_exact(at_edges, left, given), left, wrong)
+    return found + _smallest(_exact(at_edges, left, given), left, left)
 
 
 def _flat(answers: Mapping[str, Answers], name: str) -> dict[ProbeKey, Answer]:
@@ -229,7 +229,7 @@ def _smallest(
     Args:
         matches: the mistakes to choose from.
         open: the questions with the answers to explain.
-        wrong: all questions with a wrong answer.
+        wrong: all questions with a wrong answer, for the share.
         least_share: the minimum share of the set.
     """
     matches = [match for match in matches if match.support & open]
@@ -255,8 +255,9 @@ def _explains(chosen: _Set, open: ProbeKeys) -> bool:
 
 
 def _share(chosen: _Set, wrong: ProbeKeys) -> float:
+    """Return the part of wrong or changed answers that a set reproduces."""
     agreeing = frozenset[ProbeKey]().union(*(match.agreeing for match in chosen))
-    return len(agreeing) / len(wrong.union(*(match.changed for match in chosen)))
+    return len(agreeing & wrong) / len(wrong.union(*(match.changed for match in chosen)))
 
 
 def _alternatives(sets: Sequence[_Set], open: ProbeKeys) -> list[Explanation]:
