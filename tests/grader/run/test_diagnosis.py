@@ -258,6 +258,16 @@ def test_two_mistakes_at_the_edges_are_both_named_if_they_explain_all() -> None:
     assert names(found, given(large=LOST, small=value(7))) == []
 
 
+def test_at_the_edges_the_mistake_that_changes_the_least_is_named() -> None:
+    found = known(
+        doubled={"f": Answers(DOUBLED.main, {"large": LOST})},
+        loses_both={"f": Answers({}, {"large": LOST, "small": LOST})},
+        underflows={"f": Answers({}, {"small": LOST})},
+    )
+    answers = given(DOUBLED.main, large=LOST, small=LOST)
+    assert names(found, answers) == [("doubled",), ("underflows",)]
+
+
 def test_one_number_among_many_exceptions_names_no_mistake() -> None:
     questions = [*map(str, range(12))]
     found = Fingerprints(
