@@ -15,7 +15,7 @@ from grader.text import cell, quoted
 
 _SEPARATORS = ",;\t"
 _DECLARED = re.compile(rf'"?sep=([{_SEPARATORS}])"?(?:\r?\n|\Z)', re.IGNORECASE)
-"""A first line by which Excel reads the separator."""
+"""A first line such as `sep=;`, which gives Excel the separator."""
 
 
 @dataclass

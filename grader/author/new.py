@@ -35,7 +35,7 @@ _VALUES = {
         "equal": "np.array_equal",
     },
 }
-"""The text of some placeholders, by the setting `values` of the course."""
+"""The text of some placeholders, for each possible setting `values` of a course."""
 
 
 def new_problem(course: Course, id: str, part: str = "") -> Problem:

@@ -234,7 +234,7 @@ def _tried(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _tensors(answer: Any) -> Iterator[Tensor]:
-    """Yield the tensors in an answer, as dense tensors: the answer or its items."""
+    """Yield the answer, or its items if it is a list or tuple, as dense tensors."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if type(answer).__module__.startswith("torch.distributions"):
         parts = [_tried(getattr, answer, name) for name in dir(answer) if name[0] != "_"]

@@ -69,8 +69,8 @@ class Results:
     def add(self, result: Any) -> None:
         """Add the result of a call.
 
-        A tensor counts the writes to its memory. Two results may share memory, such as parts of one
-        cached mask, if no call has written to this memory in between.
+        A tensor counts the writes to its memory. Results are allowed to share memory, for example
+        parts of one cached mask, unless a call wrote to this memory in between.
         """
         self.found.append(result)
         if type(result) not in (Tensor, nn.Parameter):  # a subclass may return anything

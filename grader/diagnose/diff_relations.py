@@ -108,7 +108,7 @@ def _order(got: Array, want: Array) -> list[int | None]:
 
 
 def _close_parts(got: Array, want: Array) -> Array:
-    """Return True for pairs of parts that agree, in an array `(parts of got, parts of want)`."""
+    """Return a bool array of shape (parts of got, parts of want), True if two parts agree."""
     return numpy.asarray(_near(got[:, None], want[None]).all(-1))
 
 

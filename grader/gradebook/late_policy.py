@@ -155,7 +155,8 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
                 for problem, value in by_problem.items()
             }
         except msgspec.ValidationError:
-            raise ValueError(f"the extension of {person} is {_FORMS['grace']}, or a time") from None
+            form = f"a time, or {_FORMS['grace']}"
+            raise ValueError(f"the extension of {person} must be {form}") from None
 
     def problems(self) -> list[str]:
         """Return the problems that the file names."""

@@ -72,7 +72,7 @@ class TreeEntry:
 
     @property
     def is_plain_file(self) -> bool:
-        """Whether the entry is a file but not an archive, so that it cannot be a submission."""
+        """Whether the entry is a file but not an archive."""
         return self.kind is Kind.FILE and not archive_suffix(self.name)
 
     def children(self) -> list[TreeEntry]:

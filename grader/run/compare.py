@@ -401,7 +401,8 @@ def _values_message(actual: Array, expected: Array, wrong: Array) -> str:
 def _first_rows(wrong: Array) -> list[tuple[int, ...]]:
     """Return the indices of the first rows that contain a wrong entry.
 
-    A row extends along the last dimension, so its index has one number for each other dimension.
+    A row extends along the last dimension, so its index has one number for every dimension except
+    the last.
     """
     if wrong.ndim < 2:
         return [()]

@@ -19,7 +19,7 @@ from shared.worked_example import loops_over_pairs
 
 
 def probe(problem):
-    """Return the questions about each function, and about each side of the class."""
+    """Return the questions about each function, and about each part of the class."""
     return {
         "split_heads": about_splitting(problem),
         "merge_heads": about_merging(problem),

@@ -170,7 +170,8 @@ pictures.save(figure, "twelve_blocks")
 
 for number, name in enumerate(("pre-norm", "post-norm")):
     sizes, likeness = yours[:, number, -1].tolist()
-    print(f"{name}: after {depth} blocks a token has size {sizes:.2f}, likeness {likeness:.2f}.")
+    similar = f"its cosine with the first token is {likeness:.2f}"
+    print(f"{name}: after {depth} blocks a token has size {sizes:.2f}, and {similar}.")
 
 # With norms after the sums, each norm shrinks all earlier parts of the sum. After twelve blocks
 # almost nothing is left of the first x, and little of the output of the first blocks. With norms

@@ -27,7 +27,7 @@ class Waves:
 
 
 def probe(problem):
-    """Return the questions about each function, and about each side of the classes."""
+    """Return the questions about each function, and about each part of the classes."""
     return {
         "gelu": about_gelu(problem),
         "LayerNorm": about_norm(problem),

@@ -102,7 +102,7 @@ def logits_of(model, *arguments):
 
 
 def probe(problem):
-    """Return the questions about the class, from several sides, and about each function."""
+    """Return the questions about each part of the class, and about each function."""
     by_chance = generates_by_chance(problem)
     return {
         "GPT: what it is made of": about_parts(problem),
@@ -402,7 +402,7 @@ def draws(problem):
 
 
 def generates_by_chance(problem):
-    """Return the same; False if the code raises an exception."""
+    """Return whether generate draws random numbers; False if the code raises an exception."""
     return attempt(lambda: draws(problem)).numbers[:1] == (1.0,)
 
 

@@ -16,7 +16,7 @@ numbers = partial(any_numbers, size=2.0)
 
 
 def probe(problem):
-    """Return the questions about each function, and about each side of sample."""
+    """Return the questions about each function, and about each part of sample."""
     return {
         "apply_temperature": about_temperature(problem),
         "keep_top_k": about_top_k(problem),

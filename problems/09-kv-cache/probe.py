@@ -16,7 +16,7 @@ from shared.ordinary_weights import attention_weights, filled, gpt_weights, quie
 
 
 def probe(problem):
-    """Return the questions about the function, and about each side of the classes.
+    """Return the questions about the function, and about each part of the classes.
 
     A wrong attention makes the model wrong in many ways. So the model is probed only when its
     attention is right, and its texts only when its logits are right.

@@ -795,7 +795,7 @@ def check_most_probable(module, text, prompt):
     text = checks.check_form(text, form, call).clone()
     logits, new = module(text[:, :-1])[0][:, length - 1 :], text[:, length:, None]
     short = logits.amax(-1) - logits.gather(-1, new)[..., 0]
-    message = f"{call}\nIn one pass over the text other tokens are more probable than the new ones."
+    message = f"{call}\nIn one pass over the whole text, other tokens are more probable."
     checks.require(bool((short < CLEAR).all()), message)
 
 

@@ -251,8 +251,8 @@ OPTIONS = {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-8, "weight_decay": 0.2}
 
 
 def stepped(module, optimizer, given):
-    """Return a module's weights after steps with these gradients, multiplied so that small
-    differences show.
+    """Take steps with these gradients and return the module's weights, times 10 to show small
+    differences.
     """
     for gradients in given:
         set_gradients(module, gradients)

@@ -50,7 +50,7 @@ def inputs(rng, n, m, d_k, d_v, *batch, dtype=DOUBLE):
 
 
 def some_mask(rng, *shape):
-    """Return a random mask: each query may attend to some keys, but not to the last one."""
+    """Return a random mask: each query may attend to some keys."""
     mask = rng.normal(*shape) > 0
     if shape[-1] > 1:
         mask[..., -1] = False

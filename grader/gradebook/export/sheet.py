@@ -255,10 +255,9 @@ def _chosen_column(platform: Platform, table: Table, chosen: str, possible: Row 
     if len(columns) == 1:
         return columns[0]
     asked = f"{table.name} has no such column." if chosen and not columns else "Which column?"
-    there = ", ".join(quoted(names[n]) for n in columns or candidates) or "none for marks"
-    raise UsageError(
-        f"{asked} There are: {there}. Choose one with --column, or add one with --new-column."
-    )
+    listed = ", ".join(quoted(names[n]) for n in columns or candidates)
+    choice = f"The columns are: {listed}. Choose one with --column, or add" if listed else "Add"
+    raise UsageError(f"{asked} {choice} one with --new-column.")
 
 
 def _is_assignment(name: str, column: int, possible: Row | None) -> bool:

@@ -10,7 +10,9 @@ from grader.run.compare import check_number, require
 
 
 def mean_of_two_scaled_pairs(mean, call):
-    """Require the right mean of variances of two scaled dot products."""
+    """Require that the variance of two scaled dot products is about 0.5, averaged over the
+    seeds.
+    """
     meaning = "about 0.5, half of 1, as n_pairs is only 2"
     check_number(mean, 0.29, 0.74, call, meaning, "It returned {} on average over 300 seeds")
 
@@ -23,7 +25,9 @@ def share_of_small_scaled_ones(share, call):
 
 
 def mean_of_products(mean, call):
-    """Require the right mean of variances of 50 products of two normal numbers."""
+    """Require that the variance of 50 products of two normal numbers has the right mean over the
+    seeds.
+    """
     returned = "It returned {} on average over 160 seeds"
     check_number(mean, 0.8, 1.16, call, "about 0.98", returned)
 
@@ -38,7 +42,9 @@ def spread_of_products(spread, call):
 
 
 def mean_of_many_pairs(mean, call, times):
-    """Require the right mean of variances of many scaled dot products."""
+    """Require that the variance of n_pairs scaled dot products is about 1, averaged over the
+    seeds.
+    """
     returned = f"It returned {{}} on average over {times} seeds"
     check_number(mean, 0.75, 1.25, call, "about 1", returned)
 

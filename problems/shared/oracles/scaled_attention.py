@@ -63,7 +63,7 @@ def scaled_exactly(values, call, d_k):
     for value in values:
         check_number(value, 1e-9, math.inf, call, "a variance, so above 0")
     unscaled, scaled, again = values
-    message = f"Unscaled it is {unscaled:.6g}, then {again:.6g}, so it can't be compared."
+    message = f"With one seed it returned {unscaled:.6g} unscaled, and then {again:.6g}."
     require(math.isclose(unscaled, again, rel_tol=1e-6), f"{call}\n{message}")
     # A float32 near 1000 has four digits after the point by chance, one time in a thousand.
     rounded = all(value == round(value, 4) for value in (unscaled, scaled))

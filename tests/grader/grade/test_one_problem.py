@@ -121,7 +121,9 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
 
 
 def test_the_option_for_the_problem_is_requested(term: Any) -> None:
-    """The command requests `--problem`, so that no mark becomes zero because it was forgotten."""
+    """The command requests `--problem`. Without the option, marks of other problems would become
+    zero.
+    """
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()
     folder = term.folder.with_name("second")

@@ -141,7 +141,7 @@ def test_the_column_is_needed_only_with_several_assignments(tmp_path: Path, save
     asked = refused("canvas", file, reports, "--problem", "03")
     assert "'Essay; one (55)', 'Week 3 (123456)'. Choose one with --column" in asked
     asked = refused("canvas", file, reports, "--problem", "03", "--column", "Week 4")
-    assert "grades.csv has no such column. There are: 'Essay; one (55)'" in asked
+    assert "grades.csv has no such column. The columns are: 'Essay; one (55)'" in asked
     own = refused("canvas", file, reports, "--problem", "03", "--column", "Final Score")
     assert "grades.csv has no such column" in own
     file.write_bytes(canvas_gradebook().replace(b"Essay; one (55)", b"Essay; one     "))

@@ -181,7 +181,7 @@ def test_the_deduction_is_explained(folder: Path) -> None:
         ('share = 0.1\n[deadlines]\n03 = "tomorrow"', "such as 03 = 2026-11-02T23:59:00"),
         ("share = 0.1\n[deadlines]\nsoftmax = 2026-10-24T12:00:00Z", "lines such as 03 = 2026-1"),
         ("share = 0.1", "'share' needs the problems' deadlines"),
-        ('flagged = 0.1\n[extensions]\nada = "some days"', "the extension of ada is a length"),
+        ('flagged = 0.1\n[extensions]\nada = "some days"', "the extension of ada must be a time"),
         ('flagged = 0.1\n[extensions]\nada = { x = "1 day" }', "the extension of ada"),
         (
             "flagged = { softmax = 0.1 }",

@@ -119,7 +119,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize("level", ["sandbox", "process"])
 @pytest.mark.slow
 def test_no_process_outlives_a_killed_grader(level):
-    """Even a worker that is busy and ignores its connection ends."""
+    """A worker exits even if it is busy and ignores its connection."""
     command = [sys.executable, "-c", GRADER, level]
     grader = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
     pids = {int(pid) for pid in grader.stdout.readline().split()}

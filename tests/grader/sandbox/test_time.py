@@ -27,7 +27,9 @@ def softmax(x):
 
 @pytest.mark.slow
 def test_slow_correct_code_is_not_stopped_on_a_busy_machine(origin):
-    """The code takes 1.5 seconds instead of 0.3, and the limit is one second of its time."""
+    """The code takes 1.5 seconds, but only 0.3 seconds of CPU time, which the limit of one second
+    is about.
+    """
     cores, call = os.sched_getaffinity(0), "problem.softmax(torch.zeros(2)).tolist()"
     with lent_sandbox(origin, call_seconds=1.0) as sandbox, busy_core(4) as core:
         sandbox.stay_on(core)

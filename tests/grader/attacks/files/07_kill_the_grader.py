@@ -1,4 +1,6 @@
-"""Kills its parent, its process group, and a given process. It cannot reach any of them."""
+"""Tries to kill its parent, the parent's process group, and a given process. It reaches none of
+them.
+"""
 
 import os
 import signal
