@@ -1,6 +1,4 @@
-"""Write the mistakes of the course as files, and catalogues of mistakes for the courses of
-tests.
-"""
+"""Write mistakes of the course as files, and catalogues for the small courses of tests."""
 
 from __future__ import annotations
 

@@ -126,8 +126,7 @@ class ForbiddenCall(Exception):  # noqa: N818  (a finding, not an error of the p
 
 
 class ForbiddenNames(dict[str, str | None]):
-    """A cached mapping from the name of a function or operator to the forbidden function, or None.
-
+    """A cached mapping from each name of a function or operator to a forbidden function, or None.
     A trace is a part of a name that reveals a forbidden function. If a name has several traces, the
     longest trace decides: `log_softmax` isn't `softmax`.
 
@@ -136,7 +135,8 @@ class ForbiddenNames(dict[str, str | None]):
 
     Attributes:
         traces: the forbidden function for each trace in lower case.
-        folders: the forbidden function for each folder of torch with only forbidden code.
+        folders: the folders of torch that contain only forbidden code, each with its forbidden
+            function.
 
     Raises:
         KeyError: a name is unknown.

@@ -21,7 +21,7 @@ _MOST = 20_000
 """Maximum size of an answer that is searched for relations."""
 
 _MOST_PARTS = 64
-"""Maximum number of parts, because all pairs are compared."""
+"""The maximum number of rows or columns. It is small, as all pairs of them are compared."""
 
 _KINDS = {-1: "column", -2: "row"}
 

@@ -77,11 +77,10 @@ def _sha256(identity: str) -> str:
 
 
 def make_unique(submissions: Sequence[Submission]) -> list[str]:
-    """Change equal identities so that each submission has a different one. Return a sentence about
-    each.
+    """Change equal identities so that each submission has a different one.
 
-    The submission with exactly this name keeps the identity. If none has this name, the first one
-    keeps it.
+    The submission whose name equals the identity keeps the identity. If there is no such
+    submission, the first one keeps it. Return a sentence about each changed identity.
     """
     sentences = []
     taken = {submission.identity for submission in submissions}

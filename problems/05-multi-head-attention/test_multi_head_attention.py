@@ -353,10 +353,9 @@ def test_sequences_of_any_length(problem, rng, causal, length):
 
 
 def readable(problem, scores, dropout, causal=False):
-    """Return a telltale module in training and its sequence.
+    """Return a module in training mode, whose output shows dropped entries, and a sequence for it.
 
-    Its output in evaluation is checked first. If it is wrong, the output in training does not show
-    the dropped entries.
+    The output in evaluation mode is checked first, as a wrong output shows no dropped entries.
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
     module, sequence = telltale.telltale(make, scores)

@@ -80,8 +80,9 @@ def with_logits(problem, given, logits):
 
 
 def with_own_token(problem, given, of_position=0):
-    """Return a model whose most probable next token is the last token, or the number of its
-    position if `of_position` is large.
+    """Return a model that predicts the last token again.
+
+    If `of_position` is large, it predicts the token whose number is the last position.
     """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = torch.eye(given["vocab_size"], given["n_embd"], dtype=torch.float64)

@@ -115,7 +115,9 @@ def check_start(model, sizes, call, names):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_layer", [1, 3])
 def test_initial_weights(problem, rng, n_layer):
-    """Weights start from N(0, 0.02²), those of c_proj are smaller; biases are 0, norms 1 and 0"""
+    """Weights start from N(0, 0.02²), smaller in c_proj; biases are 0; norms have weight 1, bias
+    0
+    """
     sizes = WIDE | {"n_layer": n_layer}
     torch.default_generator.manual_seed(11)
     check_start(new_model(problem, sizes), sizes, named(sizes), shapes_of(rng, sizes))
@@ -497,8 +499,8 @@ def test_generate_leaves_the_mode(problem, rng):
     call = f"{call}.train().generate(idx, 0), then model(idx)"
     check_mode(model, idx, True, f"{call} twice")
     after = (
-        f"the logits of {call}, where dropout with the same seed should drop the same entries as "
-        "before generate"
+        f"the logits of {call}. With the same seed, dropout should drop the same entries as before "
+        "the call of generate"
     )
     checks.check_same(seeded_logits(model, idx, call), before, after, **NEAR)
 

@@ -80,8 +80,8 @@ def counted(module):
 
 
 def shares(module):
-    """Return the shares of `counted`; a share that differs only by chance is replaced by the
-    expected one.
+    """Return how often sample draws each word; a share within 0.02 of the expected one is replaced
+    by it.
     """
     counts = counted(module)
     return torch.where((counts - drawn).abs() < 0.02, drawn, counts)

@@ -355,7 +355,7 @@ def test_two_caches_never_touch(problem, rng):
     for end in ends:
         _, present = go_on(module, end.clone(), past, call)
         presents.append((present, copied(pair(present, call))))
-        check_pair(past, before, f"{first}, compared after a call with it", checks.check_same)
+        check_pair(past, before, f"{first}, after a call with this past", checks.check_same)
     for present, copy in presents:
         check_pair(present, copy, f"{call}, compared after a second call", checks.check_same)
     for end, (present, _) in zip(ends, presents, strict=True):

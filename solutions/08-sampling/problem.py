@@ -11,7 +11,8 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
     Args:
         logits: scores for the next token, shape (..., V).
-        temperature: above 0. Below 1 likely tokens become more likely, above 1 less likely.
+        temperature: above 0. Values below 1 make likely tokens more likely, and values above 1 make
+            them less likely.
 
     Returns:
         Logits of the same shape, divided by the temperature.

@@ -235,11 +235,11 @@ class Filling:
             self.lacking.append(person)
 
     def _fits(self, person: SheetPerson, result: SubmissionResult) -> bool:
-        """Return whether a row and a result belong to the same student. If not, add a message.
+        """Return whether a row with the number of a result belongs to the result's student.
 
-        A number in the file may be the number of a group. An e-mail address identifies a member.
-        Without one, the names must agree, unless the assignment hides names. In the file, the name
-        of a group may precede the name of a student.
+        On a platform with new numbers in each file, the number may be a group's. So an e-mail
+        address of a member must match, or else the names must agree, unless the assignment hides
+        names. In the file, the name of a group may precede the name of a student.
         """
         members = {member.lower() for member in result.members if "@" in member}
         if not self.sheet.platform.has_new_numbers or members & {*map(str.lower, person.keys)}:

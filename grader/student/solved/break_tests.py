@@ -53,7 +53,7 @@ class Failure:
 
     Attributes:
         message: the name of the test and pytest's message, or the reason why the run ended.
-        is_over: whether the run ended before all tests had ended.
+        is_over: whether the run stopped early, before all tests had finished.
     """
 
     message: str
