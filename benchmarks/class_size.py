@@ -61,9 +61,10 @@ def main() -> None:
         report(run, options.submissions)
         solved = copy_with_solutions(course, Path(folder) / "course")
         problems = [only] if only else course.of_part("one")
-        chosen = [*kinds.items()][: options.fresh * len(KINDS)]
-        if chosen:
-            report_fresh(run, kinds, [(k, fresh(problems, solved, name)) for name, k in chosen])
+        if options.fresh:
+            chosen = spread(kinds, options.fresh)
+            taken = [(kinds[name], fresh(problems, solved, name)) for name in chosen]
+            report_fresh(run, kinds, taken)
 
 
 # The class
@@ -96,6 +97,12 @@ def in_turns(files: list[bytes], chance: Random) -> Iterator[bytes]:
     """Yield the files for ever, each time in another order."""
     while True:
         yield from chance.sample(files, len(files))
+
+
+def spread(kinds: dict[str, str], count: int) -> list[str]:
+    """Return `count` submissions of each kind, from all over the class."""
+    by_kind = [[name for name in kinds if kinds[name] == kind] for kind in KINDS]
+    return [name for names in by_kind for name in names[:: max(1, len(names) // count)][:count]]
 
 
 def counted(kinds: dict[str, str]) -> str:
