@@ -127,10 +127,7 @@ def test_module_weights(problem, rng):
     """The weights of ScaledAttention are the softmax of the scaled scores"""
     weights, x = example.random_weights(rng, 7), torch.eye(5, 7).repeat(2, 1, 1)
     weights |= {"value.weight": torch.eye(7), "value.bias": torch.zeros(7)}
-    call = (
-        "ScaledAttention(7)(x) with x of shape (2, 5, 7), where the values are the identity, so "
-        "the output is the weights"
-    )
+    call = "ScaledAttention(7)(x), x of shape (2, 5, 7), with the identity as v; it returns weights"
     sizes = {"n_embd": 7, "T": 5}
     check_module(make_attention(problem, weights), x, weights, call, sizes=sizes)
 
