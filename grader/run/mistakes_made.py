@@ -192,8 +192,7 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
     A mistake without a function or class fits any test. A mistake of the catalogue that no visible
     test catches explains no visible failure.
     """
-    is_known = each.source is Source.CATALOGUE and each.certainty is Certainty.ALL
-    if is_known and not each.tests and not test.hidden:
+    if each.source is Source.CATALOGUE and not each.tests and not test.hidden:
         return False
     words = re.findall(r"\w+", f"{test.title} {test.message}")
     return not each.owners or not each.owners.isdisjoint(words)
