@@ -268,14 +268,14 @@ def _answers_as(tensor: Tensor) -> set[str]:
 def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
     """Return the kind of attention that a function of three tensors computes, or None.
 
-    In attention with any weights, reordering keys and values together doesn't change the result,
-    but reordering the queries does. If all values are one, the result doesn't depend on the
-    queries.
+    Attention has these properties, whatever its weights are: reordering keys and values together
+    doesn't change the result, but reordering the queries does. If all values are one, the result
+    doesn't depend on the queries.
 
     Args:
         function: a function of queries, keys and values.
         qkv: queries, keys and values, stacked in this order.
-        keys: the dimension of the positions of the keys: 0, 1 or 2.
+        keys: the dimension along which the keys are listed: 0, 1 or 2.
     """
 
     def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor | None:

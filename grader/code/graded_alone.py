@@ -21,7 +21,8 @@ _FILE = "problem.py"
 _PACKAGES = sys.stdlib_module_names | {
     *("__main__", "functorch", "numpy", "torch", "typing_extensions"),
 }
-"""The packages that are available on every machine; PyTorch depends on two of them."""
+"""The packages that are available on every machine. functorch and typing_extensions come with
+PyTorch."""
 
 _ALLOWED = "Python's standard library, PyTorch and NumPy"
 

@@ -54,7 +54,7 @@ def named(result: ProblemResult) -> Reading:
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
-    """Return the sentences about the shown failure, with a name if its mistake is in `before`.
+    """Return the sentences about the shown failure. Name the mistake only if it is in `before`.
 
     A mistake counts as seen if all of its names were in one earlier diagnosis.
     """

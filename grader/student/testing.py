@@ -131,7 +131,7 @@ def around(course: Course, here: Path) -> list[Problem]:
 
 
 def tasks_at_hand(problem: Problem, result: ProblemResult) -> list[str]:
-    """Return the task in the title of the first open test, or all unfinished tasks.
+    """Return the one task that the first failed test names, or else all unfinished tasks.
 
     A task is finished if all tests with the task in their titles pass, and there is at least one.
     """

@@ -34,7 +34,9 @@ def probe(problem):
 
 
 def unless_left_to_chance(call, questions):
-    """Return the questions; the answer to each is True if the output is random."""
+    """Return the questions. If the output of `call` is random, the answer to each is True
+    instead.
+    """
     by_chance = functools.cache(lambda: edges.varies(call))
     return {name: lambda ask=ask: True if by_chance() else ask() for name, ask in questions.items()}
 

@@ -326,8 +326,8 @@ RATE = 0.25
 
 
 def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
-    """Return a layer and a sequence. Token t is the t-th unit vector, so it selects the t-th
-    columns.
+    """Return a layer and a sequence. Token t is the t-th unit vector, so its query, key and value
+    are the t-th columns of the matrices.
 
     Args:
         problem: the student's code.
@@ -402,7 +402,9 @@ def dropped(entries):
 
 
 def how_often(entries):
-    """Return the approximate rate. It is coarse, as some mistakes drop many entries at once."""
+    """Return the approximate share of dropped entries. It is coarse, as the exact share is
+    random.
+    """
     shares = [each.double().mean() for each in dropped(entries)]
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
     return torch.bucketize(torch.stack(shares), bounds)

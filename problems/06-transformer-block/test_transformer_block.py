@@ -341,7 +341,7 @@ def test_mlp_dropout(problem, rng):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("n_embd", [4, 6])
 def test_block_parts(problem, n_embd, bias):
-    """Block has ln_1, attn, ln_2 and mlp, with GPT-2's names: 12 C² + 13 C parameters in all"""
+    """Block has ln_1, attn, ln_2 and mlp with GPT-2's names: with biases 12 C² + 13 C parameters"""
     module, call = problem.Block(n_embd, 2, bias=bias), named("Block", n_embd, 2, bias=bias)
     check_parameters(module, shapes(block_weights, n_embd, bias), call)
     total = sum(weight.numel() for weight in module.parameters())

@@ -38,8 +38,8 @@ def gpt_weights(sizes):
 
 @functools.cache
 def _gpt_weights(items):
-    """Return the same weights for hashable sizes. They are created once, as no model changes
-    them.
+    """Return the weights of `gpt_weights`; `items` are the sizes as pairs. They are created once,
+    as no model changes them.
     """
     sizes = dict(items)
     width, bias = sizes["n_embd"], sizes.get("bias", True)

@@ -126,8 +126,8 @@ def read(files: Sequence[str | Path], n_positions: int, first: int | None = None
     needed = 10 * (n_positions + 1)  # a tenth has to hold one piece and the token after it
     if len(text) < needed:
         raise UsageError(
-            f"The text has {len(text):,} characters, and {needed:,} are needed: its last tenth is "
-            f"kept aside, and should have {n_positions} characters and the one after them. "
+            f"The text has {len(text):,} characters, and {needed:,} are needed. Its last tenth is "
+            f"held out, and needs at least {n_positions + 1} characters. "
             "A model needs about 100,000 characters or more to learn to write words."
         )
     counts = Counter(text)

@@ -170,7 +170,8 @@ def _lost_zeros(sheet: Sheet, people: People) -> list[str]:
         return []
     meant = some([f"{full} by {key}" for full, key in lost], _SUCH_AS)
     return [
-        f"Did you mean {meant}? {sheet.table.name} lacks leading zeros: save that column as text."
+        f"Did you mean {meant}? {sheet.table.name} lacks leading zeros. Format the column of ids "
+        "as text and save the file again."
     ]
 
 

@@ -128,7 +128,9 @@ def _dispatch_keys() -> list[str]:
 
 
 def _is_key(name: str) -> bool:
-    """Return whether a key can have kernels; some only mark the start or end of a range."""
+    """Return whether the dispatch key can have kernels. Some keys only mark an end of a range of
+    keys.
+    """
     try:
         torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", name)
     except RuntimeError:

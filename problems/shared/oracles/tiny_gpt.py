@@ -245,7 +245,9 @@ BIGRAM_IN_NUMBERS = {
 
 
 def bigram_loss(data):
-    """Return the mean of -ln of a token's frequency after the previous one, by counting pairs."""
+    """Return the mean of -ln p(token | previous token), with p from the counts of pairs in
+    `data`.
+    """
     tokens = data.tolist()
     pairs, firsts = Counter(zip(tokens[:-1], tokens[1:], strict=True)), Counter(tokens[:-1])
     losses = (-count * math.log(count / firsts[first]) for (first, _), count in pairs.items())

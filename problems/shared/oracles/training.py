@@ -248,7 +248,7 @@ def is_left(value, call, d_k, is_scaled):
 
 
 def are_cleared(gradients, call):
-    """Require gradients, by name, that are None or 0."""
+    """Require that every gradient is None or 0."""
     for name, gradient in gradients.items():
         none = gradient is None or not gradient.any()
         require(none, f"{call}\nThe gradient of `{name}` is still {gradient}.")

@@ -531,7 +531,7 @@ def test_lost_leading_zeros_are_suggested(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "list.csv"
     file.write_text("Id,Mark\n1234,\n0000077,\n1.23457E+12,\n")
     message = " ".join(exported("csv", file, reports, "--id-column", "Id", "--column", "Mark"))
-    assert "Did you mean 0001234 by 1234? list.csv lacks leading zeros: save that column" in message
+    assert "Did you mean 0001234 by 1234? list.csv lacks leading zeros. Format" in message
 
 
 # Feedback

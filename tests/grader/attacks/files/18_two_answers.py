@@ -1,5 +1,5 @@
-"""Sends the record of a test twice, without checks. The second one might be taken for the record of
-the next test.
+"""Sends an empty record of a test twice. The second one might be taken for the record of the next
+test.
 """
 
 import json
