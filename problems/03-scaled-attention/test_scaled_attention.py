@@ -470,6 +470,7 @@ def test_hidden_in_use(problem, rng, call, part):
 def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     """dot_product_variance is right for other d_k and n_pairs, with and without a generator"""
     seed, other = example.random_seeds(rng, 2)
+    enabled = torch.is_grad_enabled()
     with_generator = problem.dot_product_variance(
         n_pairs=n_pairs, d_k=d_k, scaled=scaled, generator=example.seeded(seed)
     )
@@ -478,6 +479,7 @@ def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
     call = f"dot_product_variance({d_k}, {n_pairs}, scaled={scaled})"
     for value in (with_generator, without):
         checks.check_that(variance(value, call), oracles.is_variance, call, d_k, n_pairs, scaled)
+    example.check_gradient_mode(call, enabled)
 
 
 @pytest.mark.points(0.25)
