@@ -38,6 +38,7 @@ SAME_AS = {
     ("softmax_over_queries", "query_and_key_swapped"): "weights_transposed",
     ("bounds_k_of_zero_is_none", "bounds_p_of_zero_is_none"): "sample_zero_means_none",
     ("block_bias_mlp_for_dropout", "block_returns_two"): "mlp_bias_ignored",
+    ("residual_from_norm", "block_bias_mlp_for_dropout"): "mlp_bias_ignored",
     ("mask_not_cut", "batch_is_measured"): "too_long_fails_by_chance",
     ("mask_top_left", "new_before_past"): "past_not_seen",
 }
