@@ -40,6 +40,7 @@ FOLDERS = {
     "problems": "problems",
     "solutions": "solutions",
     "documents": "docs",
+    "students": "students",
 }
 
 
