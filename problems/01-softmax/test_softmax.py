@@ -218,7 +218,7 @@ def test_hidden_similarity(problem, solution, rng, shape):
         f"dot_product_similarity(100 * q, k) {sizes}": {"q": 100 * q, "k": k},
     }
     expected = [solution.dot_product_similarity(**arguments) for arguments in calls.values()]
-    results = answers(problem.dot_product_similarity, map(example.copied, calls.values()))
+    results = answers(problem.dot_product_similarity, map(example.copies, calls.values()))
     for call, actual, right in zip(calls, results, expected, strict=True):
         # A sum of a thousand products is rounded a thousand times.
         atol = 0.1 if "(100 * q" in call else 1e-3

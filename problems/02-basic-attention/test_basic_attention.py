@@ -17,7 +17,7 @@ small_weights = partial(example.random_weights, scaled=False)
 def make_attention(problem, weights):
     """Return the student's SimpleAttention with these weights, in their dtype."""
     module = problem.SimpleAttention(len(weights["query.weight"]), bias="query.bias" in weights)
-    return example.holding(module, weights)
+    return example.load_weights(module, weights)
 
 
 def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
@@ -203,7 +203,7 @@ from shared.oracles import modules  # noqa: E402
 def both(solution, problem, weights):
     """Return the reference's SimpleAttention and the student's, both with these weights."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    right = modules.made(weights, solution.SimpleAttention, n_embd, bias=bias)
+    right = modules.build(weights, solution.SimpleAttention, n_embd, bias=bias)
     return right, make_attention(problem, weights)
 
 
@@ -245,7 +245,7 @@ def test_hidden_gradients(problem, solution, rng, shape):
     upstream = 100 * rng.normal(*shape)  # large, as wrong code may clip large gradients
     call = f"attention(x) of SimpleAttention({shape[-1]}) with x of shape {shape}"
     right, module = both(solution, problem, weights)
-    learns = {"x": x, **example.trained(module, weights)}
+    learns = {"x": x, **example.trained_parameters(module, weights)}
     gradients = checks.gradients(module(x.clone()), learns, upstream, call)
     checks.check_gradients(gradients, modules.slopes(right, x, upstream), call, atol=0.1)
 
@@ -268,7 +268,7 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
     """attention and its gradients are right for tokens, keys, values and scores of any size"""
     double = torch.float64  # as float32 keeps few digits of scores near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), small_weights(rng, 6, dtype=double)
-    for what, x, weights in example.of_any_size(tokens, usual):
+    for what, x, weights in example.large_numbers(tokens, usual):
         case = (f"attention(x) with x of shape (2, 4, 6), {what}", {"x": x.requires_grad_()})
         right, module = both(solution, problem, weights)
         example.check_like(right, module, rng, [case], rtol=1e-6, atol=1e-4)
@@ -305,7 +305,7 @@ def test_hidden_calls_are_apart(problem, solution, rng):
             x = rng.normal(batch, seq, n_embd)
             call = f"attention(x) with x of shape {tuple(x.shape)}, after calls of other modules"
             expected = right(x)
-            with example.nothing_left_behind(call):
+            with example.state_unchanged(call):
                 checks.check(module.train()(x.clone()), expected, call)
             call += ", in evaluation without gradients"
             with torch.no_grad():

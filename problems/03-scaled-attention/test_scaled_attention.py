@@ -104,7 +104,7 @@ def test_attention_in_use(problem, rng, part):
 def make_attention(problem, weights):
     """Return the student's ScaledAttention with these weights, in their dtype."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    return example.holding(problem.ScaledAttention(n_embd, bias=bias), weights)
+    return example.load_weights(problem.ScaledAttention(n_embd, bias=bias), weights)
 
 
 def check_module(module, x, weights, call, **near):
@@ -257,7 +257,7 @@ from shared.oracles import many_variances, modules  # noqa: E402
 def both(solution, problem, weights):
     """Return the reference's ScaledAttention and the student's, both with these weights."""
     n_embd = len(weights["query.weight"])
-    right = modules.made(weights, solution.ScaledAttention, n_embd)
+    right = modules.build(weights, solution.ScaledAttention, n_embd)
     return right, make_attention(problem, weights)
 
 
@@ -296,7 +296,7 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v):
     shapes = ", ".join(f"{name} of shape {tuple(tensor.shape)}" for name, tensor in inputs.items())
     call = f"scaled_dot_product_attention(q, k, v) with {shapes}"
     expected = solution.scaled_dot_product_attention(**inputs)
-    actual = problem.scaled_dot_product_attention(**example.copied(inputs))
+    actual = problem.scaled_dot_product_attention(**example.copies(inputs))
     checks.check(actual, expected, call)
     # A single key has the weight 1 for any q and k, so the output may not depend on them.
     learning = inputs if m > 1 else {"v": inputs["v"]}
@@ -356,7 +356,7 @@ def test_hidden_large_scores(problem, solution, rng):
     inputs = {"q": q.requires_grad_(), "k": k.requires_grad_(), "v": v.requires_grad_()}
     call = "scaled_dot_product_attention(q, k, v) with scores in the thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
-    actual = problem.scaled_dot_product_attention(**example.copied(inputs))
+    actual = problem.scaled_dot_product_attention(**example.copies(inputs))
     atol = 5e-3  # float32 rounds a score in the thousands to three or four digits after the point
     checks.check(actual, expected, call, atol=atol)
     gradients = checks.gradients(actual, inputs, upstream, call)
@@ -389,7 +389,7 @@ def test_hidden_module(problem, solution, rng, shape, bias):
     """ScaledAttention and its gradients are right for other sizes, in training and evaluation"""
     _, length, n_embd = shape
     weights = example.random_weights(rng, n_embd, bias=bias)
-    reference = modules.made(weights, solution.ScaledAttention, n_embd, bias=bias)
+    reference = modules.build(weights, solution.ScaledAttention, n_embd, bias=bias)
     module = problem.ScaledAttention(n_embd=n_embd, bias=bias)
     for name in example.LAYERS:
         checks.check_layer(module, name, n_embd, n_embd, bias=bias)
@@ -404,7 +404,7 @@ def test_hidden_module(problem, solution, rng, shape, bias):
         expected, slopes = reference(x), modules.slopes(reference, x, upstream, names)
         actual = module(x=x)
         checks.check(actual, expected, call, atol=1e-4)
-        inputs = {"x": x, **example.trained(module, names)}
+        inputs = {"x": x, **example.trained_parameters(module, names)}
         gradients = checks.gradients(actual, inputs, upstream, call)
         checks.check_gradients(gradients, slopes, call, atol=1e-3)
 
@@ -423,7 +423,7 @@ def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
     """ScaledAttention is right for tokens, keys, values and scores of any size"""
     double = torch.float64  # as float32 keeps few digits of scores near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), example.random_weights(rng, 6, dtype=double)
-    for what, x, weights in example.of_any_size(tokens, usual):
+    for what, x, weights in example.large_numbers(tokens, usual):
         case = (f"ScaledAttention(6)(x) with {what}", {"x": x.requires_grad_()})
         pair = both(solution, problem, weights)
         example.check_like(*pair, rng, [case], atol=1e-4)

@@ -204,7 +204,7 @@ SUMMED = {"rtol": 1e-3, "atol": 3e-4}
 def make_attention(problem, weights, n_positions):
     """Return the student's CausalAttention with these weights, in their dtype."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
-    return example.holding(problem.CausalAttention(n_embd, n_positions, bias), weights)
+    return example.load_weights(problem.CausalAttention(n_embd, n_positions, bias), weights)
 
 
 def check_attention(problem, x, weights, n_positions, what="", training=True, **near):
@@ -303,7 +303,7 @@ def test_no_look_ahead(problem, rng, size, what):
             checks.check(outputs, oracles.output(first, weights), call)
             continue
         upstream = torch.cat([rng.normal(2, n_first, 3), torch.zeros_like(later)], dim=1)
-        inputs = {"x": x} | example.trained(layer, weights)
+        inputs = {"x": x} | example.trained_parameters(layer, weights)
         gradients = checks.gradients(actual, inputs, upstream, call)
         checks.check_gradients(gradients, oracles.slopes(x, weights, upstream), call, **SUMMED)
 
@@ -424,7 +424,7 @@ def cases(rng):
 def both(solution, problem, weights, n_positions):
     """Return the reference's CausalAttention and the student's, both with these weights."""
     sizes = (len(weights["query.weight"]), n_positions, "query.bias" in weights)
-    right = modules.made(weights, solution.CausalAttention, *sizes)
+    right = modules.build(weights, solution.CausalAttention, *sizes)
     return right, make_attention(problem, weights, n_positions)
 
 
@@ -508,7 +508,7 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
     """CausalAttention and its gradients are right for tokens, keys, values, scores of any size"""
     # In float64, as float32 keeps too few digits of numbers near a million.
     tokens = rng.normal(2, 4, 6, dtype=torch.float64)
-    for what, x, weights in example.of_any_size(
+    for what, x, weights in example.large_numbers(
         tokens, example.random_weights(rng, 6, dtype=torch.float64)
     ):
         call = f"CausalAttention(6, 5)(x) with x of shape (2, 4, 6), {what}"

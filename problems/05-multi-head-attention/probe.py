@@ -13,8 +13,8 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.oracles.attention import multi_head_by_hand
-from shared.ordinary_weights import attention_weights, filled
-from shared.telltale import COPIES, plain_weights
+from shared.probe_weights import attention_weights, filled
+from shared.visible_dropout import COPIES, identity_weights
 from shared.worked_example import loops_over_pairs
 
 
@@ -110,7 +110,7 @@ def about_attention(problem):
         return first if torch.allclose(first, second, equal_nan=True) else module.eval()(x)
 
     def extreme(case):
-        weights, x, dtype = plain_weights(6), numbers(1, 4, 6), torch.float64
+        weights, x, dtype = identity_weights(6), numbers(1, 4, 6), torch.float64
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
         weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
         if case == "far below":
@@ -130,7 +130,7 @@ def about_attention(problem):
 
     def small_weights_are_0():
         """Return whether a value with the weight 4e-8 has no effect, however large it is."""
-        weights, x = plain_weights(2), torch.tensor([[[0.0, 0], [-24, 1e6]]])
+        weights, x = identity_weights(2), torch.tensor([[[0.0, 0], [-24, 1e6]]])
         weights["c_attn.bias"][0] = weights["c_attn.weight"][2, 0] = 1
         return made(problem, weights, 1).eval()(x.double())[0, 0, 1] == 0
 
@@ -339,7 +339,7 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
         added: is added to the output by c_proj.
     """
     n_embd = HEADS * WIDTH
-    weights = plain_weights(n_embd)
+    weights = identity_weights(n_embd)
     weights["c_attn.weight"] = torch.cat([part.reshape(n_embd, n_embd) for part in (q, k, v)])
     weights["c_attn.bias"][: 2 * n_embd] = q_and_k
     weights["c_proj.bias"] += added
@@ -501,7 +501,7 @@ def about_dropout(problem):
         The token's value is 2. If evaluation mode shows a different value, the question has no
         answer.
         """
-        weights, x = plain_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
+        weights, x = identity_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
         weights["c_attn.weight"] *= 2
         module = made(problem, weights, n_head, dropout=RATE)
         if not torch.allclose(module.eval()(x.clone()), 2 * x):

@@ -10,7 +10,7 @@ from torch import nn
 from grader.code.tensors import parameters
 from grader.run import checks
 from grader.run.calls import answers
-from shared import robust, telltale
+from shared import robust, visible_dropout
 from shared import worked_example as example
 from shared.oracles import attention, judges
 from shared.oracles import multi_head as oracles
@@ -40,7 +40,7 @@ def make_attention(problem, weights, n_head, **options):
     n_embd = len(weights["c_proj.weight"])
     options = {"dropout": 0.0, "causal": False, "bias": "c_proj.bias" in weights} | options
     module = problem.MultiHeadAttention(n_embd=n_embd, n_head=n_head, **options)
-    return example.holding(module, weights).eval()
+    return example.load_weights(module, weights).eval()
 
 
 def named(n_embd, n_head, **options):
@@ -170,7 +170,7 @@ def check_attention(problem, weights, x, n_head, what="", training=False, near=N
 @pytest.mark.points(0.25)
 def test_one_token(problem, rng):
     """The output of a single token is c_proj of its value, the last third of c_attn's output"""
-    weights, x = telltale.plain_weights(6), rng.normal(1, 1, 6)
+    weights, x = visible_dropout.identity_weights(6), rng.normal(1, 1, 6)
     weights["c_attn.weight"][:] = 0
     weights["c_attn.bias"] = torch.arange(1.0, 19.0)
     what = (
@@ -188,7 +188,8 @@ def test_weights(problem, rng):
     # The values of each head are the identity, and so is c_proj.
     weights["c_attn.weight"][20:] = torch.eye(5, 10).repeat(2, 1)
     weights["c_attn.bias"][20:] = 0
-    weights |= {name: w for name, w in telltale.plain_weights(10).items() if "c_proj" in name}
+    identity = visible_dropout.identity_weights(10)
+    weights |= {name: w for name, w in identity.items() if "c_proj" in name}
     call = (
         f"{named(10, 2)}(x) with x of shape (1, 3, 10), where the values of each head and c_proj "
     )
@@ -250,7 +251,7 @@ def test_future_is_hidden(problem, rng):
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
     # Token t is 1 at place t and 0 elsewhere, so its query, key and value are column t of c_attn.
-    weights = telltale.plain_weights(8)
+    weights = visible_dropout.identity_weights(8)
     weights["c_attn.weight"][:, :4] = torch.cat([example.Q, example.K, example.V], dim=1).T
     x = torch.eye(8)[None, :4]
     module = make_attention(problem, weights, 1, causal=True)
@@ -277,7 +278,7 @@ EXTREMES = pytest.mark.parametrize(
 
 def extreme(rng, case, n_embd, n_head):
     """Return weights, tokens and tolerances. Scores are made by entry 0 of each query and key."""
-    weights, x = telltale.plain_weights(n_embd), rng.normal(2, 5, n_embd)
+    weights, x = visible_dropout.identity_weights(n_embd), rng.normal(2, 5, n_embd)
     weight, bias = weights["c_attn.weight"], weights["c_attn.bias"]
     query = torch.arange(0, n_embd, n_embd // n_head)
     key, value = n_embd + query, -n_embd
@@ -358,9 +359,9 @@ def readable(problem, scores, dropout, causal=False):
     The output in evaluation mode is checked first, as a wrong output shows no dropped entries.
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
-    module, sequence = telltale.telltale(make, scores)
+    module, sequence = visible_dropout.attention_with_visible_dropout(make, scores)
     layer = named(sequence.shape[-1], len(scores), dropout=dropout, causal=causal)
-    expected = judges.telltale_output(scores, causal)
+    expected = judges.output_without_dropout(scores, causal)
     checks.check(module.eval()(sequence[None].clone()), expected, f"{layer}.eval()(x)")
     return module.train(), sequence, f"{layer}(x) in training"
 
@@ -395,7 +396,7 @@ def test_dropout_is_drawn_anew(problem, rng):
     outputs = seeded({"first": 1, "again": 1, "other": 2}) | {"next": module(x.clone())}
     outputs |= seeded({seed: seed for seed in range(3, 13)})
     outputs = {name: checks.check_form(output, x, call) for name, output in outputs.items()}
-    checks.check_that(outputs, judges.drawn_anew, call, scores, dropout)
+    checks.check_that(outputs, judges.drops_differently, call, scores, dropout)
 
 
 # The arguments of MultiHeadAttention
@@ -406,7 +407,7 @@ def test_defaults(problem, rng):
     """MultiHeadAttention() has GPT-2's width and heads, no dropout, biases, and is not causal"""
     check_parts(problem.MultiHeadAttention(), "MultiHeadAttention()", 768, 12)
     weights, x = gpt2_weights(rng, 6), rng.normal(1, 3, 6)
-    module = example.holding(problem.MultiHeadAttention(6, 2), weights).eval()
+    module = example.load_weights(problem.MultiHeadAttention(6, 2), weights).eval()
     checks.check(module(x.clone()), oracles.output(x, weights, 2), f"{named(6, 2)}.eval()(x)")
 
 
@@ -426,7 +427,7 @@ def test_names_and_positions(problem, rng):
         (by_name, named("n_embd=6", "n_head=2", **options)),
     ]:
         check_parts(module, call, 6, 2, dropout=0.25, bias=False)
-        actual = example.holding(module, weights).eval()(x=x.clone())
+        actual = example.load_weights(module, weights).eval()(x=x.clone())
         checks.check(actual, oracles.output(x, weights, 2, True), f"{call}.eval()(x=x)")
 
 
@@ -468,7 +469,7 @@ def make_right(solution, weights, n_head, **options):
     """Return the reference's MultiHeadAttention with these weights, after eval()."""
     options = {"bias": "c_proj.bias" in weights} | options
     n_embd = len(weights["c_proj.weight"])
-    return modules.made(weights, solution.MultiHeadAttention, n_embd, n_head, **options).eval()
+    return modules.build(weights, solution.MultiHeadAttention, n_embd, n_head, **options).eval()
 
 
 def both(problem, solution, weights, n_head, **options):

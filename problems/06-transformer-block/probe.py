@@ -10,7 +10,7 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.oracles.gpt import batched, block_by_hand, gelu_by_hand, layer_norm_by_hand
-from shared.ordinary_weights import filled
+from shared.probe_weights import filled
 from shared.small_gpt import block_weights, mlp_weights, norm_weights
 
 

@@ -34,7 +34,7 @@ BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], i
 def make(problem, name, weights, *arguments, **options):
     """Return the student's module of this class with these weights, after eval()."""
     options = {"bias": any("bias" in name for name in weights)} | options
-    return example.holding(getattr(problem, name)(*arguments, **options), weights).eval()
+    return example.load_weights(getattr(problem, name)(*arguments, **options), weights).eval()
 
 
 def named(name, *arguments, **options):
@@ -472,12 +472,12 @@ def test_defaults(problem, rng):
     total = sum(weight.numel() for weight in module.parameters())
     checks.check_that(total, oracles.is_size_of_block, "Block()", 768, True)
     weights, x = block_weights(rng, WIDTH), rng.normal(1, 3, WIDTH)
-    module = example.holding(problem.Block(WIDTH), weights).train()
+    module = example.load_weights(problem.Block(WIDTH), weights).train()
     expected = oracles.block(x, weights, 12)
     call = f"Block({WIDTH}).train()(x), which has 12 heads and no dropout"
     checks.check(module(x.clone()), expected, call, **ROUGHLY)
     weights, x = part(weights, "mlp"), x * 2
-    module = example.holding(problem.MLP(WIDTH), weights).train()
+    module = example.load_weights(problem.MLP(WIDTH), weights).train()
     call = f"MLP({WIDTH}).train()(x), which has biases and no dropout"
     checks.check(module(x.clone()), oracles.mlp(x, weights), call, **ROUGHLY)
 
@@ -501,7 +501,7 @@ def test_names_and_positions(problem, rng):
             call, module = named(name, *positions, **names), getattr(problem, name)
             module = module(*positions, **names)
             check_parameters(module, shapes(draw, WIDTH, False), call)
-            actual = example.holding(module, weights).eval()(x.clone())
+            actual = example.load_weights(module, weights).eval()(x.clone())
             checks.check(actual, right, f"{call}.eval()(x)", **(ROUGHLY if name == "Block" else {}))
 
 
@@ -571,7 +571,7 @@ def test_no_seed_is_set(problem, rng):
     )
     call = f"{named('Block', 6, 2, dropout=0.3)}.eval()(x)"
     module, x = problem.Block(6, 2, dropout=0.3).eval(), rng.normal(2, 3, 6)
-    with example.nothing_left_behind(call):
+    with example.state_unchanged(call):
         checks.check_form(module(x.clone()), x, call)
 
 
@@ -595,7 +595,7 @@ from shared.oracles import hidden_transformer_block as hidden_judges  # noqa: E4
 def make_right(solution, name, weights, *arguments, **options):
     """Return the reference's module of this class with these weights, after eval()."""
     options = {"bias": any("bias" in name for name in weights)} | options
-    return modules.made(weights, getattr(solution, name), *arguments, **options).eval()
+    return modules.build(weights, getattr(solution, name), *arguments, **options).eval()
 
 
 def both(problem, solution, name, weights, *arguments, **options):
@@ -737,7 +737,7 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
     weights, x = block_weights(rng, n_embd), rng.normal(3, 6, n_embd)
     student, reference = both(problem, solution, "Block", weights, n_embd, n_head, dropout=rate)
     call = f"{named('Block', n_embd, n_head, dropout=rate)}"
-    with example.nothing_left_behind(f"{call}.eval()(x)"):
+    with example.state_unchanged(f"{call}.eval()(x)"):
         output = student(x.clone())
     checks.check(output, reference(x), f"{call}.eval()(x)", **ROUGHLY)
     student.train()(x.clone())

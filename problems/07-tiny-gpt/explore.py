@@ -47,10 +47,10 @@ from torch import nn
 from grader.errors import UsageError
 from shared import (
     accelerator,
-    gpt2_in_yours,
-    own_parts,
+    explore_checkpoint,
     pictures,
-    trained,
+    saved_models,
+    student_parts,
     training_text,
 )
 from shared.oracles import torch_gpt
@@ -91,12 +91,12 @@ torch.set_num_threads(1)  # on a CPU, a model so small gains nothing from more
 
 # %% A checkpoint instead of training.
 if asked.gpt2:
-    raise SystemExit(gpt2_in_yours.explore(asked.gpt2, asked.tokens, asked.name, asked.mine))
+    raise SystemExit(explore_checkpoint.explore(asked.gpt2, asked.tokens, asked.name, asked.mine))
 
 # %% The text: your files, or the source of Python's library.
 n_positions = 64
 try:
-    name = trained.name_for(asked.name, asked.text)
+    name = saved_models.name_for(asked.name, asked.text)
     text = training_text.read(asked.text, n_positions, asked.first)
 except UsageError as error:
     raise SystemExit(str(error)) from None
@@ -118,7 +118,7 @@ sizes = {"vocab_size": n_characters, "n_positions": n_positions}
 sizes |= {"n_embd": 64, "n_layer": 2, "n_head": 4}
 config = argparse.Namespace(**sizes, dropout=0.0, bias=True)
 try:
-    resumed = trained.to_resume(name, vars(config), characters) if asked.resume else None
+    resumed = saved_models.read_to_resume(name, vars(config), characters) if asked.resume else None
 except UsageError as error:
     raise SystemExit(str(error)) from None
 right = torch_gpt.TinyGPT(config).double()
@@ -159,12 +159,12 @@ is_yours = all(
     for name, (_, right) in expected.items()
 )
 code = pictures.students_module(problem) if is_yours else torch_gpt
-parts = own_parts.gather() if asked.mine else None
+parts = student_parts.load_parts() if asked.mine else None
 step_code = parts.step if parts else torch_gpt  # AdamW, train_step, evaluate, ...
 if parts:
     print(parts.summary())
-    your_time = own_parts.time_of_a_step(step_code, parts.model(config), config)
-    time_of_step = own_parts.time_of_a_step(torch_gpt, torch_gpt.TinyGPT(config), config)
+    your_time = student_parts.seconds_per_step(step_code, parts.model(config), config)
+    time_of_step = student_parts.seconds_per_step(torch_gpt, torch_gpt.TinyGPT(config), config)
     times = f"{your_time / time_of_step:.1f} times the course's {1000 * time_of_step:.0f}"
     print(f"A step takes {1000 * your_time:.0f} ms, {times}.")
 else:
@@ -224,7 +224,7 @@ def train(model, text, steps, peak=6e-3):
 
     Return the loss of each step, and the held-out text's loss at some steps.
     """
-    reader, losses, measured, best = own_parts.Logits(model.to(device)), [], {}, None
+    reader, losses, measured, best = student_parts.LogitsOnly(model.to(device)), [], {}, None
     batches = [(x.to(device), y.to(device)) for x, y in text.held_out_batches(n_positions)]
     optimizer = step_code.AdamW(reader.parameters(), betas=(0.9, 0.99))
     begun = time.monotonic()
@@ -290,7 +290,7 @@ model = make_model(mask=not asked.no_mask)
 if resumed and is_yours and not parts:
     model.load_state_dict(resumed.state, strict=False)
 elif resumed:
-    (parts or own_parts.Parts()).load(model, resumed.state)
+    (parts or student_parts.Parts()).load(model, resumed.state)
 count = sum(weight.numel() for weight in model.parameters())
 print(
     f"{count:,} parameters. The bigram bar is {bar:.2f}, or {held_out_bar:.2f} for the held-out "
@@ -323,8 +323,10 @@ else:
     state = model.state_dict() if is_yours else model.gpt2_weights()
 state = {name: weight.cpu() for name, weight in state.items()}
 if not asked.no_mask and (asked.first is None or asked.name):
-    new = trained.Trained(vars(config), state, characters, measured[best], is_yours, held_out=True)
-    pictures.say(trained.keep(new, name))
+    new = saved_models.SavedModel(
+        vars(config), state, characters, measured[best], is_yours, held_out=True
+    )
+    pictures.say(saved_models.save(new, name))
 show("What it writes:", write(model, text.prompt, 400))
 
 if asked.no_mask and recent(losses) > bar / 2:

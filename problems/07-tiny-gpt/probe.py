@@ -12,8 +12,8 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.oracles.gpt import batched, gpt_by_hand
-from shared.ordinary_weights import filled as filled_with
-from shared.ordinary_weights import gpt_weights
+from shared.probe_weights import filled as filled_with
+from shared.probe_weights import gpt_weights
 
 
 def tokens(vocab_size, *shape, start=3):

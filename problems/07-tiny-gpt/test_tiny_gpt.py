@@ -46,7 +46,7 @@ def drawn_weights(rng, sizes):
 
 def make_model(problem, weights, sizes, dtype=None):
     """Return the student's model of these sizes with these weights, after eval()."""
-    return example.holding(new_model(problem, sizes), weights, dtype).eval()
+    return example.load_weights(new_model(problem, sizes), weights, dtype).eval()
 
 
 def draw_tokens(rng, sizes, *shape):
@@ -57,12 +57,12 @@ def draw_tokens(rng, sizes, *shape):
 def answer(model, call, *arguments):
     """Call a model and return its logits and its loss."""
     result = model(*(each.clone() for each in arguments))
-    return example.unpacked(result, 2, "the logits and the loss", call)
+    return example.unpack(result, 2, "the logits and the loss", call)
 
 
 def check_both(result, expected, call, **near):
     """Compare logits and loss."""
-    logits, loss = example.unpacked(result, 2, "the logits and the loss", call)
+    logits, loss = example.unpack(result, 2, "the logits and the loss", call)
     right, right_loss = checks.parts(expected, 2)
     checks.check(logits, right, f"the logits of {call}", **near)
     checks.require(
@@ -492,7 +492,7 @@ def test_generate_leaves_the_mode(problem, rng):
         what = f"{call}.{mode}().generate(idx, 2)"
         tokens = model.generate(idx.clone(), 2)
         checks.check_that(tokens, oracles.continues, what, idx, 2, weights, sizes)
-        with example.nothing_left_behind(what):
+        with example.state_unchanged(what):
             model.generate(idx, 2)
         check_mode(model, idx, mode == "train", f"{what}, then model(idx) twice")
     model.train().generate(idx, 0)
@@ -538,10 +538,10 @@ def test_no_seed_is_set(problem, rng):
         checks.require(not same, f"{named(sizes)}, made twice\n{message}")
     model, idx = model.eval(), draw_tokens(rng, SMALL, 2, 4)
     call = f"{named(sizes)}.eval()(idx)"
-    with example.nothing_left_behind(call):
+    with example.state_unchanged(call):
         answer(model, call, idx)
     call = f"{named(sizes)}.eval().generate(idx, 3)"
-    with example.nothing_left_behind(call):
+    with example.state_unchanged(call):
         tokens = model.generate(idx.clone(), 3)
     checks.check_form(tokens, torch.empty(2, 7, dtype=torch.int64), call)
 
@@ -554,7 +554,7 @@ def test_names_and_defaults(problem, rng):
     by_name = problem.GPT(config=problem.GPTConfig(**SMALL))
     expected = oracles.logits(idx, weights, SMALL["n_head"])
     for model in (by_position, by_name):
-        model = example.holding(model, weights).eval()
+        model = example.load_weights(model, weights).eval()
         logits, _ = model(idx=idx.clone(), targets=None)
         checks.check(
             logits, expected, f"the logits of {named(SMALL)}(idx=idx, targets=None)", **NEAR
@@ -612,7 +612,7 @@ def draw_batch(problem, data, n_positions, batch_size, *generator):
     """Return x and y from the student's code, and the text of the call."""
     call = f"get_batch(data, {n_positions}, {batch_size}) with {len(data)} tokens"
     returned = problem.get_batch(data.clone(), n_positions, batch_size, *generator)
-    return example.unpacked(returned, 2, "x and y", call), call
+    return example.unpack(returned, 2, "x and y", call), call
 
 
 def marked_text(rng, length):
@@ -824,7 +824,7 @@ def test_functions_change_nothing(problem, rng):
         ("bigram_loss(data, 120)", problem.bigram_loss, {"data": data, "vocab_size": 120}),
         (f"{named(SMALL)}.generate(idx, 2)", model.generate, {"idx": idx, "n_new": 2}),
     ]:
-        with example.left_alone(call, **{n: v for n, v in arguments.items() if torch.is_tensor(v)}):
+        with example.unchanged(call, **{n: v for n, v in arguments.items() if torch.is_tensor(v)}):
             result = function(*arguments.values())
     checks.check_form(result, torch.empty(2, 7, dtype=torch.int64), call)
     example.check_weights_are_kept(model, weights, call)
@@ -858,7 +858,7 @@ from shared.oracles import modules  # noqa: E402
 
 def both_models(problem, solution, weights, sizes):
     """Return the student's model and the reference's, with the same weights."""
-    reference = modules.made(weights, solution.GPT, solution.GPTConfig(**sizes)).eval()
+    reference = modules.build(weights, solution.GPT, solution.GPTConfig(**sizes)).eval()
     return make_model(problem, weights, sizes), reference
 
 
@@ -913,7 +913,7 @@ def test_hidden_model_in_use(problem, solution, rng, part):
     sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
 
     def right(weights):
-        return modules.made(weights, solution.GPT, solution.GPTConfig(**sizes)).eval()
+        return modules.build(weights, solution.GPT, solution.GPTConfig(**sizes)).eval()
 
     call = partial(call_of, problem, right, rng, sizes, batch=3, seq_len=7)
     other = {"batch": 40, "seq_len": 9}
@@ -1055,7 +1055,7 @@ def test_hidden_bigram(problem, solution, rng, length, vocab_size):
         data *= torch.rand(length, generator=rng.generator) < 0.1
     expected = solution.bigram_loss(data, vocab_size)
     call = f"bigram_loss(data, {vocab_size}) with {length} tokens"
-    with example.nothing_left_behind(call), example.left_alone(call, data=data):
+    with example.state_unchanged(call), example.unchanged(call, data=data):
         loss = problem.bigram_loss(data, vocab_size)
     checks.check_that(loss, oracles.is_in_nats, call, expected)
 

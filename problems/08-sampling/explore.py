@@ -21,11 +21,11 @@ import sys
 import matplotlib.pyplot as plt
 import torch
 
-from shared import pictures, talking
+from shared import pictures, talk_command
 from shared.oracles import sampling
 
 if "--talk" in sys.argv:
-    talking.main(sys.argv[1:])
+    talk_command.main(sys.argv[1:])
     sys.exit()
 typed = pictures.numbers([3, 0.9]).tolist()
 

@@ -490,7 +490,7 @@ def test_sample_in_use(problem, rng, dtype):
         logits = clear_logits(rng, *shape, p=0.8, dtype=dtype)
         logits[..., 2] = -INF
         for options in (NO_FILTER, several, several | {"temperature": 0}):
-            with example.left_alone(named(**options), logits=logits):
+            with example.unchanged(named(**options), logits=logits):
                 problem.sample(logits, **options)
         torch.default_generator.manual_seed(13)
         drawn = problem.sample(example.turned(logits), top_k=1)

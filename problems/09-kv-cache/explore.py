@@ -20,7 +20,7 @@ import torch
 
 from grader.code.cost import counting
 from grader.errors import UsageError
-from shared import pictures, trained
+from shared import pictures, saved_models
 from shared.oracles import torch_gpt
 
 plt.style.use(pictures.STYLE)
@@ -31,7 +31,7 @@ problem = "09-kv-cache"
 small = {"vocab_size": 97, "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4}
 characters, weights = "", None
 try:
-    kept, missing = trained.read(), trained.NONE_YET
+    kept, missing = saved_models.read(), saved_models.NONE_YET
 except UsageError as error:
     kept, missing = None, str(error)
 if kept:

@@ -12,7 +12,7 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Part
 from grader.run.compare import parameters, set_weights
 from shared.oracles.attention import multi_head_by_hand
-from shared.ordinary_weights import attention_weights, filled, gpt_weights, quiet
+from shared.probe_weights import attention_weights, filled, gpt_weights, without_block_outputs
 
 
 def probe(problem):
@@ -315,7 +315,7 @@ def model(problem, *, silent=False, **sizes):
     weights = gpt_weights(config)
     weights["transformer.ln_f.bias"] = 0 * weights["transformer.ln_f.bias"]
     made = problem.CachedGPT(problem.GPTConfig(**config)).eval()
-    return filled(made, quiet(weights) if silent else weights)
+    return filled(made, without_block_outputs(weights) if silent else weights)
 
 
 def text(batch, length, start=0):

@@ -35,7 +35,7 @@ not decide."""
 def make_attention(problem, weights, n_head, dtype=torch.float32):
     """Return the student's CachedAttention in this dtype, with these weights."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
-    return example.holding(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
+    return example.load_weights(problem.CachedAttention(n_embd, n_head, bias), weights, dtype)
 
 
 SMALL = {"vocab_size": 11, "n_positions": 16, "n_embd": 8, "n_layer": 2, "n_head": 2}
@@ -77,7 +77,7 @@ def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
 
 def two(result, call, of="the output and the present"):
     """Return the two parts of a call's result."""
-    return example.unpacked(result, 2, of, call)
+    return example.unpack(result, 2, of, call)
 
 
 def pair(present, call):
@@ -88,7 +88,7 @@ def pair(present, call):
 def layers(present, n_layer, call):
     """Return the keys and values of each layer of a present."""
     what = "the keys and values of each layer"
-    pairs = example.unpacked(present, n_layer, what, f"the present of {call}")
+    pairs = example.unpack(present, n_layer, what, f"the present of {call}")
     return [pair(each, f"layer {number} of {call}") for number, each in enumerate(pairs)]
 
 
@@ -645,8 +645,8 @@ def test_generate_changes_nothing(problem, rng):
     for enabled in (True, False):
         with (
             torch.set_grad_enabled(enabled),
-            example.left_alone(call, idx=idx),
-            example.nothing_left_behind(call),
+            example.unchanged(call, idx=idx),
+            example.state_unchanged(call),
         ):
             text = module.generate(idx, 2)
         checks.check_form(text, torch.empty(2, 5, dtype=torch.int64), call)
@@ -892,14 +892,14 @@ def both(problem, solution, weights, n_head, dtype=torch.float32):
     """Return the student's attention and the reference's, with the same weights."""
     weights = {name: weight.to(dtype) for name, weight in weights.items()}
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
-    right = modules.made(weights, solution.CachedAttention, n_embd, n_head, bias)
+    right = modules.build(weights, solution.CachedAttention, n_embd, n_head, bias)
     return make_attention(problem, weights, n_head, dtype), right
 
 
 def both_models(problem, solution, config, weights, dtype=torch.float32):
     """Return the student's model and the reference's, with the same weights."""
     weights = {name: weight.to(dtype) for name, weight in weights.items()}
-    right = modules.made(weights, solution.CachedGPT, solution.GPTConfig(**config))
+    right = modules.build(weights, solution.CachedGPT, solution.GPTConfig(**config))
     return make_gpt(problem, config, weights, dtype), right
 
 
@@ -1061,7 +1061,7 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
     texts = reference.generate(prompts.clone(), n_new)
     call = f"CachedGPT(config).generate(idx, {n_new}) with {len(prompts)} prompts of {length} "
     call += "tokens"
-    with example.nothing_left_behind(call), counting() as cost:
+    with example.state_unchanged(call), counting() as cost:
         result = student.generate(prompts.clone(), n_new)
     checks.check(result, texts, call)
     check_total(cost.operations, config, length, n_new, "generate", len(prompts))

@@ -38,7 +38,7 @@ def copies(tensors):
 
 def check_three(result, expected, call, **near):
     """Compare the gradients of q, k and v."""
-    gradients = example.unpacked(result, 3, "the gradients dq, dk and dv", call)
+    gradients = example.unpack(result, 3, "the gradients dq, dk and dv", call)
     for name, gradient, right in zip("qkv", gradients, checks.parts(expected, 3), strict=True):
         checks.check(gradient, right, f"d{name} of {call}", **near)
 
@@ -120,7 +120,7 @@ def test_what_is_left_of_the_gradient(problem, rng):
             f"{'scaled' if is_scaled else 'unscaled'} scores of random queries and keys, "
             f"d_k = {d_k}"
         )
-        checks.check_that(left, oracles.is_left, call, d_k, is_scaled)
+        checks.check_that(left, oracles.is_remaining_share, call, d_k, is_scaled)
 
 
 # attention_backward
@@ -581,7 +581,7 @@ def test_evaluate_leaves_the_mode(problem, rng, training):
     small.set_gradients(model, {name: w + 1 for name, w in weights.items()})
     before = small.gradients_in(model)
     call = "evaluate(model, batches) for a model with dropout of 0.6"
-    with example.nothing_left_behind(call):
+    with example.state_unchanged(call):
         loss = evaluated(problem, model, batches, call)
     checks.check_that(loss, oracles.is_near, f"{call}, which should drop nothing here", expected)
     mode = ["evaluation", "training"][training]
@@ -756,7 +756,7 @@ def test_hidden_clip(problem, rng, number, size, part):
     shapes = [(3,), (2, 4), (1,), (2, 1, 3), (5,)][:number]
     gradients = {f"w{n}": size * rng.normal(*shape) for n, shape in enumerate(shapes)}
     for times in (part, 1.01, 3):
-        limit = checks.prepared(partial(hidden_oracles.limit, gradients, times), rng)
+        limit = checks.prepared(partial(hidden_oracles.clipping_limit, gradients, times), rng)
         call = f"clip_gradients(parameters, {limit}) with gradients of size {size:g}"
         after = clipped(problem, ones_for(gradients), gradients, limit, call)
         check_named(after, oracles.clipped(gradients, limit), call, rtol=1e-4, atol=1e-5 * size)
@@ -837,7 +837,7 @@ def test_hidden_train_step(problem, rng):
         batch = small.random_batch(rng, 1 + number, 9 - number, 11)
         slopes, loss = oracles.gradients(weights, *batch), oracles.loss(weights, *batch)
         for part in (0.02, 0.3, 0.999, 1.2):
-            limit = checks.prepared(partial(hidden_oracles.limit, slopes, part), rng)
+            limit = checks.prepared(partial(hidden_oracles.clipping_limit, slopes, part), rng)
             expected = oracles.after_sgd(weights, *batch, 0.2, limit)
             model = small.model_of(weights)
             small.set_gradients(model, {name: w - 2 for name, w in weights.items()})

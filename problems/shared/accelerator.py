@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shared import own_parts
+from shared import student_parts
 
 CPU = torch.device("cpu")
 
@@ -36,7 +36,7 @@ def choose(
     if device == CPU:
         return CPU, ""
     try:
-        own_parts.time_of_a_step(step_code, make_model().to(device), config, steps=1)
+        student_parts.seconds_per_step(step_code, make_model().to(device), config, steps=1)
     except Exception as error:
         return CPU, (
             f"Training on the CPU. On the GPU ({device.type}) the code stops with "

@@ -77,7 +77,7 @@ class Call:
         result.
         """
         arguments = self.arguments if arguments is None else arguments
-        actual = self.code(*example.copied(arguments).values())
+        actual = self.code(*example.copies(arguments).values())
         right = self.right(*arguments.values())
         self.compare(actual, right, self.text + what, **{**self.near, **near})
         return actual
@@ -151,8 +151,8 @@ def _transposed(call, rng, sizes, other):
 
 def _nothing_changed(call, rng, sizes, other):
     case = call()
-    right = case.right(*example.copied(case.arguments).values())
-    with example.nothing_left_behind(case.text), example.left_alone(case.text, **case.tensors):
+    right = case.right(*example.copies(case.arguments).values())
+    with example.state_unchanged(case.text), example.unchanged(case.text, **case.tensors):
         actual = case.code(*case.arguments.values())
     case.compare(actual, right, case.text, **case.near)
     if case.weights:
@@ -165,7 +165,7 @@ def _second_call(call, rng, sizes, other):
     for enabled in (True, False):
         with torch.set_grad_enabled(enabled):
             # Results are compared after the last call, which should not change earlier results.
-            results = answers(case.code, [[*example.copied(each).values()] for each in calls])
+            results = answers(case.code, [[*example.copies(each).values()] for each in calls])
         for number, (actual, arguments) in enumerate(zip(results, calls, strict=True), start=1):
             right = case.right(*arguments.values())
             how = "" if enabled else " under torch.no_grad()"
@@ -175,7 +175,7 @@ def _second_call(call, rng, sizes, other):
         # The same module and arguments, with other weights.
         checks.set_weights(case.holder, later[0].weights)
         for what in (", after a change of the weights", ", after eval()"):
-            actual = case.code(*example.copied(case.arguments).values())
+            actual = case.code(*example.copies(case.arguments).values())
             right = later[0].right(*case.arguments.values())
             case.compare(actual, right, case.text + what, **case.near)
             case.holder.eval()
@@ -187,7 +187,7 @@ def _gradients(call, rng, sizes, other):
     actual = case.check()
     upstream = rng.normal(*actual.shape, dtype=actual.dtype)
     if case.weights:
-        inputs |= example.trained(case.holder, case.weights)
+        inputs |= example.trained_parameters(case.holder, case.weights)
     gradients = checks.gradients(actual, inputs, upstream, case.text, may_miss=True)
     near = {"atol": 1e-4, **case.near}
     checks.check_gradients(gradients, case.slopes(upstream), case.text, **near)

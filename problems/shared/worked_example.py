@@ -125,7 +125,7 @@ def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
     return weights
 
 
-def holding(module, weights, dtype=None):
+def load_weights(module, weights, dtype=None):
     """Return the module with these weights, in this dtype or by default in the dtype of the
     weights.
     """
@@ -148,7 +148,7 @@ def random_seeds(rng, number):
 # Requirements of all code of students.
 
 
-def unpacked(result, number, what, call):
+def unpack(result, number, what, call):
     """Return the parts of a result, which must be a tuple or list of this length.
 
     Args:
@@ -187,30 +187,30 @@ def check_like(reference, code, rng, cases, **near):
     """
     cases = [*cases]
     expected = [reference(**arguments) for _, arguments in cases]
-    results = answers(code, [as_passed(code, copied(arguments)) for _, arguments in cases])
+    results = answers(code, [call_arguments(code, copies(arguments)) for _, arguments in cases])
     for (call, arguments), actual, right in zip(cases, results, expected, strict=True):
         check(actual, right, call, **near)
         upstream = rng.normal(*actual.shape, dtype=actual.dtype)
-        slopes = modules.gradients(right, learning(reference, arguments), upstream)
-        actual = gradients(actual, learning(code, arguments), upstream, call, may_miss=True)
+        slopes = modules.gradients(right, differentiated(reference, arguments), upstream)
+        actual = gradients(actual, differentiated(code, arguments), upstream, call, may_miss=True)
         check_gradients(actual, slopes, call, **near)
     with torch.no_grad():
-        results = answers(code, [as_passed(code, copied(arguments)) for _, arguments in cases])
+        results = answers(code, [call_arguments(code, copies(arguments)) for _, arguments in cases])
     for (call, _), actual, right in zip(cases, results, expected, strict=True):
         check(actual, right, f"{call}, under torch.no_grad()", **near)
 
 
-def as_passed(code, arguments):
+def call_arguments(code, arguments):
     """Return the arguments by position for a module, as its `forward` may use other names."""
     return [*arguments.values()] if isinstance(code, torch.nn.Module) else arguments
 
 
-def copied(arguments):
+def copies(arguments):
     """Return copies of the arguments, with the same memory layout."""
     return {name: t.clone() if torch.is_tensor(t) else t for name, t in arguments.items()}
 
 
-def trained(module, names):
+def trained_parameters(module, names):
     """Return the module's parameters of these names, except the bias of `key`.
 
     This bias adds the same number to all scores of a query, which does not change the softmax. So
@@ -220,14 +220,14 @@ def trained(module, names):
     return {name: every[name] for name in names if name != "key.bias"}
 
 
-def learning(code, arguments):
+def differentiated(code, arguments):
     """Return the tensors that require gradients, by name: arguments, and parameters of a module."""
     is_module = isinstance(code, torch.nn.Module)
-    learns = arguments | (trained(code, parameters(code)) if is_module else {})
+    learns = arguments | (trained_parameters(code, parameters(code)) if is_module else {})
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
-def of_any_size(x, weights):
+def large_numbers(x, weights):
     """Yield tokens and weights with moderate differences of scores, although some of these numbers
     are large.
     """
@@ -244,7 +244,7 @@ def of_any_size(x, weights):
 
 
 @contextmanager
-def left_alone(call, **arguments):
+def unchanged(call, **arguments):
     """Require that the code inside does not change these tensors or the gradient mode.
 
     The test must have made the tensors: they are compared with those of the trusted process.
@@ -259,7 +259,7 @@ def left_alone(call, **arguments):
 
 
 @contextmanager
-def nothing_left_behind(call):
+def state_unchanged(call):
     """Require that the code inside does not change the random state or the gradient mode."""
     torch.rand(1)  # an earlier call may have set the same seed as this one
     state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
@@ -353,18 +353,18 @@ def loops_over_pairs(run):
     with twice as many positions, which takes a loop four times as long.
     """
 
-    def took(length):
+    def seconds_for(length):
         return seconds(lambda: run(length))
 
-    if took(192) < 0.01:
+    if seconds_for(192) < 0.01:
         return False
-    first, second = (min(took(length) for _ in range(6)) for length in (24, 48))
+    first, second = (min(seconds_for(length) for _ in range(6)) for length in (24, 48))
     bound, times = second + max(0.04, 10 * (second - first)), []
     while len(times) < 8 and sum(times) < 1:
-        times.append(took(192))
+        times.append(seconds_for(192))
         if times[-1] <= bound:
             break
     else:
         return True
-    once = min(times[-1], took(192))
-    return once > 0.025 and all(took(384) > 3 * once for _ in range(4))
+    once = min(times[-1], seconds_for(192))
+    return once > 0.025 and all(seconds_for(384) > 3 * once for _ in range(4))

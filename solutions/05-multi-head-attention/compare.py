@@ -3,7 +3,7 @@
 import torch
 
 from grader.diagnose.numbers import numbers
-from shared.ordinary_weights import attention_weights, filled
+from shared.probe_weights import attention_weights, filled
 
 STYLES = {
     "loop_over_heads": "Choose it to explain, or where heads differ: each is a separate "

@@ -2,7 +2,7 @@
 
 import torch
 
-from shared.ordinary_weights import filled, gpt_weights
+from shared.probe_weights import filled, gpt_weights
 
 STYLES = {
     "nanogpt": "Choose it where others are to find their way: everyone in the field has read this "

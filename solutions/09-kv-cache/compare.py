@@ -2,7 +2,7 @@
 
 import torch
 
-from shared.ordinary_weights import filled, gpt_weights
+from shared.probe_weights import filled, gpt_weights
 
 STYLES = {
     "no_mask_when_not_needed": "Choose it for speed: one new token may see everything, so no mask "

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from grader.course import Course, own_course
 from grader.errors import UsageError
-from shared import checkpoint, gpt2_in_yours, pictures, trained
+from shared import checkpoint, explore_checkpoint, pictures, saved_models
 from shared.oracles.torch_gpt import TinyGPT
 
 ROOT = own_course().root
@@ -140,12 +140,12 @@ def test_it_is_loaded_into_the_gpt_of_the_student_or_the_course(
 ) -> None:
     if not solved:
         shutil.copy(ROOT / "problems" / "07-tiny-gpt" / "problem.py", problem)
-    assert gpt2_in_yours.explore("course", None, None, mine=False) == 0
+    assert explore_checkpoint.explore("course", None, None, mine=False) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("model yours, 07\n" if solved else "model the course's\n")
     assert "29 tensors fit" in shown
     assert "110,400 parameters" in shown
-    assert trained.names() == [""]
+    assert saved_models.names() == [""]
 
 
 def test_a_file_without_characters_shows_token_numbers(
@@ -155,10 +155,10 @@ def test_a_file_without_characters_shows_token_numbers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = written(tmp_path, tensors, n_head="2")
-    assert gpt2_in_yours.explore(str(path), [1, 2, 3], None, mine=False) == 0
+    assert explore_checkpoint.explore(str(path), [1, 2, 3], None, mine=False) == 0
     assert "After 1 2 3 comes" in capsys.readouterr().out
-    assert trained.names() == []
-    said = gpt2_in_yours.explore(str(path), [1, 7], None, mine=False)
+    assert saved_models.names() == []
+    said = explore_checkpoint.explore(str(path), [1, 7], None, mine=False)
     assert said == "--tokens: there is no token 7; they go from 0 to 6."
 
 

@@ -40,7 +40,7 @@ def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
     with modules_of_course(COURSE.root):
         from shared.oracles.attention import OUTPUT, SCORES, WEIGHTS, multi_head_by_hand
         from shared.oracles.attention import softmax_by_hand as softmax
-        from shared.ordinary_weights import attention_weights
+        from shared.probe_weights import attention_weights
         from shared.worked_example import V
 
         x, weights = numbers(1, 6, 8), attention_weights(8)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from grader.course import Course, own_course
-from shared import pictures, trained, training_text
+from shared import pictures, saved_models, training_text
 from shared.oracles import torch_gpt
 
 ROOT = own_course().root
@@ -133,7 +133,7 @@ def test_stopped_training_saves_the_model(explore, stopped_after):
     assert "Stopped." in words
     assert "after 1 step and" in words
     assert "The model is kept in model.pt." in words
-    assert trained.read() is not None
+    assert saved_models.read() is not None
     assert not list(folder.glob(".model*"))
 
 
@@ -143,7 +143,7 @@ def test_the_mask_is_explained_when_its_effect_shows(explore):
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--no-mask")
     assert "let it train longer" in words
     assert "The loss goes to 0" not in words
-    assert trained.read() is None
+    assert saved_models.read() is None
 
 
 @pytest.mark.slow
@@ -152,10 +152,10 @@ def test_the_mask_is_explained_when_its_effect_shows(explore):
 def test_training_continues(explore, solved):
     file = ROOT / "solutions/07-tiny-gpt/problem.py" if solved else STUB_OF_07
     explore("07-tiny-gpt", file, "--seed", "3")
-    first = trained.read()
+    first = saved_models.read()
     _, words = explore("07-tiny-gpt", file, "--seed", "4", "--resume")
     assert "The model is kept in model.pt." in words
-    assert trained.read().loss <= first.loss
+    assert saved_models.read().loss <= first.loss
 
 
 @pytest.mark.slow
@@ -163,7 +163,7 @@ def test_training_stopped_at_once_saves_nothing(explore, stopped_after):
     stopped_after(0)
     with pytest.raises(SystemExit, match="nothing is kept"):
         explore("07-tiny-gpt", STUB_OF_07)
-    assert trained.read() is None
+    assert saved_models.read() is None
 
 
 def test_a_text_too_short_is_refused(explore, tmp_path):
@@ -185,7 +185,7 @@ def test_own_parts_train_on_an_own_text(explore, tmp_path):
     assert "times the course's" in words
     assert "The last 124 are held out." in words
     assert "The model is kept in model-poem.pt." in words
-    kept = trained.read("poem")
+    kept = saved_models.read("poem")
     assert kept.is_yours
     assert kept.characters == "".join(sorted(set(poem.read_text("utf-8"))))
 
@@ -200,7 +200,7 @@ def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words
     assert "That is overfitting. The weights of step 40 are kept." in words
-    assert trained.read().loss == 1.0
+    assert saved_models.read().loss == 1.0
 
 
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)

@@ -60,7 +60,7 @@ def test_the_share_of_a_gradient_that_remains(
         weights = (q @ k.mT * d_k**power).softmax(-1)
         left = right.softmax_backward(weights, grad).abs().sum() / grad.abs().sum()
         assert left.item() == pytest.approx(share, abs=0.0008)
-        about, near = oracles.LEFT[d_k, power < 0]
+        about, near = oracles.REMAINING_SHARES[d_k, power < 0]
         assert left.item() == pytest.approx(about, abs=near / 4)
 
 

@@ -130,12 +130,12 @@ GELU_IN_NUMBERS = torch.tensor(
 NORM_IN_NUMBERS = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542])
 
 
-def of_each(by_hand, x):
+def elementwise(by_hand, x):
     """Apply a definition for one number to each number of a tensor."""
     return torch.tensor([by_hand(n) for n in x.flatten().tolist()], dtype=x.dtype).reshape(x.shape)
 
 
-gelu = partial(of_each, gelu_by_hand)
+gelu = partial(elementwise, gelu_by_hand)
 
 
 def gelu_slopes_far_from_0(x):
@@ -145,7 +145,7 @@ def gelu_slopes_far_from_0(x):
 
 def has_tanh(output, call, x):
     """Require that gelu(x) differs from the GELU with the error function as it should."""
-    with_erf = of_each(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
+    with_erf = elementwise(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
     far = (output - with_erf).abs().max().item()
     require(
         4.68e-4 < far < 4.78e-4,

@@ -4,7 +4,7 @@ from grader.run.compare import require
 from shared.oracles import training
 
 
-def limit(gradients, part, rng):
+def clipping_limit(gradients, part, rng):
     """Return a limit for clipping: about this part of the norm of the gradients, with four
     digits.
     """

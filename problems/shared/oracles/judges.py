@@ -5,7 +5,7 @@ import math
 import torch
 
 from grader.run.compare import check, require
-from shared.telltale import COPIES
+from shared.visible_dropout import COPIES
 
 
 def refused(outcome, call, enabled, reason=""):
@@ -45,7 +45,7 @@ def is_kept(actual, call, name, weight):
 # Dropout, and the output of a telltale
 
 
-def shown_weights(scores, causal=False):
+def weights_without_dropout(scores, causal=False):
     """Return the attention weights before dropout, as (T, n_head, T), the order of the output of
     `telltale` (see shared/telltale.py).
     """
@@ -55,9 +55,9 @@ def shown_weights(scores, causal=False):
     return (powers / powers.sum(-1, keepdim=True)).transpose(0, 1)
 
 
-def telltale_output(scores, causal=False):
+def output_without_dropout(scores, causal=False):
     """Return the output of `telltale` for its sequence in evaluation mode, (1, T, C)."""
-    weights = shown_weights(scores, causal)
+    weights = weights_without_dropout(scores, causal)
     return weights.flatten(1).repeat_interleave(COPIES, dim=1)[None] + 1
 
 
@@ -79,7 +79,7 @@ def read_dropped(output, scores, dropout, causal=False):
     entries = output.reshape(len(output), seq_len, n_head, seq_len, COPIES)
     # A dropped entry is 0. Another entry is 1 / (1 - dropout) if its weight was dropped, and more
     # if not. It is very rare that all COPIES entries of a weight are dropped.
-    halfway = (1 + shown_weights(scores, causal) / 2) / (1 - dropout)
+    halfway = (1 + weights_without_dropout(scores, causal) / 2) / (1 - dropout)
     return entries.amax(-1) < halfway, entries == 0, entries
 
 
@@ -88,7 +88,7 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     them.
     """
     check_finite(output, call)
-    weights = shown_weights(scores, causal)
+    weights = weights_without_dropout(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
     # Entries first: weights can be read only if the entries are dropped independently.
     question = "Which layer should drop them, and where is it called?"
@@ -113,7 +113,7 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
         check_independent(weight_dropped, dropout, axes, "the attention weights")
 
 
-def drawn_anew(outputs, call, scores, dropout):
+def drops_differently(outputs, call, scores, dropout):
     """Require that each call drops different entries. Only `again`, with the seed of `first`, drops
     the same.
 

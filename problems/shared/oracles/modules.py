@@ -11,7 +11,7 @@ def set_weights(module, weights):
     return module
 
 
-def made(weights, make, *args, **named):
+def build(weights, make, *args, **named):
     """Return the correct module that `make` returns, with these weights and their dtype.
 
     No random numbers are drawn for its initial weights.
@@ -33,6 +33,6 @@ def slopes(module, x, upstream, names=None):
     names.
     """
     parameters = compare.parameters_of(module, names or dict(module.named_parameters()))
-    learns = {name: each for name, each in parameters.items() if name != "key.bias"}
+    parameters = {name: each for name, each in parameters.items() if name != "key.bias"}
     x = x.detach().requires_grad_()
-    return gradients(module(x), {"x": x, **learns}, upstream)
+    return gradients(module(x), {"x": x, **parameters}, upstream)

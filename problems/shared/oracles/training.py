@@ -40,7 +40,7 @@ RATES = {
 
 ADAMW_IN_NUMBERS = torch.tensor([0.85, 1.05, 1.9])
 
-LEFT = {
+REMAINING_SHARES = {
     (64, True): (0.0577, 0.005),
     (256, True): (0.0577, 0.005),
     (1024, True): (0.0577, 0.005),
@@ -241,9 +241,9 @@ def is_near_float(value, call, expected, share=1e-4, atol=1e-6):
     check_number(value, expected - near, expected + near, call, f"{expected:.7g}")
 
 
-def is_left(value, call, d_k, is_scaled):
+def is_remaining_share(value, call, d_k, is_scaled):
     """Require the right share of a gradient after a softmax of scores with this d_k."""
-    share, near = LEFT[d_k, is_scaled]
+    share, near = REMAINING_SHARES[d_k, is_scaled]
     check_number(value, share - near, share + near, call, f"about {share:.1%}")
 
 

@@ -1,4 +1,4 @@
-"""`talk.py` with a trained model: the code that it uses, valid input, and text without input."""
+"""`talk_command.py` with a trained model: which code it uses, valid input and empty input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 
 from grader.course import Course, own_course
-from shared import pictures, talking
+from shared import pictures, talk_command
 from shared.oracles import torch_gpt
 
 ROOT = own_course().root
@@ -29,8 +29,8 @@ Talk = Callable[..., str]
 def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the course with the stubs of problems 07 and 08."""
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
-    monkeypatch.setattr(talking, "LENGTH", 24)
-    for problem_id in (talking.MODEL, talking.SAMPLING):
+    monkeypatch.setattr(talk_command, "LENGTH", 24)
+    for problem_id in (talk_command.MODEL, talk_command.SAMPLING):
         folder = tmp_path / "problems" / problem_id
         folder.mkdir(parents=True)
         shutil.copy(ROOT / "problems" / problem_id / "problem.py", folder / "problem.py")
@@ -43,7 +43,7 @@ def talk(problems: Path) -> Talk:
     torch.manual_seed(3)
     model = torch_gpt.TinyGPT(argparse.Namespace(**CONFIG))
     kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}
-    torch.save(kept, problems / talking.MODEL / "model.pt")
+    torch.save(kept, problems / talk_command.MODEL / "model.pt")
 
     def run(*lines: str, **options: Any) -> str:
         shown, typed = io.StringIO(), iter(lines)
@@ -53,7 +53,7 @@ def talk(problems: Path) -> Talk:
             return next(typed, "")
 
         console = Console(file=shown, highlight=False, markup=False, width=100)
-        talking.talk(console, ask, **options)
+        talk_command.talk(console, ask, **options)
         return shown.getvalue()
 
     return run
@@ -61,11 +61,11 @@ def talk(problems: Path) -> Talk:
 
 def test_without_a_model_the_command_to_train_is_printed(problems: Path) -> None:
     with pytest.raises(SystemExit, match="There is no trained model yet") as ended:
-        talking.talk()
+        talk_command.talk()
     assert "cd ../07-tiny-gpt\n    uv run python explore.py" in str(ended.value)
-    (problems / talking.MODEL / "model.pt").write_bytes(b"spoilt")
+    (problems / talk_command.MODEL / "model.pt").write_bytes(b"spoilt")
     with pytest.raises(SystemExit, match="The trained model can't be read"):
-        talking.talk()
+        talk_command.talk()
 
 
 def test_with_stubs_the_code_of_the_course_is_used(talk: Talk) -> None:
@@ -77,12 +77,12 @@ def test_with_stubs_the_code_of_the_course_is_used(talk: Talk) -> None:
 
 
 def test_the_student_s_code_talks_if_it_is_right(problems: Path, talk: Talk) -> None:
-    for problem_id in (talking.MODEL, talking.SAMPLING):
+    for problem_id in (talk_command.MODEL, talk_command.SAMPLING):
         shutil.copy(ROOT / "solutions" / problem_id / "problem.py", problems / problem_id)
     shown = talk("ab")
     assert "Your model reads" in shown
     assert "your sample draws" in shown
-    path = problems / talking.SAMPLING / "problem.py"
+    path = problems / talk_command.SAMPLING / "problem.py"
     source = path.read_text("utf-8")
     wrong = source.replace("before >= p", "before + probabilities >= p")
     assert wrong != source
@@ -118,7 +118,7 @@ def test_talking_continues_if_the_students_sample_fails(
     def sample(*_: object, **__: object) -> torch.Tensor:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(talking, "_sample", lambda: (sample, "your sample"))
+    monkeypatch.setattr(talk_command, "_sample", lambda: (sample, "your sample"))
     shown = talk("abc", "T 0.5")
     assert "Your code stops with RuntimeError: no luck" in shown
     assert "[T 0.5" in shown
@@ -153,7 +153,7 @@ def test_the_cache_writes_what_the_model_writes(all_solved: Path, talk: Talk) ->
 
 
 def test_models_are_picked_by_name(problems: Path, talk: Talk) -> None:
-    folder = problems / talking.MODEL
+    folder = problems / talk_command.MODEL
     kept = torch.load(folder / "model.pt", weights_only=True)
     torch.save(kept | {"characters": "\t\nабв "}, folder / "model-poems.pt")
     shown = talk(name="poems")

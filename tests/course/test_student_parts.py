@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from grader.course import Course, own_course
-from shared import own_parts, pictures
+from shared import pictures, student_parts
 
 ROOT = own_course().root
-ALL = (*own_parts.TRAINING, *own_parts.TALKING)
+ALL = (*student_parts.TRAINING, *student_parts.GENERATION)
 YOURS = {
     "softmax": "softmax yours, 01",
     "attention": "attention yours, 05",
@@ -45,7 +45,7 @@ def line(*of_the_course: str) -> str:
 
 
 def test_correct_parts_are_used_and_listed(problems: Path) -> None:
-    assert own_parts.gather(ALL).summary() == line()
+    assert student_parts.load_parts(ALL).summary() == line()
 
 
 @pytest.mark.slow
@@ -74,10 +74,10 @@ def test_missing_parts_come_from_the_course(
     for stub in (ROOT / "problems").glob("*/problem.py"):
         if stub.parent.name[:2] in stubs:
             shutil.copy(stub, problems / stub.parent.name)
-    parts = own_parts.gather(ALL)
+    parts = student_parts.load_parts(ALL)
     assert parts.summary().splitlines() == [line(*not_used), *remarks]
-    logits, loss = parts.model(own_parts.CONFIG)(own_parts.TOKENS, own_parts.TOKENS)
-    assert logits.shape == (*own_parts.TOKENS.shape, own_parts.CONFIG.vocab_size)
+    logits, loss = parts.model(student_parts.CONFIG)(student_parts.TOKENS, student_parts.TOKENS)
+    assert logits.shape == (*student_parts.TOKENS.shape, student_parts.CONFIG.vocab_size)
     loss.backward()
 
 
@@ -100,7 +100,7 @@ def test_a_wrong_part_is_not_used(
     source = path.read_text("utf-8")
     assert right in source
     path.write_text(source.replace(right, wrong), encoding="utf-8")
-    output = own_parts.gather(ALL).summary()
+    output = student_parts.load_parts(ALL).summary()
     assert f"{name} the course's" in output
     assert f"{name}: yours, {problem_id[:2]}, " in output
 
@@ -109,7 +109,7 @@ def test_an_uncalled_softmax_is_not_listed(problems: Path) -> None:
     variants = ROOT / "solutions" / "05-multi-head-attention" / "variants"
     file = variants / "own_softmax_and_dropout.py"
     shutil.copy(file, problems / "05-multi-head-attention" / "problem.py")
-    output = own_parts.gather(ALL).summary()
+    output = student_parts.load_parts(ALL).summary()
     assert output.startswith(line("softmax"))
     assert "is right, but your code around it has another one" in output
 
@@ -121,28 +121,28 @@ def test_the_softmax_of_01_is_called_in_the_attention_of_05(problems: Path) -> N
         "def softmax(x, dim=-1):\n    CALLS.append(x.shape)\n    return right_softmax(x, dim)\n"
     )
     path.write_text(path.read_text("utf-8") + counting, encoding="utf-8")
-    parts = own_parts.gather()
+    parts = student_parts.load_parts()
     calls = parts["softmax"].CALLS
     calls.clear()
-    parts.model(own_parts.CONFIG)(own_parts.TOKENS)
-    assert [tuple(shape) for shape in calls] == [(2, 3, 6, 6)] * own_parts.CONFIG.n_layer
+    parts.model(student_parts.CONFIG)(student_parts.TOKENS)
+    assert [tuple(shape) for shape in calls] == [(2, 3, 6, 6)] * student_parts.CONFIG.n_layer
 
 
 def test_global_random_numbers_are_left_alone(problems: Path) -> None:
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    own_parts.gather(["softmax", "sampling"])
+    student_parts.load_parts(["softmax", "sampling"])
     assert torch.equal(torch.rand(3), expected)
 
 
 def test_a_text_longer_than_the_cache_is_read_again(problems: Path) -> None:
     code = pictures.students_module("09-kv-cache")
-    model = code.CachedGPT(code.GPTConfig(**vars(own_parts.CONFIG))).eval()
-    read, tokens = own_parts.Remembering(model, own_parts.CONFIG.n_positions), [1, 2, 3]
+    model = code.CachedGPT(code.GPTConfig(**vars(student_parts.CONFIG))).eval()
+    read, tokens = student_parts.CachedLogits(model, student_parts.CONFIG.n_positions), [1, 2, 3]
     for number in range(30):
         logits = read(tokens)
-        assert logits.shape == (1, own_parts.CONFIG.vocab_size)
+        assert logits.shape == (1, student_parts.CONFIG.vocab_size)
         begin = read.dropped
         with torch.no_grad():
             whole = model(torch.tensor([tokens[begin:]]))[0][:, -1]

@@ -57,7 +57,7 @@ def _gpt_weights(items):
     return under("transformer", weights) | {"lm_head.weight": kinds}
 
 
-def quiet(weights):
+def without_block_outputs(weights):
     """Return the weights with zeros for c_proj, so that blocks add nothing."""
     return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
 

@@ -8,7 +8,7 @@ COPIES = 8
 """How many entries of `telltale`'s output show the same weight."""
 
 
-def plain_weights(n_embd):
+def identity_weights(n_embd):
     """Return weights with which queries and keys are 0, and each token's value and output are the
     token itself.
     """
@@ -21,7 +21,7 @@ def plain_weights(n_embd):
     }
 
 
-def telltale(make, scores):
+def attention_with_visible_dropout(make, scores):
     """Return a module and a sequence. The module's output shows which weights and entries were
     dropped.
 
@@ -41,7 +41,7 @@ def telltale(make, scores):
         q[:, :seq_len, t] = scores[:, t] * math.sqrt(head_dim)
         k[:, t, t] = 1
         v[:, COPIES * t : COPIES * (t + 1), t] = 1
-    weights = plain_weights(n_embd)
+    weights = identity_weights(n_embd)
     weights["c_attn.weight"] = torch.cat([part.reshape(n_embd, n_embd) for part in (q, k, v)])
     weights["c_proj.bias"] += 1
     return make(weights, n_head), torch.eye(seq_len, n_embd)

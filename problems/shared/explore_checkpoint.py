@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import UsageError
-from shared import checkpoint, own_parts, trained
+from shared import checkpoint, saved_models, student_parts
 from shared.checkpoint import Checkpoint
 from shared.oracles.torch_gpt import TinyGPT
 from shared.training_text import Alphabet
@@ -41,7 +41,7 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
     """
     try:
         path = checkpoint.COURSE_MODEL if file == "course" else Path(file)
-        _explore(path, typed, trained.name_for(name, [] if file == "course" else [file]), mine)
+        _explore(path, typed, saved_models.name_for(name, [] if file == "course" else [file]), mine)
     except UsageError as error:
         return str(error)
     return 0
@@ -51,7 +51,7 @@ def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None
     loaded = checkpoint.load(file)
     config = Namespace(**loaded.config)
     tokens = _tokens(loaded, typed)
-    parts = own_parts.gather(own_parts.TRAINING[:4] if mine else ["model"])
+    parts = student_parts.load_parts(student_parts.TRAINING[:4] if mine else ["model"])
     print(parts.summary())
     right = TinyGPT(config).eval()
     right.load_gpt2_weights(loaded.state)
@@ -68,8 +68,8 @@ def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None
     print(f"Its logits are those of PyTorch's own transformer, up to {off:.1g}.")
     _show(loaded, model, tokens, logits[0, -1].softmax(-1))
     if loaded.characters:
-        kept = trained.Trained(loaded.config, loaded.state, loaded.characters)
-        print(trained.keep(kept, name))
+        kept = saved_models.SavedModel(loaded.config, loaded.state, loaded.characters)
+        print(saved_models.save(kept, name))
 
 
 def _tokens(loaded: Checkpoint, typed: list[int] | None) -> Tensor:

@@ -17,12 +17,12 @@ from torch import Tensor
 from grader.code.loading import STUDENT_MODULE, load_module
 from grader.course import SUBMISSION_FILE
 from grader.errors import UsageError
-from shared import own_parts, pictures, trained
+from shared import pictures, saved_models, student_parts
 from shared.oracles import sampling
-from shared.trained import Trained
+from shared.saved_models import SavedModel
 from shared.training_text import Alphabet
 
-MODEL = trained.PROBLEM
+MODEL = saved_models.PROBLEM
 SAMPLING = "08-sampling"
 
 _HELP = """\
@@ -138,9 +138,9 @@ def talk(
     """
     torch.set_num_threads(1)  # as in training: more only wait for each other
     console = console or Console(highlight=False, markup=False)
-    kept = _kept(name, console)
+    kept = _read_saved(name, console)
     if mine:
-        model, sample, whose = _of_own_parts(kept)
+        model, sample, whose = _student_parts_model(kept)
     else:
         model = load_model(kept)
         sample, whose = _sample()
@@ -159,7 +159,7 @@ def talk(
         elif line.startswith("?"):
             _show_next(model, line[1:].removeprefix(" "), console)
         else:
-            _write_on(model, sample, line, settings, console)
+            _print_continuation(model, sample, line, settings, console)
 
 
 def _changed(settings: Settings, setting: re.Match[str], console: Console) -> Settings:
@@ -170,7 +170,7 @@ def _changed(settings: Settings, setting: re.Match[str], console: Console) -> Se
         return settings
 
 
-def _write_on(
+def _print_continuation(
     model: Model, sample: Sample, text: str, settings: Settings, console: Console
 ) -> None:
     """Show a text and its continuation, character by character."""
@@ -179,7 +179,7 @@ def _write_on(
         console.print(f"The model never saw {unknown} and reads on without.")
     console.print(text, end="", soft_wrap=True)
     try:
-        for character in continued(model, sample, text, settings):
+        for character in continuation(model, sample, text, settings):
             console.print(character, end="", soft_wrap=True)
     except KeyboardInterrupt:
         pass
@@ -188,7 +188,7 @@ def _write_on(
     console.print()
 
 
-def continued(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
+def continuation(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
     """Draw and yield the characters that follow a text."""
     tokens = model.encode(text) or model.encode("\n") or [0]
     for _ in range(LENGTH):
@@ -213,14 +213,14 @@ def _show_next(model: Model, text: str, console: Console) -> None:
 # The student's code, or the course's
 
 
-def _kept(name: str | None, console: Console) -> Trained:
+def _read_saved(name: str | None, console: Console) -> SavedModel:
     """Return a saved model, and print its name if there are several.
 
     Raises:
         SystemExit: there is no such model; the message has the command that trains one, or the
             names of all models.
     """
-    names = trained.names()
+    names = saved_models.names()
     if name is None:
         name = names[0] if names else ""
         if len(names) > 1:
@@ -232,24 +232,24 @@ def _kept(name: str | None, console: Console) -> Trained:
         known = ", ".join(each or "model" for each in names) or "none yet"
         raise SystemExit(f"There is no model of the name {name}. Kept are: {known}.")
     try:
-        kept = trained.read(name)
+        kept = saved_models.read(name)
     except UsageError as error:
         raise SystemExit(str(error)) from None
     if kept is None:
-        raise SystemExit(f"{trained.NONE_YET}\nThen come back and talk with it.")
+        raise SystemExit(f"{saved_models.NONE_YET}\nThen come back and talk with it.")
     return kept
 
 
-def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
+def _student_parts_model(kept: SavedModel) -> tuple[Model, Sample, str]:
     """Return a model of the student's parts, a sample function, and a line that lists the parts."""
-    reading = [name for name in own_parts.TRAINING if name != "training step"]
-    parts = own_parts.gather([*reading, *own_parts.TALKING])
+    reading = [name for name in student_parts.TRAINING if name != "training step"]
+    parts = student_parts.load_parts([*reading, *student_parts.GENERATION])
     config = argparse.Namespace(**kept.config)
     model, read = parts.load(parts.model(config), kept.state).eval(), None
     if code := parts["cache"]:
         cached = code.CachedGPT(code.GPTConfig(**kept.config))
         cached.load_state_dict(kept.state, strict=False)
-        read = own_parts.Remembering(cached.eval(), config.n_positions)
+        read = student_parts.CachedLogits(cached.eval(), config.n_positions)
     sample = (parts["sampling"] or sampling).sample
     return (
         Model("", model, kept.characters, config.n_positions, read),
@@ -258,7 +258,7 @@ def _of_own_parts(kept: Trained) -> tuple[Model, Sample, str]:
     )
 
 
-def load_model(kept: Trained) -> Model:
+def load_model(kept: SavedModel) -> Model:
     """Return a saved model, with the student's code if that is correct."""
     model, n_positions = kept.course_model(), kept.config["n_positions"]
     tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
@@ -269,7 +269,9 @@ def load_model(kept: Trained) -> Model:
     return Model(whose, yours or model, kept.characters, n_positions)
 
 
-def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[Tensor], Any] | None:
+def _students_model(
+    kept: SavedModel, tokens: Tensor, right: Tensor
+) -> Callable[[Tensor], Any] | None:
     """Return the student's GPT with these weights, if its logits are correct."""
     try:
         with redirect_stdout(io.StringIO()), torch.no_grad():
@@ -284,10 +286,10 @@ def _students_model(kept: Trained, tokens: Tensor, right: Tensor) -> Callable[[T
 
 def _sample() -> tuple[Sample, str]:
     """Return the student's `sample` if it is correct, otherwise the course's; and its name."""
-    if code := own_parts.gather(["sampling"])["sampling"]:
+    if code := student_parts.load_parts(["sampling"])["sampling"]:
         return code.sample, "your sample"
     return sampling.sample, "the course's sample (until yours is right)"
 
 
 def _students(problem_id: str) -> Any:
-    return load_module(pictures.folder(problem_id) / SUBMISSION_FILE, f"{STUDENT_MODULE}talking")
+    return load_module(pictures.folder(problem_id) / SUBMISSION_FILE, f"{STUDENT_MODULE}talk")

@@ -29,7 +29,7 @@ CONFIG = Namespace(
 """The sizes of the model for comparing parts."""
 
 TRAINING = ("softmax", "attention", "block", "model", "training step")
-TALKING = ("sampling", "cache")
+GENERATION = ("sampling", "cache")
 
 _PROBLEMS = {
     "softmax": "01-softmax",
@@ -81,7 +81,7 @@ class Parts:
         line = " · ".join(map(str, self.parts.values()))
         return "\n".join([line, *(part.remark for part in self.parts.values() if part.remark)])
 
-    def leave_out(self, name: str, why: str) -> None:
+    def omit(self, name: str, why: str) -> None:
         """Use the course's code instead of a correct part of the student's."""
         part = self.parts[name]
         part.module = None
@@ -106,22 +106,24 @@ class Parts:
             model = self["model"].GPT(self["model"].GPTConfig(**vars(config)))
             blocks = model.get_submodule("transformer.h")
         else:
-            model = _OfBlocks(config) if self["block"] else TinyGPT(config)
+            model = _GPTWithStudentBlocks(config) if self["block"] else TinyGPT(config)
             blocks = model.encoder.layers
         sizes = {"dropout": config.dropout, "bias": config.bias}
         for number in map(str, range(config.n_layer)):
             if self["block"]:
                 block = self["block"].Block(config.n_embd, config.n_head, **sizes)
-                _put(blocks, number, block)
+                _replace_module(blocks, number, block)
                 block.register_forward_pre_hook(lambda *_: called.add("block"))
             if self["attention"]:
                 attention = self["attention"].MultiHeadAttention(
                     config.n_embd, config.n_head, causal=True, **sizes
                 )
-                _put(blocks.get_submodule(number), "attn", attention)
+                _replace_module(blocks.get_submodule(number), "attn", attention)
                 attention.register_forward_pre_hook(lambda *_: called.add("attention"))
             if self["softmax"]:
-                _lend(blocks.get_submodule(f"{number}.attn"), self["softmax"].softmax, called)
+                _replace_softmax(
+                    blocks.get_submodule(f"{number}.attn"), self["softmax"].softmax, called
+                )
         return model
 
     def weights(self, model: Any) -> dict[str, Tensor]:
@@ -138,7 +140,7 @@ class Parts:
         return model
 
 
-class _OfBlocks(TinyGPT):
+class _GPTWithStudentBlocks(TinyGPT):
     """The course's model with the student's blocks, which have their own mask."""
 
     def blocks(self, hidden: Tensor) -> Tensor:
@@ -148,7 +150,7 @@ class _OfBlocks(TinyGPT):
         return normed
 
 
-class Logits(nn.Module):
+class LogitsOnly(nn.Module):
     """A GPT for the functions of problem 10. It returns only the logits."""
 
     def __init__(self, gpt: nn.Module) -> None:
@@ -161,7 +163,7 @@ class Logits(nn.Module):
         return logits
 
 
-def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
+def _replace_module(parent: nn.Module, name: str, new: nn.Module) -> None:
     """Replace a module by a new one with the same weights."""
     old = parent.get_submodule(name).state_dict()
     new.load_state_dict({gpt2_name(name): weight for name, weight in old.items()}, strict=False)
@@ -171,7 +173,7 @@ def _put(parent: nn.Module, name: str, new: nn.Module) -> None:
 # The softmax of 01 in the attention of 05
 
 
-class _Lent(TorchFunctionMode):
+class _ReplacedSoftmax(TorchFunctionMode):
     """Replaces PyTorch's softmax in the code of a module."""
 
     def __init__(self, softmax: Callable[[Tensor, int], Tensor]) -> None:
@@ -190,33 +192,35 @@ class _Lent(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _lend(attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]) -> None:
+def _replace_softmax(
+    attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]
+) -> None:
     """Replace the softmax in a module, and record whether it is called."""
     forward = attention.forward
 
-    def noted(x: Tensor, dim: int) -> Tensor:
+    def recorded_softmax(x: Tensor, dim: int) -> Tensor:
         called.add("softmax")
         return softmax(x, dim)
 
-    def with_another(*args: Any, **kwargs: Any) -> Any:
-        with _Lent(noted):
+    def with_replaced_softmax(*args: Any, **kwargs: Any) -> Any:
+        with _ReplacedSoftmax(recorded_softmax):
             return forward(*args, **kwargs)
 
-    attention.forward = with_another
+    attention.forward = with_replaced_softmax
 
 
 # The correct parts
 
 
-def gather(names: Sequence[str] = TRAINING) -> Parts:
+def load_parts(names: Sequence[str] = TRAINING) -> Parts:
     """Return the parts of a model: the student's if they are correct, otherwise the course's."""
     with torch.random.fork_rng(devices=[]):
-        parts = _judged(names)
-        _fit(parts)
+        parts = _checked_parts(names)
+        _omit_unusable(parts)
     return parts
 
 
-def _judged(names: Sequence[str]) -> Parts:
+def _checked_parts(names: Sequence[str]) -> Parts:
     parts, checks = Parts(), _checks()
     for name in names:
         problem_id, (compute, expected) = _PROBLEMS[name], checks[name]
@@ -239,22 +243,22 @@ def _judged(names: Sequence[str]) -> Parts:
     return parts
 
 
-def _fit(parts: Parts) -> None:
+def _omit_unusable(parts: Parts) -> None:
     """Omit parts that the model does not call, or that don't work with other parts."""
     if parts["attention"] and not parts["block"] and not parts["model"]:
-        parts.leave_out("attention", "it waits for a block of yours, from 06 or 07")
+        parts.omit("attention", "it waits for a block of yours, from 06 or 07")
     if parts["softmax"] and not parts["attention"]:
-        parts.leave_out("softmax", "it waits for your attention, from 05")
-    called = _called(parts)
+        parts.omit("softmax", "it waits for your attention, from 05")
+    called = _called_parts(parts)
     for name in ("softmax", "attention", "block"):
         if parts[name] and called is not None and name not in called:
-            parts.leave_out(name, "your code around it has another one")
+            parts.omit(name, "your code around it has another one")
     for name in ("softmax", "attention", "block", "model"):
-        if parts[name] and not _is_right(parts):
-            parts.leave_out(name, "together with your other parts it gives other numbers")
+        if parts[name] and not _is_correct(parts):
+            parts.omit(name, "together with your other parts it gives other numbers")
 
 
-def _called(parts: Parts) -> set[str] | None:
+def _called_parts(parts: Parts) -> set[str] | None:
     """Return the names of the parts that a model calls, or None if it raises an exception."""
     called: set[str] = set()
     try:
@@ -264,14 +268,14 @@ def _called(parts: Parts) -> set[str] | None:
     return called
 
 
-def _is_right(parts: Parts) -> bool:
+def _is_correct(parts: Parts) -> bool:
     """Return whether the parts together give the expected logits, loss and gradient."""
-    right = _right_model()
+    right = _reference_model()
 
     def whole() -> Tensor:
-        return _answers(parts.load(parts.model(CONFIG).double(), right.gpt2_weights()))
+        return _results(parts.load(parts.model(CONFIG).double(), right.gpt2_weights()))
 
-    return not pictures.judged(whole, _answers(right))[1]
+    return not pictures.judged(whole, _results(right))[1]
 
 
 # The expected results
@@ -279,7 +283,7 @@ def _is_right(parts: Parts) -> bool:
 TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
 
 
-def _right_model() -> TinyGPT:
+def _reference_model() -> TinyGPT:
     """Return PyTorch's model. With its weights, a mistake in any part has an effect."""
     model, generator = TinyGPT(CONFIG).double(), torch.Generator().manual_seed(30)
     for weight in model.parameters():
@@ -287,7 +291,7 @@ def _right_model() -> TinyGPT:
     return model
 
 
-def _answers(model: Any) -> Tensor:
+def _results(model: Any) -> Tensor:
     """Return logits and loss of a GPT for some tokens, and the gradient of its token table."""
     logits, loss = model(TOKENS, TOKENS.roll(-1, 1))
     table = model.tokens if isinstance(model, TinyGPT) else model.lm_head
@@ -295,7 +299,7 @@ def _answers(model: Any) -> Tensor:
     return torch.cat([logits.flatten(), loss.reshape(1), gradient.flatten()])
 
 
-def _with_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def _output_and_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return the output of a function for x, and the gradient of x."""
     x = x.clone().requires_grad_()
     y = function(x)
@@ -306,7 +310,7 @@ def _with_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]:
     """Return for each part a function of the student's file, and one for the expected result."""
-    right = _right_model()
+    right = _reference_model()
     weights, layer = right.gpt2_weights(), right.encoder.layers[0]
     sizes = {"dropout": 0.0, "bias": True}
     generator = torch.Generator().manual_seed(31)
@@ -322,18 +326,18 @@ def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]
         return module
 
     def softmax(code: Any) -> Tensor:
-        return _with_gradient(lambda scores: code.softmax(scores, -1), scores)
+        return _output_and_gradient(lambda scores: code.softmax(scores, -1), scores)
 
     def attention(code: Any) -> Tensor:
         module = code.MultiHeadAttention(CONFIG.n_embd, CONFIG.n_head, causal=True, **sizes)
-        return _with_gradient(loaded(module, "transformer.h.0.attn."), x)
+        return _output_and_gradient(loaded(module, "transformer.h.0.attn."), x)
 
     def block(code: Any) -> Tensor:
         module = code.Block(CONFIG.n_embd, CONFIG.n_head, **sizes)
-        return _with_gradient(loaded(module, "transformer.h.0."), x)
+        return _output_and_gradient(loaded(module, "transformer.h.0."), x)
 
     def model(code: Any) -> Tensor:
-        return _answers(loaded(code.GPT(code.GPTConfig(**vars(CONFIG))), ""))
+        return _results(loaded(code.GPT(code.GPTConfig(**vars(CONFIG))), ""))
 
     def cache(code: Any) -> Tensor:
         model = loaded(code.CachedGPT(code.GPTConfig(**vars(CONFIG))), "").eval()
@@ -348,18 +352,18 @@ def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]
 
     return {
         "softmax": (softmax, lambda: softmax(torch)),
-        "attention": (attention, lambda: _with_gradient(attend, x)),
-        "block": (block, lambda: _with_gradient(lambda x: layer(x, src_mask=mask), x)),
-        "model": (model, lambda: _answers(right)),
-        "training step": (_steps, lambda: _steps(torch_gpt)),
-        "sampling": (_drawn, lambda: _RIGHT_DRAWS),
+        "attention": (attention, lambda: _output_and_gradient(attend, x)),
+        "block": (block, lambda: _output_and_gradient(lambda x: layer(x, src_mask=mask), x)),
+        "model": (model, lambda: _results(right)),
+        "training step": (_training_results, lambda: _training_results(torch_gpt)),
+        "sampling": (_sampled_tokens, lambda: _EXPECTED_DRAWS),
         "cache": (cache, lambda: right(TOKENS)[0].detach()),
     }
 
 
-def _steps(code: Any) -> Tensor:
+def _training_results(code: Any) -> Tensor:
     """Return the losses of two steps of training, then of two batches of different sizes."""
-    model = Logits(_right_model())
+    model = LogitsOnly(_reference_model())
     optimizer = code.AdamW(model.parameters(), lr=0.01)
     batches = [(TOKENS, TOKENS.roll(-1, 1)), (TOKENS[:1, :3], TOKENS[:1, 1:4])]
     losses = [code.train_step(model, *batches[0], optimizer) for _ in range(2)]
@@ -369,26 +373,26 @@ def _steps(code: Any) -> Tensor:
     return torch.tensor([*losses, code.evaluate(model, batches), *rates], dtype=torch.float64)
 
 
-_CUTS: tuple[dict[str, Any], ...] = (
+_FILTERS: tuple[dict[str, Any], ...] = (
     {"top_k": 2},
     {"top_p": 0.9},
     {"temperature": 2.0, "top_k": 4, "top_p": 0.8},
     {"temperature": 0},
 )
-_RIGHT_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 0, 0]])
+_EXPECTED_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 0, 0]])
 
 
-def _drawn(code: Any) -> Tensor:
+def _sampled_tokens(code: Any) -> Tensor:
     """Return for each filter which of five tokens `sample` draws, as 0 and 1."""
     logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
-    drawn = [code.sample(logits.clone(), **cut) for cut in _CUTS]
+    drawn = [code.sample(logits.clone(), **options) for options in _FILTERS]
     return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()
 
 
 # Writing with a cache
 
 
-class Remembering:
+class CachedLogits:
     """Compute the logits of the next token with a model that keeps keys and values.
 
     Positions count from the first token in the cache. If the cache is full, the last half of the
@@ -420,9 +424,9 @@ class Remembering:
         return last
 
 
-def time_of_a_step(step_code: Any, model: nn.Module, config: Namespace, steps: int = 4) -> float:
+def seconds_per_step(step_code: Any, model: nn.Module, config: Namespace, steps: int = 4) -> float:
     """Return the seconds that a step of training takes; it changes the model."""
-    reader = Logits(model)
+    reader = LogitsOnly(model)
     optimizer = step_code.AdamW(reader.parameters(), lr=1e-3)
     device = next(model.parameters()).device
     batch = torch.randint(config.vocab_size, (2, 16, config.n_positions)).to(device)

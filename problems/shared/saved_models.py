@@ -37,7 +37,7 @@ _SPOILT = f"The trained model can't be read. Train it again.{_TRAIN}"
 
 
 @dataclass(frozen=True)
-class Trained:
+class SavedModel:
     """A trained model.
 
     Attributes:
@@ -62,15 +62,15 @@ class Trained:
         model.load_gpt2_weights(self.state)
         return model.eval()
 
-    def better_than(self, other: Trained) -> bool:
+    def is_better_than(self, other: SavedModel) -> bool:
         """Return whether this model should replace the other one.
 
         A model of the student's code is better than one of the course's code. Then a loss on
         held-out text is better than a loss on the training text. Then the lower loss is better.
         """
-        return self._worth() > other._worth()
+        return self._rank() > other._rank()
 
-    def _worth(self) -> tuple[bool, bool, float]:
+    def _rank(self) -> tuple[bool, bool, float]:
         return self.is_yours, self.held_out, -self.loss
 
 
@@ -106,7 +106,7 @@ def name_for(name: str | None, texts: Sequence[str]) -> str:
     return name
 
 
-def read(name: str = "") -> Trained | None:
+def read(name: str = "") -> SavedModel | None:
     """Return the model with a name, or None if there is none.
 
     Raises:
@@ -115,7 +115,7 @@ def read(name: str = "") -> Trained | None:
     if not file(name).is_file():
         return None
     try:
-        kept = Trained(**torch.load(file(name), weights_only=True))
+        kept = SavedModel(**torch.load(file(name), weights_only=True))
         kept.course_model()
         if len(kept.characters) != kept.config["vocab_size"]:
             raise ValueError("it has other characters than tokens")
@@ -125,7 +125,7 @@ def read(name: str = "") -> Trained | None:
     return kept
 
 
-def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
+def read_to_resume(name: str, config: dict[str, Any], characters: str) -> SavedModel:
     """Return the saved model with this name, to continue its training.
 
     Args:
@@ -147,7 +147,7 @@ def to_resume(name: str, config: dict[str, Any], characters: str) -> Trained:
     return kept
 
 
-def keep(new: Trained, name: str = "") -> str:
+def save(new: SavedModel, name: str = "") -> str:
     """Save a model unless there is a better one with this name, and return a message about that.
 
     A saved model with different characters belongs to a different text. It is replaced, as the
@@ -158,7 +158,7 @@ def keep(new: Trained, name: str = "") -> str:
     except UsageError:
         old = None
     where = file(name).name
-    if old is not None and old.characters == new.characters and old.better_than(new):
+    if old is not None and old.characters == new.characters and old.is_better_than(new):
         whose = "yours" if old.is_yours else "the course's"
         return (
             f"{where} holds a better one already: {whose}, with a loss of {old.loss:.3f}. It "

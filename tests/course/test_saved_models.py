@@ -11,9 +11,9 @@ import torch
 
 from grader.course import Course, own_course
 from grader.errors import UsageError
-from shared import pictures, trained
+from shared import pictures, saved_models
 from shared.oracles.torch_gpt import TinyGPT
-from shared.trained import Trained
+from shared.saved_models import SavedModel
 
 SIZES = {"vocab_size": 3, "n_positions": 4, "n_embd": 4, "n_layer": 1, "n_head": 2}
 CONFIG = SIZES | {"dropout": 0.0, "bias": True}
@@ -22,26 +22,26 @@ CONFIG = SIZES | {"dropout": 0.0, "bias": True}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
-    return tmp_path / "problems" / trained.PROBLEM
+    return tmp_path / "problems" / saved_models.PROBLEM
 
 
-def model(loss: float = 2.0, *, is_yours: bool = False) -> Trained:
+def model(loss: float = 2.0, *, is_yours: bool = False) -> SavedModel:
     weights = TinyGPT(argparse.Namespace(**CONFIG)).gpt2_weights()
-    return Trained(CONFIG, weights, "abc", loss, is_yours)
+    return SavedModel(CONFIG, weights, "abc", loss, is_yours)
 
 
 def test_a_saved_model_is_found_by_name_and_no_other_file_is_left(folder: Path) -> None:
-    assert trained.read() is None
+    assert saved_models.read() is None
     kept = model(1.5)
-    assert trained.keep(kept) == "The model is kept in model.pt."
-    assert trained.keep(model(2.0), "poems") == "The model is kept in model-poems.pt."
-    loaded, poems = trained.read(), trained.read("poems")
+    assert saved_models.save(kept) == "The model is kept in model.pt."
+    assert saved_models.save(model(2.0), "poems") == "The model is kept in model-poems.pt."
+    loaded, poems = saved_models.read(), saved_models.read("poems")
     assert loaded is not None
     assert poems is not None
     assert (loaded.config, loaded.characters, loaded.loss) == (CONFIG, "abc", 1.5)
     assert all(torch.equal(loaded.state[name], kept.state[name]) for name in kept.state)
     assert poems.loss == 2.0
-    assert {*trained.names()} == {"", "poems"}
+    assert {*saved_models.names()} == {"", "poems"}
     assert {path.name for path in folder.iterdir()} == {"model.pt", "model-poems.pt"}
 
 
@@ -58,11 +58,11 @@ def test_a_saved_model_is_found_by_name_and_no_other_file_is_left(folder: Path) 
     ],
 )
 def test_the_better_model_is_kept(
-    folder: Path, first: Trained, second: Trained, stays: bool
+    folder: Path, first: SavedModel, second: SavedModel, stays: bool
 ) -> None:
-    trained.keep(first)
-    said = trained.keep(second)
-    loaded = trained.read()
+    saved_models.save(first)
+    said = saved_models.save(second)
+    loaded = saved_models.read()
     assert loaded is not None
     assert (loaded.loss, loaded.is_yours) == (
         (first.loss, first.is_yours) if stays else (second.loss, second.is_yours)
@@ -81,18 +81,18 @@ def test_the_better_model_is_kept(
     ],
 )
 def test_a_damaged_model_is_reported_and_replaced(folder: Path, spoil) -> None:
-    trained.keep(model())
+    saved_models.save(model())
     content = spoil(model())
     if isinstance(content, bytes):
-        trained.file().write_bytes(content)
+        saved_models.file().write_bytes(content)
     else:
-        torch.save(content, trained.file())
+        torch.save(content, saved_models.file())
     with pytest.raises(UsageError, match="can't be read. Train it again") as said:
-        trained.read()
+        saved_models.read()
     lines = str(said.value).splitlines()
     assert len(lines) < 8
     assert max(map(len, lines)) < 80
-    assert trained.keep(model(9.0)) == "The model is kept in model.pt."
+    assert saved_models.save(model(9.0)) == "The model is kept in model.pt."
 
 
 @pytest.mark.parametrize("folder_of_git", ["", "students"])
@@ -113,10 +113,10 @@ def test_git_ignores_models_here_and_in_students_copies(folder_of_git: str) -> N
 def test_training_continues_with_the_kept_model_only(
     folder: Path, name: str, config: dict[str, object], characters: str, said: str
 ) -> None:
-    trained.keep(model(1.5))
-    assert trained.to_resume("", CONFIG, "abc").loss == 1.5
+    saved_models.save(model(1.5))
+    assert saved_models.read_to_resume("", CONFIG, "abc").loss == 1.5
     with pytest.raises(UsageError, match=said):
-        trained.to_resume(name, config, characters)
+        saved_models.read_to_resume(name, config, characters)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_training_continues_with_the_kept_model_only(
 def test_a_model_is_called_after_its_first_text(
     option: str | None, texts: list[str], name: str
 ) -> None:
-    assert trained.name_for(option, texts) == name
+    assert saved_models.name_for(option, texts) == name
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 41])
 def test_an_impossible_file_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="letters, digits"):
-        trained.name_for(name, [])
+        saved_models.name_for(name, [])
