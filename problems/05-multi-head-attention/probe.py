@@ -19,7 +19,7 @@ from shared.worked_example import loops_over_pairs
 
 
 def probe(problem):
-    """Return the questions about each function, and about each part of the class."""
+    """Return the questions by subject: each function, and several aspects of the class."""
     return {
         "split_heads": about_splitting(problem),
         "merge_heads": about_merging(problem),
@@ -32,7 +32,7 @@ def probe(problem):
 
 
 def about_splitting(problem):
-    """Questions about split_heads."""
+    """Return questions about split_heads."""
 
     def split(*shape, n_head):
         return problem.split_heads(numbers(*shape), n_head)
@@ -52,7 +52,7 @@ def about_splitting(problem):
 
 
 def about_merging(problem):
-    """Questions about merge_heads."""
+    """Return questions about merge_heads."""
 
     def merge(*shape):
         return problem.merge_heads(numbers(*shape))
@@ -73,7 +73,7 @@ def about_merging(problem):
 
 
 def made(problem, weights, n_head, *, dropout=0.0, causal=False, dtype=torch.float64):
-    """Return the student's layer with these weights."""
+    """Return the student's MultiHeadAttention with these weights."""
     n_embd, bias = len(weights["c_proj.weight"]), "c_proj.bias" in weights
     options = {"dropout": dropout, "causal": causal, "bias": bias}
     return filled(problem.MultiHeadAttention(n_embd, n_head, **options), weights, dtype)
@@ -83,10 +83,11 @@ LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 
 def about_attention(problem):
-    """Questions about a layer's output without dropout, in three parts.
+    """Return questions about a layer's output without dropout, in three parts.
 
-    With three equal thirds of c_attn, swapped roles have no effect. A single token has the weight
-    1, whatever its score is. So these inputs show one of two mistakes alone.
+    The inputs of the second and third parts hide one kind of mistake each, so that other mistakes
+    show alone. If the three thirds of c_attn are equal, swapping queries, keys and values has no
+    effect. If there is only one token, its attention weight is 1, so a wrong score has no effect.
     """
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
@@ -101,8 +102,9 @@ def about_attention(problem):
         return made(problem, weights, n_head, causal=causal).eval()(numbers(*shape, start=0.5))
 
     def in_training():
-        """Return a causal layer's output in training mode, or in evaluation mode if it is random in
-        training.
+        """Return a causal layer's output in training mode.
+
+        If the output is random in training mode, return that in evaluation mode.
         """
         module = made(problem, attention_weights(9), 3, causal=True).train()
         x = numbers(3, 3, 9, start=0.5)
@@ -112,9 +114,9 @@ def about_attention(problem):
     def extreme(case):
         weights, x, dtype = identity_weights(6), numbers(1, 4, 6), torch.float64
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
-        weights["c_attn.weight"][12, 0] = 0  # large tokens are for keys or queries, not for values
+        weights["c_attn.weight"][12, 0] = 0  # keep large entries of x out of the values
         if case == "far below":
-            dtype = torch.float32  # its lowest number, added to the last score, is not enough
+            dtype = torch.float32  # adding its lowest number does not hide the last score
             weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1.8e19, -1.7e19
             weights["c_attn.weight"][key, 0], x[:, -1, 0] = 1e17, 340
         elif case == "future far above":
@@ -129,7 +131,7 @@ def about_attention(problem):
         return ordinary()(x * torch.tensor([1.0, 0, 1, 1])[:, None])
 
     def small_weights_are_0():
-        """Return whether a value with the weight 4e-8 has no effect, however large it is."""
+        """Return whether a value of 1e6 with the attention weight 4e-8 has no effect."""
         weights, x = identity_weights(2), torch.tensor([[[0.0, 0], [-24, 1e6]]])
         weights["c_attn.bias"][0] = weights["c_attn.weight"][2, 0] = 1
         return made(problem, weights, 1).eval()(x.double())[0, 0, 1] == 0
@@ -153,8 +155,9 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Return whether later tokens do not change the first outputs in a sequence of more than
-        1024 positions.
+        """Return whether later tokens of a sequence of 1030 do not change the first outputs.
+
+        Code that loops over pairs of positions is too slow for this, and counts as correct.
         """
         x, weights = numbers(1, 1030, 4).float(), attention_weights(4)
         module = made(problem, weights, 1, causal=True, dtype=torch.float32).eval()
@@ -163,7 +166,7 @@ def about_attention(problem):
         return torch.allclose(module(x.clone())[:, :4], module(x[:, :4].clone()), atol=1e-6)
 
     def only(other):
-        """Return whether an ordinary call raises an exception and this different call does not."""
+        """Return whether an ordinary call fails, but `other` returns finite numbers."""
         try:
             output(2, 4, 6, n_head=2)
         except NotImplementedError:
@@ -215,7 +218,7 @@ def about_attention(problem):
 
 
 def about_layers(problem):
-    """Questions about the parameters of a layer."""
+    """Return questions about the parameters of a layer."""
 
     def layers(bias):
         module = problem.MultiHeadAttention(12, 3, bias=bias)
@@ -243,12 +246,15 @@ def about_layers(problem):
 
 
 def rates(module):
-    """Return the rates of the two dropouts."""
+    """Return the rates of attn_dropout and resid_dropout."""
     return edges.dropout_rates(module, "attn_dropout", "resid_dropout")
 
 
 def sees_all(problem, module):
-    """Return whether a layer of width 6 with 2 heads has the same output with causal=False."""
+    """Return whether a layer of width 6 with 2 heads attends to later tokens.
+
+    Its output is compared with the outputs of layers with causal=False and causal=True.
+    """
     weights, x = attention_weights(6), numbers(2, 4, 6)
     set_weights(module.double(), weights)
     layers = [module, *(made(problem, weights, 2, causal=each) for each in (False, True))]
@@ -257,7 +263,7 @@ def sees_all(problem, module):
 
 
 def about_defaults(problem):
-    """Questions about arguments by position, and about defaults."""
+    """Return questions about arguments by position, and about defaults."""
     default = functools.cache(lambda: problem.MultiHeadAttention())
 
     def biases(module):
@@ -268,7 +274,7 @@ def about_defaults(problem):
         return torch.tensor([*rates(module), *biases(module).tolist()])
 
     def sees():
-        """Return whether a token attends to later tokens; True if that is unknown."""
+        """Return whether tokens attend to later ones by default, or True if the code fails."""
         answer = attempt(lambda: sees_all(problem, problem.MultiHeadAttention(6, 2)))
         return not answer.is_value or answer.numbers[0] == 1
 
@@ -285,10 +291,10 @@ def about_defaults(problem):
 
 
 def about_number_of_heads(problem):
-    """Questions about refused numbers of heads."""
+    """Return questions about numbers of heads that are invalid or valid."""
 
     def outcome(n_head):
-        """Return how a number of heads is refused. A division by 0 counts as not refused."""
+        """Return the result of `edges.refusal` for this many heads. Ignore divisions by 0."""
 
         def make():
             with contextlib.suppress(ZeroDivisionError):
@@ -300,7 +306,7 @@ def about_number_of_heads(problem):
         return torch.tensor([outcome(n_head) for n_head in numbers_of_heads])
 
     def in_forward():
-        """Return whether forward raises ValueError, and the constructor did not."""
+        """Return whether the constructor or forward raises ValueError for 5 heads in width 12."""
         try:
             problem.MultiHeadAttention(12, 5)(torch.ones(1, 2, 12))
         except ValueError:
@@ -326,17 +332,18 @@ RATE = 0.25
 
 
 def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
-    """Return a layer and a sequence. Token t is the t-th unit vector, so its query, key and value
-    are the t-th columns of the matrices.
+    """Return a layer with the given matrices, and a sequence of unit vectors.
+
+    Token t is the t-th unit vector. So its query, key and value are column t of the matrices.
 
     Args:
         problem: the student's code.
-        q: the matrices that give the queries, one per head.
+        q: for each head, the matrix that maps a token to its query.
         k: the matrices for the keys.
         v: the matrices for the values.
-        dropout: the rate.
-        q_and_k: is added to all queries and keys.
-        added: is added to the output by c_proj.
+        dropout: the dropout rate.
+        q_and_k: a number that is added to all queries and keys.
+        added: a number that c_proj adds to each entry of the output.
     """
     n_embd = HEADS * WIDTH
     weights = identity_weights(n_embd)
@@ -348,11 +355,12 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
 
 
 def telltale(problem, dropout, uneven=0.0):
-    """Return a layer and a sequence; the output shows which weights and entries were dropped.
+    """Return a layer and a sequence for which the output shows what dropout drops.
 
-    All scores are equal, so all weights are 1/3, whatever the scores are divided by. Value j is 1
-    at COPIES separate places, so the output of query i shows the weight of (i, j) there. c_proj
-    adds 1 to all entries. With `uneven`, the tokens have different keys and so different weights.
+    All scores are equal. So each attention weight is 1/3, for any scale. Each value is 1 at COPIES
+    places of its own, and 0 elsewhere. So entry i of the output contains the weight of value j at
+    the places of value j. c_proj adds 1 to each entry, so that only a dropped entry is 0. If
+    `uneven` is not 0, the tokens have different keys, and so different weights.
     """
     q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     k, v = q.clone(), q.clone()
@@ -363,11 +371,10 @@ def telltale(problem, dropout, uneven=0.0):
 
 
 def is_readable(problem):
-    """Return whether the output of `telltale` is readable. It isn't if heads or thirds are cut
-    wrongly.
+    """Return whether the output of `telltale` shows what dropout drops.
 
-    In head h, query i has a score with token i + h that is so large that only this token gets a
-    weight, for any scale.
+    It does not if the layer splits the heads or the output of c_attn wrongly. Here, query i in
+    head h has such a large score with token i + h that this token has the weight 1, for any scale.
     """
     q, k = torch.zeros(2, HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     v = numbers(HEADS, WIDTH, HEADS * WIDTH)
@@ -381,7 +388,10 @@ def is_readable(problem):
 
 
 def drawn(module, sequence, batch, seed=None):
-    """Return the outputs for copies of a sequence: (sequence, query, head, key, copy)."""
+    """Return the outputs for `batch` copies of a sequence.
+
+    The result has the axes (sequence, query, head, key, copy).
+    """
     if seed is not None:
         torch.default_generator.manual_seed(seed)
     output = module(sequence.repeat(batch, 1, 1)).detach()
@@ -389,7 +399,7 @@ def drawn(module, sequence, batch, seed=None):
 
 
 def values(output):
-    """Return the different values, or a mark if there are very many."""
+    """Return the distinct values of an output, or 50 ones if there are more than 40."""
     finite = output[output.isfinite()]
     found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     lost = output[~output.isfinite()][:1] * math.inf
@@ -397,13 +407,14 @@ def values(output):
 
 
 def dropped(entries):
-    """Return which weights and which entries were dropped."""
+    """Return a mask of the dropped attention weights, and one of the dropped output entries."""
     return entries.amax(-1) < (1 + 1 / 6) / (1 - RATE), entries == 0
 
 
 def how_often(entries):
-    """Return the approximate share of dropped entries. It is coarse, as the exact share is
-    random.
+    """Return the approximate shares of dropped weights and entries.
+
+    Each share is the index of an interval, as the exact share is random.
     """
     shares = [each.double().mean() for each in dropped(entries)]
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
@@ -411,7 +422,10 @@ def how_often(entries):
 
 
 def share_alike(which, axis, among=None):
-    """Return the share of equal neighbours along an axis; only pairs in `among` count."""
+    """Return the share of pairs of neighbours along an axis that are equal.
+
+    If there is a mask `among`, only pairs with both members in it count.
+    """
     one, other = which.movedim(axis, 0)[:-1], which.movedim(axis, 0)[1:]
     if among is None:
         return (one == other).double().mean()
@@ -419,7 +433,7 @@ def share_alike(which, axis, among=None):
 
 
 def together(entries):
-    """Return the axes along which neighbouring weights, entries or values are dropped together."""
+    """Return for each axis whether neighbouring weights, entries or values are dropped together."""
     weights, zeros = dropped(entries)
     shared = [
         share_alike(which, axis) > 0.95 and which.double().mean() > 0.1
@@ -431,7 +445,7 @@ def together(entries):
 
 
 def partly_together(entries):
-    """Return the axes along which a weight is dropped depending on its neighbour."""
+    """Return for each axis whether the dropping of a weight depends on its neighbour's."""
     weights = dropped(entries)[0].double()
     weights = weights - weights.mean()
     by_axis = [weights.movedim(axis, 0) for axis in range(weights.dim())]
@@ -447,12 +461,12 @@ def shared_by_queries(entries):
 
 
 def same(a, b):
-    """Return whether the same entries were dropped, and enough of them to be sure."""
+    """Return whether two masks of dropped entries are equal and contain more than 30 entries."""
     return torch.equal(a, b) and int(a.sum()) > 30
 
 
 def about_dropout(problem):
-    """Questions about dropout, and when it acts."""
+    """Return questions about dropout in training and in evaluation mode."""
     readable = attempt(lambda: is_readable(problem))
     if not readable.is_value or readable.numbers[0] != 1:
         return Part(main={})
@@ -463,8 +477,9 @@ def about_dropout(problem):
         return torch.cat([drawn(module, sequence, batch=30, seed=seed) for seed in range(12)])
 
     def repeated():
-        """Return which calls drop the same entries: with the same seed, with a different seed, and
-        the next call.
+        """Return which pairs of calls drop the same entries.
+
+        The pairs are calls with equal seeds, calls with different seeds, and successive calls.
         """
         module, sequence = telltale(problem, RATE)
         first, again, other, following = (drawn(module, sequence, 24, s) for s in (3, 3, 4, None))
@@ -472,13 +487,13 @@ def about_dropout(problem):
         return torch.tensor([[*map(same, dropped(a), dropped(b))] for a, b in pairs])
 
     def own_weights():
-        """Return whether there are more different values than kept and dropped weights can give."""
+        """Return whether the output has more distinct values than correct dropout can produce."""
         return len(values(drawn(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
 
     def back_in_training():
-        """Return the different values in training mode after a call in evaluation mode."""
+        """Return the distinct values in training mode after a call in evaluation mode."""
         module, sequence = telltale(problem, RATE)
-        module.eval()(sequence[None].clone())  # which may be changed
+        module.eval()(sequence[None].clone())  # the code may change its argument
         return values(drawn(module.train(), sequence, batch=30, seed=3))
 
     def in_evaluation():
@@ -495,11 +510,10 @@ def about_dropout(problem):
         return how_often(torch.cat([drawn(module, sequence, batch=1, seed=n) for n in range(9)]))
 
     def of_one_token(n_head):
-        """Return whether a single token sometimes loses a whole head, as its only weight is
-        dropped.
+        """Return whether all entries of a head are sometimes 0 for a single token.
 
-        The token's value is 2. If evaluation mode shows a different value, the question has no
-        answer.
+        They should be, as the token's only weight is sometimes dropped. Return True if the output
+        is already wrong in evaluation mode.
         """
         weights, x = identity_weights(6), torch.ones(90, 1, 6, dtype=torch.float64)
         weights["c_attn.weight"] *= 2

@@ -45,14 +45,14 @@ class MultiHeadAttention(nn.Module):
         n_embd: the embedding width C.
         n_head: the number of heads.
         dropout: the rate at which weights and output entries are dropped in training; below 1.
-        causal: whether a token attends only to itself and earlier ones.
+        causal: whether a token attends only to itself and to earlier tokens.
         bias: whether the linear layers have a bias.
 
     Attributes:
-        n_embd: as given.
-        n_head: as given.
+        n_embd: the argument n_embd.
+        n_head: the argument n_head.
         head_dim: the width of each head.
-        c_attn: nn.Linear, n_embd -> 3 * n_embd, gives the queries, the keys and the values, in this
+        c_attn: nn.Linear, n_embd -> 3 * n_embd, computes the queries, keys and values, in this
             order.
         c_proj: nn.Linear, n_embd -> n_embd, mixes the outputs of the heads.
         attn_dropout: nn.Dropout, for the attention weights.
@@ -71,11 +71,11 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        # TODO: refuse an impossible number of heads, then make the attributes listed above.
+        # TODO: raise ValueError if n_head is impossible, then make the attributes listed above.
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Average the values of all tokens for each token, in every head.
+        """Apply multi-head attention to each sequence.
 
         Args:
             x: embeddings, shape (B, T, C), with T of any length.

@@ -25,7 +25,7 @@ GPT2_NAMES = ["c_attn.bias", "c_attn.weight", "c_proj.bias", "c_proj.weight"]
 
 
 def gpt2_weights(rng, n_embd, *, bias=True, dtype=torch.float32):
-    """Return random weights under GPT-2's names. The scores are neither equal nor far apart."""
+    """Return random weights by GPT-2's names, for scores that are neither equal nor far apart."""
     weights = {
         "c_attn.weight": rng.normal(3 * n_embd, n_embd) * 1.2 / math.sqrt(n_embd),
         "c_proj.weight": rng.normal(n_embd, n_embd) / math.sqrt(n_embd),
@@ -91,9 +91,9 @@ def test_merge_heads(problem, rng, batch, seq_len, n_embd, n_head):
 def heads_call(
     problem, rng, name, *, batch=2, seq_len=4, n_head=3, head_dim=2, dtype=torch.float32
 ):
-    """Return a call of split_heads or merge_heads."""
+    """Return a `robust.Call` of split_heads or merge_heads."""
     split = partial(oracles.split, n_head=n_head)
-    # Entries are only moved, so the gradients are the entries of `upstream`, moved back.
+    # The functions only move entries, so the gradient is `upstream`, moved back.
     if name == "split_heads":
         shape, right, back = (batch, seq_len, n_head * head_dim), split, oracles.merge
         call, code = f"split_heads(x, {n_head})", partial(problem.split_heads, n_head=n_head)
@@ -117,7 +117,7 @@ def test_heads_in_use(problem, rng, name, part):
 
 
 def check_parts(module, call, n_embd, n_head, *, dropout=0.0, bias=True):
-    """Require GPT-2's layers with their names and sizes, and no other parameters."""
+    """Require that a module has GPT-2's layers by name and size, and no other parameters."""
     sizes = {"n_embd": n_embd, "n_head": n_head, "head_dim": n_embd // n_head}
     for name, size in sizes.items():
         value = getattr(module, name, None)
@@ -159,7 +159,7 @@ def test_impossible_heads_are_refused(problem, n_head):
 
 
 def check_attention(problem, weights, x, n_head, what="", training=False, near=None, **options):
-    """Compare the output of the student's module of these weights with the definition."""
+    """Compare the output of the student's module with the definition, for these weights."""
     module = make_attention(problem, weights, n_head, **options).train(training)
     made = named(x.shape[-1], n_head, **options) + (".train()" if training else "")
     call = f"{made}(x) with x of shape {tuple(x.shape)}{what}"
@@ -183,7 +183,7 @@ def test_one_token(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_weights(problem, rng):
-    """In every head, weights are the softmax over the keys of the scores divided by √head_dim"""
+    """In every head, the weights of a query are softmax(scores / √head_dim), over the keys"""
     weights, x = gpt2_weights(rng, 10), torch.eye(10)[None, :3]
     # The values of each head are the identity, and so is c_proj.
     weights["c_attn.weight"][20:] = torch.eye(5, 10).repeat(2, 1)
@@ -250,8 +250,8 @@ def test_future_is_hidden(problem, rng):
 @pytest.mark.points(1.25)
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
-    # Token t is 1 at place t and 0 elsewhere, so its query, key and value are column t of c_attn.
-    weights = visible_dropout.identity_weights(8)
+    # Token t is unit vector t, so its query, key and value are column t of the weights of c_attn.
+    weights = telltale.identity_weights(8)
     weights["c_attn.weight"][:, :4] = torch.cat([example.Q, example.K, example.V], dim=1).T
     x = torch.eye(8)[None, :4]
     module = make_attention(problem, weights, 1, causal=True)
@@ -277,26 +277,26 @@ EXTREMES = pytest.mark.parametrize(
 
 
 def extreme(rng, case, n_embd, n_head):
-    """Return weights, tokens and tolerances. Scores are made by entry 0 of each query and key."""
-    weights, x = visible_dropout.identity_weights(n_embd), rng.normal(2, 5, n_embd)
+    """Return weights, tokens and tolerances for one of the EXTREMES."""
+    weights, x = telltale.identity_weights(n_embd), rng.normal(2, 5, n_embd)
     weight, bias = weights["c_attn.weight"], weights["c_attn.bias"]
     query = torch.arange(0, n_embd, n_embd // n_head)
     key, value = n_embd + query, -n_embd
-    if case == LOW:  # the last score is farther from the others than float32's lowest number from 0
+    if case == LOW:  # adding float32's lowest number does not hide the last score
         bias[query], bias[key], weight[key, 0] = 1.8e19, -1.7e19, 1e17
         x[:, -1, 0] = 340
         return weights, x, {}
     if case == LARGE:
         weight[value:] *= 5000
         return weights, rng.normal(1, 100, n_embd), {"atol": 0.1}
-    weight[value, 0] = 0  # as large values would be rounded when they are added
+    weight[value, 0] = 0  # keep the large entry 0 of x out of the values
     if case == HIGH:
         bias[query], weight[key, 0] = 1, 1
         x[:, -1, 0] = 1e30
         return weights, x, {}
     bias[key], weight[query, 0] = 1, 1
     x[:, :, 0] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
-    return weights, x, {"rtol": 1e-2, "atol": 1e-2}  # float32 rounds such scores to 0.0002
+    return weights, x, {"rtol": 1e-2, "atol": 1e-2}  # rounding errors of scores are 0.0002
 
 
 @pytest.mark.points(1)
@@ -310,7 +310,7 @@ def test_extreme_scores(problem, rng, case, causal):
 def attention_call(
     problem, rng, *, batch=2, seq_len=3, n_head=2, head_dim=2, causal=True, dtype=torch.float32
 ):
-    """Return a call of a MultiHeadAttention in evaluation."""
+    """Return a `robust.Call` of a MultiHeadAttention in evaluation mode."""
     n_embd = n_head * head_dim
     weights = gpt2_weights(rng, n_embd, dtype=dtype)
     x, options = rng.normal(batch, seq_len, n_embd, dtype=dtype), {"dropout": 0.3, "causal": causal}
@@ -344,7 +344,7 @@ def test_sequences_of_any_length(problem, rng, causal, length):
         slow = example.loops_over_pairs(lambda length: module(torch.zeros(1, length, 2)))
         if slow and skip():
             return
-        with torch.no_grad():  # the graph of a loop would take gigabytes
+        with torch.no_grad():  # autograd's graph of a loop would take gigabytes
             output = checks.check_form(module(x.clone()), x, call)[:, places]
         expected = oracles.output(x, weights, 1, causal, places)
         checks.check(output, expected, f"{call}, at the positions {places}")
@@ -353,10 +353,10 @@ def test_sequences_of_any_length(problem, rng, causal, length):
 # Dropout
 
 
-def readable(problem, scores, dropout, causal=False):
-    """Return a module in training mode, whose output shows dropped entries, and a sequence for it.
+def telltale_module(problem, scores, dropout, causal=False):
+    """Return a module in training mode, an input sequence, and the text of the call.
 
-    The output in evaluation mode is checked first, as a wrong output shows no dropped entries.
+    The output shows which entries dropout drops, so it is checked in evaluation mode first.
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
     module, sequence = visible_dropout.attention_with_visible_dropout(make, scores)
@@ -368,7 +368,7 @@ def readable(problem, scores, dropout, causal=False):
 
 def check_dropout(problem, scores, dropout, causal=False, batch=320):
     """Require that weights and output entries are dropped as by nn.Dropout."""
-    module, sequence, call = readable(problem, scores, dropout, causal)
+    module, sequence, call = telltale_module(problem, scores, dropout, causal)
     x = sequence.repeat(batch, 1, 1)
     torch.default_generator.manual_seed(3)
     output = checks.check_form(module(x.clone()), x, call)
@@ -378,15 +378,15 @@ def check_dropout(problem, scores, dropout, causal=False, batch=320):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_dropout_in_training(problem, rng, causal):
-    """In training, each weight and each output entry is dropped by chance, the rest is scaled up"""
+    """In training, weights and output entries are dropped at random, and the rest is scaled up"""
     check_dropout(problem, rng.normal(2, 3, 3), 0.25, causal)
 
 
 @pytest.mark.points(0.25)
 def test_dropout_is_drawn_anew(problem, rng):
-    """In training each call drops different entries; the same torch.manual_seed, the same ones"""
+    """In training, each call drops other entries, unless it follows an equal torch.manual_seed"""
     scores, dropout = rng.normal(2, 3, 3), 0.25
-    module, sequence, call = readable(problem, scores, dropout)
+    module, sequence, call = telltale_module(problem, scores, dropout)
     x = sequence.repeat(8, 1, 1)
 
     def seeded(seeds):
@@ -432,8 +432,8 @@ def test_names_and_positions(problem, rng):
 
 
 def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
-    """Compare gradients with slopes, for a seed after which the same entries are dropped."""
-    # In float64, as outputs in float32 are too coarse for slopes.
+    """Compare gradients with slopes, for a seed that makes each call drop the same entries."""
+    # Slopes need float64: differences of float32 outputs are too coarse.
     weights = gpt2_weights(rng, n_embd, dtype=torch.float64)
     x = rng.normal(2, 4, n_embd, dtype=torch.float64)
     module = make_attention(problem, weights, n_head, dropout=dropout, causal=causal).train()
@@ -443,7 +443,7 @@ def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
 
 @pytest.mark.points(0.25)
 def test_gradients_in_training(problem, rng):
-    """With dropout in training, gradients flow through the kept entries alone"""
+    """In training with dropout, gradients flow only through entries that are not dropped"""
     check_gradients_in_training(problem, rng, 4, 2, 0.3, causal=False)
 
 
@@ -571,7 +571,7 @@ def test_hidden_precision(problem, solution, rng, causal):
     weights = gpt2_weights(rng, 15, dtype=torch.float64)
     student, reference = both(problem, solution, weights, 5, causal=causal)
     x = rng.normal(3, 6, 15, dtype=torch.float64)
-    x[1:] *= 4  # larger tokens make weights of less than a millionth
+    x[1:] *= 4  # large tokens, so that some attention weights are below 1e-6
     case = (f"{named(15, 5, causal=causal)}(x) in float64", {"x": x.requires_grad_()})
     example.check_like(reference, student, rng, [case], all_digits=True)
 
@@ -589,7 +589,7 @@ def test_hidden_in_use(problem, rng, part):
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize(("n_head", "seq_len", "dropout"), [(2, 3, 0.4), (4, 2, 0.2), (1, 1, 0.3)])
 def test_hidden_dropout(problem, rng, n_head, seq_len, dropout, causal):
-    """For other sizes and rates too, each weight and each output entry is dropped by chance"""
+    """For other sizes and rates too, weights and output entries are dropped at random"""
     check_dropout(problem, rng.normal(n_head, seq_len, seq_len), dropout, causal, batch=400)
 
 
@@ -609,5 +609,5 @@ def test_hidden_dropout_modes(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_gradients_in_training(problem, rng):
-    """For other sizes too, gradients in training flow through the kept entries alone"""
+    """For other sizes too, gradients in training flow only through entries that are not dropped"""
     check_gradients_in_training(problem, rng, 6, 3, 0.2, causal=True)

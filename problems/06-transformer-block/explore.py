@@ -6,8 +6,8 @@ code. Where these are wrong, the expected ones are drawn in black. To choose a r
 to pictures/my_gelu_and_norm.png and pictures/my_twelve_blocks.png.
 """
 
-# %% A function with a bend, and a norm.
-import grader.student.script  # noqa: F401  (no file in this folder hides a module)
+# %% GELU, and LayerNorm of three rows.
+import grader.student.script  # noqa: F401  (so that no file in this folder hides a module)
 
 # isort: split
 import math
@@ -27,19 +27,20 @@ rows = {
 }
 
 
-def bend(module):
-    """Return a file's GELU of x."""
+def gelu_of_x(module):
+    """Return gelu(x), computed by a module."""
     return module.gelu(x)
 
 
-def normalise(module):
-    """Return the rows after a file's LayerNorm: (3, C)."""
+def normalised_rows(module):
+    """Return the three rows after a module's LayerNorm, (3, C)."""
     return module.LayerNorm(len(row))(torch.stack(list(rows.values())))
 
 
 def both_results(name, compute):
-    """Return the expected result and your result, or the expected result twice if you have none
-    yet.
+    """Return the expected result and your result.
+
+    If your code has no result yet, return the expected one twice.
     """
     right = compute(expected).detach()
     yours = pictures.yours("06-transformer-block", name, compute, right)
@@ -47,7 +48,7 @@ def both_results(name, compute):
 
 
 figure, (left, before, after) = plt.subplots(1, 3, figsize=(8, 2.9), width_ratios=(1.5, 1, 1))
-right, yours = both_results("gelu", bend)
+right, yours = both_results("gelu", gelu_of_x)
 left.axhline(0, color="lightgrey", lw=0.8)
 left.plot(x, x.relu(), color=pictures.ORANGE, label="ReLU")
 left.plot(x, yours, color=pictures.BLUE, label="GELU")
@@ -58,12 +59,12 @@ left.set_title("GELU is a ReLU with a soft corner")
 left.set_xlabel("x")
 left.legend()
 
-right, yours = both_results("LayerNorm", normalise)
+right, yours = both_results("LayerNorm", normalised_rows)
 places = range(len(row))
 marks = zip(rows.items(), "os^", (pictures.BLUE, pictures.ORANGE, "#009E73"), strict=True)
 for number, ((name, numbers), mark, colour) in enumerate(marks):
     before.plot(places, numbers, f"{mark}-", color=colour, ms=4, label=name)
-    # The lines cover each other, so each has marks of another size.
+    # The lines coincide, so each has marks of a different size.
     after.plot(places, yours[number], f"{mark}-", color=colour, ms=9 - 3 * number, mfc="none")
 if pictures.differs(yours, right).any():
     after.plot(places, right.T, "--", color=pictures.BLACK)
@@ -77,8 +78,8 @@ for axes in (before, after):
     axes.set_xlabel("place in the row")
 pictures.save(figure, "gelu_and_norm")
 
-# The three rows have the same pattern. A norm removes their mean and their spread, so the results
-# are the same.
+# The three rows have the same pattern. LayerNorm removes the mean and the spread of each row, so
+# the results are the same.
 
 # %% A token goes through twelve blocks. How large does it get, and how much of it is left?
 depth, n_embd, n_head = 12, 64, 4
@@ -86,9 +87,9 @@ tokens = torch.randn(4, 16, n_embd, generator=torch.Generator().manual_seed(1)).
 
 
 def weights_of(number):
-    """Return weights for one block, by name.
+    """Return random weights for block `number`, by name.
 
-    With them, no layer changes the size of its input much.
+    They are so large that no layer changes the size of its input much.
     """
     generator = torch.Generator().manual_seed(100 + number)
     shapes = {
@@ -108,7 +109,12 @@ def weights_of(number):
 
 
 def blocks_of(module, norm_first):
-    """Return a stack of a file's blocks, each as a function of x."""
+    """Return twelve blocks of a module, each a function of x.
+
+    Args:
+        module: defines Block, such as problem.py.
+        norm_first: whether the norms are before the parts (pre-norm) or after the sums (post-norm).
+    """
     stack = []
     for number in range(depth):
         if module is expected:
@@ -123,7 +129,7 @@ def blocks_of(module, norm_first):
 
 
 def with_norms_after(block):
-    """Return the same block as in the first transformer, with the norms after the sums."""
+    """Return a post-norm block with the same parts, as in the first transformer."""
 
     def forward(x):
         x = block.ln_1(x + block.attn(x))
@@ -133,10 +139,11 @@ def with_norms_after(block):
 
 
 @torch.no_grad()
-def through(module):
-    """Return the size of x before each block and at the end, and its similarity to the first x.
+def sizes_and_similarities(module):
+    """Return the size of x after 0 to 12 blocks, and its similarity to the first x.
 
-    The shape is (2, 2, 13): size and similarity; norms before and after; number of blocks.
+    The result has the shape (2, 2, 13). The axes are: size or similarity, pre-norm or post-norm,
+    and the number of blocks.
     """
     results = []
     for norm_first in (True, False):
@@ -150,7 +157,7 @@ def through(module):
     return torch.stack(results, dim=1)
 
 
-right, yours = both_results("Block", through)
+right, yours = both_results("Block", sizes_and_similarities)
 figure, grid = plt.subplots(1, 2, figsize=(8, 3.1))
 titles = ("How large a token is", "How much of its first self is in it")
 for axes, title, sizes, expected_sizes in zip(grid, titles, yours, right, strict=True):

@@ -21,13 +21,13 @@ class Waves:
         self.start = 0.0
 
     def normal(self, *shape):
-        """Return numbers that differ from earlier ones."""
+        """Return fixed numbers, different for each call."""
         self.start += 0.7
         return numbers(*shape, start=self.start)
 
 
 def probe(problem):
-    """Return the questions about each function, and about each part of the classes."""
+    """Return the questions by subject: each function, and several aspects of the classes."""
     return {
         "gelu": about_gelu(problem),
         "LayerNorm": about_norm(problem),
@@ -49,15 +49,15 @@ def by_hand(x):
 
 
 def normed_by_hand(x, weights):
-    """Return the LayerNorm of rows."""
+    """Return the LayerNorm of each row of x, by the definition."""
     return torch.tensor(layer_norm_by_hand(x.tolist(), weights), dtype=torch.float64)
 
 
 def about_gelu(problem):
-    """Questions about gelu."""
+    """Return questions about gelu."""
 
     def fine():
-        """Return values that distinguish formulas which are nearly equal."""
+        """Return 1000 times the error of gelu, to distinguish nearly equal formulas."""
         x = torch.linspace(-4, 4, 33, dtype=torch.float64)
         return 1000 * (problem.gelu(x.clone()) - by_hand(x))
 
@@ -66,7 +66,7 @@ def about_gelu(problem):
         return edges.loses_digits(problem.gelu(x.clone()), by_hand(x))
 
     def huge():
-        """Return a code for gelu of large numbers: 0 for zero, 1 for too small, 2 for right."""
+        """Return a code for gelu of each large number: 0 for zero, 1 for too small, 2 for right."""
         x = torch.tensor([1e8, 1e13, 1e20, 1e30])
         beside = problem.gelu(x.clone()) / x.abs()
         coarse = torch.bucketize(beside, torch.tensor([0, 0.9, 1.1])).float()
@@ -92,16 +92,16 @@ def about_gelu(problem):
 
 
 def made(problem, name, weights, *arguments, dtype=torch.float64, **options):
-    """Return the student's module with these weights, in evaluation."""
+    """Return the student's module with these weights, in evaluation mode."""
     bias = any("bias" in each for each in weights)
     module = getattr(problem, name)(*arguments, **({"bias": bias} | options))
     module = filled(module, weights, dtype).eval()
-    torch.default_generator.manual_seed(0)  # so that all modules draw the same numbers
+    torch.default_generator.manual_seed(0)  # so that all modules draw the same random numbers
     return module
 
 
 def about_norm(problem):
-    """Questions about what LayerNorm computes."""
+    """Return questions about the output of LayerNorm."""
 
     def output(*shape, bias=True):
         weights = norm_weights(Waves(), shape[-1], bias=bias)
@@ -116,11 +116,11 @@ def about_norm(problem):
         return made(problem, "LayerNorm", weights, 8, dtype=dtype)
 
     def far_off():
-        """Return whether the error for rows with values near 10,000 is too large."""
+        """Return whether the error for float32 rows with values near 10,000 is too large."""
         x = (numbers(6, 8, start=0.5) + 1e4).float()
         right = normed_by_hand(x, {"weight": torch.ones(8)})
         far = (plain(torch.float32)(x).double() - right).abs().max()
-        return not bool(far <= 2e-2)  # NaN is far, too
+        return not bool(far <= 2e-2)  # also true for NaN
 
     def slope_of_constant():
         x = torch.tensor([3.0, 0, -1, 7]).double()[:, None].repeat(1, 8).requires_grad_()
@@ -162,13 +162,13 @@ def about_norm(problem):
 
 
 def shape_of(module, name):
-    """Return the sizes of a parameter, or -1 if it does not exist."""
+    """Return the numbers of dimensions and entries of a parameter, or -1 if it is missing."""
     weight = parameters(module).get(name)
     return [-1.0] if weight is None else [float(weight.dim()), float(weight.numel())]
 
 
 def about_parameters(problem):
-    """Questions about the parameters of LayerNorm."""
+    """Return questions about the parameters of LayerNorm."""
 
     def shapes(bias):
         module = problem.LayerNorm(6, bias=bias)
@@ -176,12 +176,12 @@ def about_parameters(problem):
         return torch.tensor([*found, float(len(list(module.parameters())))])
 
     def start(name):
-        """Return the initial value of all entries; -9 if they differ."""
+        """Return the initial value of all entries of a parameter, or -9 if they differ."""
         found = parameters(problem.LayerNorm(6))[name].detach().double()
         return found.mean() if bool((found == found.flatten()[0]).all()) else -9.0
 
     def without():
-        """Return a code for the attribute bias with bias=False: 1 for None."""
+        """Return a code for the attribute `bias` if bias=False: 1 for None, -1 for no attribute."""
         module = problem.LayerNorm(6, bias=False)
         return float(module.bias is None) if hasattr(module, "bias") else -1.0
 
@@ -197,7 +197,7 @@ def about_parameters(problem):
 
 
 def about_mlp(problem):
-    """Questions about the output of MLP without dropout."""
+    """Return questions about the output of MLP without dropout."""
 
     def ordinary(width=6, *, bias=True, dtype=torch.float64):
         return made(problem, "MLP", mlp_weights(Waves(), width, bias=bias), width, dtype=dtype)
@@ -219,7 +219,7 @@ def about_mlp(problem):
 
 
 def about_layers(problem):
-    """Questions about the layers of MLP."""
+    """Return questions about the layers of MLP."""
 
     def layers(bias):
         module = problem.MLP(6, bias=bias)
@@ -243,32 +243,32 @@ def about_layers(problem):
 RATE = 0.25
 
 
-def shares(of_call):
+def shares(entries):
     """Return the factor by which dropout multiplies each entry, (batch, T, C).
 
     Args:
-        of_call: takes the mode (True for training), and returns the entries to which dropout
-            applies.
+        entries: returns the entries to which dropout applies, in training mode for the argument
+            True, in evaluation mode for False.
     """
     torch.default_generator.manual_seed(3)
-    return of_call(True) / of_call(False)
+    return entries(True) / entries(False)
 
 
 def values(found):
-    """Return the different values, or a mark if there are very many."""
+    """Return the distinct finite factors, or nine ones if there are more than 8."""
     finite = found[found.isfinite()]
     seen = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     return seen if len(seen) <= 8 else torch.full((9,), 1.0, dtype=torch.float64)
 
 
 def how_often(found):
-    """Return the approximate rate at which entries are dropped."""
+    """Return the approximate rate of dropped entries, as the index of an interval."""
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.42, 0.62, 0.9], dtype=torch.float64)
     return torch.bucketize((found.abs() < 1e-6).double().mean(), bounds)
 
 
 def together(found):
-    """Return the axes along which neighbours are dropped together."""
+    """Return for each axis whether neighbours are dropped together."""
     zero = found.abs() < 1e-6
     if not 0.02 < zero.double().mean() < 0.98:
         return torch.zeros(3)
@@ -277,11 +277,11 @@ def together(found):
 
 
 def about_dropping(entries):
-    """Questions about dropout; `entries` takes the mode and returns entries, as in `shares`."""
+    """Return questions about dropout of entries. For the argument, see `shares`."""
     found = functools.cache(lambda: shares(entries))
 
     def often():
-        """Return the approximate rate; it is random if few draws decide about all sequences."""
+        """Return the approximate rate, or -1 if few random draws decide about all entries."""
         batch, length, width = together(found()).bool().tolist()
         few = batch or (length and width)
         return torch.tensor(-1) if few else how_often(found())
@@ -294,12 +294,12 @@ def about_dropping(entries):
 
 
 def call(module, x, train):
-    """Return the module's output for x in training or evaluation mode."""
+    """Return the module's output for x, in training mode if `train`, else in evaluation mode."""
     return module.train(train)(x.clone()).detach()
 
 
 def about_dropout_of_mlp(problem):
-    """Questions about dropout in the MLP."""
+    """Return questions about dropout in the MLP."""
     x = numbers(1, 4, 6, start=0.5).repeat(30, 1, 1)
 
     def entries(train, weights=None):
@@ -307,8 +307,9 @@ def about_dropout_of_mlp(problem):
         return call(made(problem, "MLP", weights, 6, dropout=RATE), x, train)
 
     def of_single():
-        """Return the factors of dropout if each output is one hidden number plus 1, whatever x
-        is.
+        """Return the distinct factors by which dropout multiplies entries, for special weights.
+
+        With them, each entry of the output is one hidden entry plus 1, and does not depend on x.
         """
         weights = {name: torch.zeros_like(w) for name, w in mlp_weights(Waves(), 6).items()}
         ones = {"c_fc.bias": torch.ones(24), "c_proj.bias": torch.ones(6)}
@@ -319,24 +320,24 @@ def about_dropout_of_mlp(problem):
 
 
 def silenced(weights, name):
-    """Return the weights with 0 for a part's c_proj."""
+    """Return the weights with zeros for c_proj of a part, so that the part returns 0."""
     zeros = {n: torch.zeros_like(w) for n, w in weights.items() if n.startswith(f"{name}.c_proj")}
     return weights | zeros
 
 
 def about_dropout_of_block(problem):
-    """Questions about dropout in a Block, of both halves."""
+    """Return questions about dropout in both halves of a Block."""
     x, weights = numbers(1, 4, 6, start=0.5), block_weights(Waves(), 6)
-    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # so that only its bias comes out
+    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # the output is the bias
 
-    def readable(half):
-        """Return whether this half adds the right numbers to x without dropout."""
-        module = made(problem, "Block", silenced(weights, half), 6, 2)
-        right = batched(block_by_hand, x, silenced(weights, half), 2)
+    def readable(silent):
+        """Return whether a Block is right without dropout if the part `silent` returns 0."""
+        module = made(problem, "Block", silenced(weights, silent), 6, 2)
+        right = batched(block_by_hand, x, silenced(weights, silent), 2)
         return torch.allclose(module(x.clone()), right)
 
-    for half in ("mlp", "attn"):
-        answer = attempt(lambda half=half: readable(half))
+    for silent in ("mlp", "attn"):
+        answer = attempt(lambda silent=silent: readable(silent))
         if not answer.is_value or answer.numbers[0] != 1:
             return Part(main={})
 
@@ -351,7 +352,7 @@ def about_dropout_of_block(problem):
         return asked | {"of the sums": lambda: how_often(output(True))}
 
     def of_one_token():
-        """Return the factors of entries if the attention reads a single token."""
+        """Return the distinct factors by which dropout multiplies entries, for a single token."""
         held = silenced(block_weights(Waves(), 6), "mlp")
         held["attn.c_proj.bias"] = torch.zeros(6)
         one = numbers(1, 1, 6, start=0.5).repeat(30, 1, 1)
@@ -373,7 +374,7 @@ def about_dropout_of_block(problem):
 
 
 def about_block(problem):
-    """Questions about a Block's output without dropout."""
+    """Return questions about the output of a Block without dropout."""
 
     def ordinary(width=6, n_head=2, *, bias=True, silent="", dtype=torch.float64):
         weights = silenced(block_weights(Waves(), width, bias=bias), silent)
@@ -402,15 +403,15 @@ def about_block(problem):
 
 
 def expected_parts(bias):
-    """Return the names of a Block's parameters."""
+    """Return the expected names of the parameters of a Block."""
     return list(block_weights(Waves(), 6, bias=bias))
 
 
 def about_parts(problem):
-    """Questions about the parts of a Block."""
+    """Return questions about the parameters of a Block."""
 
     def there():
-        """Return which parameters a Block has with bias=False, and their number."""
+        """Return which expected parameters a Block has with bias=False, and the number of all."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])
@@ -435,15 +436,16 @@ def about_parts(problem):
 
 
 def about_defaults(problem):
-    """Questions about a Block with default arguments."""
+    """Return questions about a Block with default arguments."""
 
     def filled(module, width):
         set_weights(module.double(), block_weights(Waves(), width))
         return module
 
     def heads():
-        """Return the number of heads with which a Block of width 24 gives the same as Block(24); -1
-        for none.
+        """Return the number of heads with which a Block has the same output as Block(24).
+
+        Return -1 if there is no such number.
         """
         x, found = numbers(1, 5, 24, start=0.5), filled(problem.Block(24), 24).eval()
         output = found(x.clone())
@@ -454,7 +456,7 @@ def about_defaults(problem):
         return -1
 
     def drops():
-        """Return about which share of the MLP's output Block(12, 2) drops in training."""
+        """Return the approximate rate at which Block(12, 2) drops entries of the MLP's output."""
         x, module = numbers(1, 5, 12, start=0.5).repeat(9, 1, 1), problem.Block(12, 2).double()
         set_weights(module, silenced(block_weights(Waves(), 12), "attn"))
         return how_often(call(module, x, True) - x)
@@ -464,8 +466,9 @@ def about_defaults(problem):
         return 0.0 if weight is None else float(weight.numel())
 
     def unless_it_stops(question, right):
-        """Return the answer, or the right answer if the code raises an exception. Exceptions show
-        nothing about defaults.
+        """Return the answer to a question, or `right` if the code raises an exception.
+
+        An exception says nothing about defaults.
         """
         found = functools.cache(question)
         answer = attempt(found)

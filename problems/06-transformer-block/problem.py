@@ -7,21 +7,21 @@ import torch  # noqa: F401  (you will need it)
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# PyTorch's own gelu, its normalisations (layer, group, instance, batch, rms) and
-# TransformerEncoderLayer may not be called. mean, var, std, var_mean and tanh may.
+# Do not call PyTorch's gelu, its norms (layer, group, instance, batch, rms) or
+# TransformerEncoderLayer. You may call mean, var, std, var_mean and tanh.
 
 
 class CausalSelfAttention(nn.Module):
-    """Given: the attention that you wrote in problem 05, by PyTorch's own function.
+    """Given: the attention of problem 05, computed by PyTorch's own function.
 
-    Its arguments are those of problem 05's class; those after n_head are passed by name. You may
-    replace it by your class; pass causal=True to yours.
+    It has the arguments of the class that you wrote in problem 05. Those after n_head are passed by
+    name. You may use your class instead; pass causal=True to it.
 
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
         dropout: the share of weights, and of output entries, that is dropped in training.
-        causal: whether a token attends only to itself and earlier ones.
+        causal: whether a token attends only to itself and to earlier tokens.
         bias: whether the linear layers have a bias.
     """
 
@@ -42,7 +42,7 @@ class CausalSelfAttention(nn.Module):
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let each token attend to itself and to earlier ones: (B, T, C) -> (B, T, C)."""
+        """Let each token attend to itself and to earlier tokens: (B, T, C) -> (B, T, C)."""
         thirds = self.c_attn(x).chunk(3, dim=-1)
         q, k, v = (third.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for third in thirds)
         rate = self.dropout if self.training else 0.0
@@ -55,26 +55,26 @@ def gelu(x: Tensor) -> Tensor:
     """Apply the activation function of GPT-2: the GELU, in its form with tanh.
 
     Args:
-        x: entries of any size, in any shape.
+        x: a tensor of any shape, with entries of any size.
 
     Returns:
-        The same shape.
+        A tensor of the same shape.
     """
     # TODO: the formula is in the README.
     raise NotImplementedError
 
 
 class LayerNorm(nn.Module):
-    """Gives each token's entries mean 0 and variance 1, then a learned scale and shift.
+    """Normalises each token to mean 0 and variance 1, then applies a learned scale and shift.
 
     Args:
         n_embd: the number of entries of a token.
         bias: whether there is a bias.
-        eps: is added to the variance, so that nothing is divided by 0.
+        eps: a number that is added to the variance, so that nothing is divided by 0.
 
     Attributes:
-        weight: nn.Parameter, (n_embd,), ones at first.
-        bias: nn.Parameter, (n_embd,), zeros at first; None if there is no bias.
+        weight: nn.Parameter, (n_embd,), initially ones.
+        bias: nn.Parameter, (n_embd,), initially zeros; None if there is no bias.
     """
 
     def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
@@ -86,10 +86,10 @@ class LayerNorm(nn.Module):
         """Normalise over the last dimension.
 
         Args:
-            x: shape (..., n_embd).
+            x: embeddings, shape (..., n_embd).
 
         Returns:
-            The same shape.
+            A tensor of the same shape.
         """
         # TODO: mean and population variance of each row; then weight and bias.
         raise NotImplementedError
@@ -115,7 +115,7 @@ class MLP(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, apply GELU, narrow again.
+        """Widen each embedding, apply GELU, and narrow it again.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -133,7 +133,7 @@ class Block(nn.Module):
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
-        dropout: the rate for attention and MLP; there is no other dropout.
+        dropout: the dropout rate of attn and mlp; nothing else is dropped.
         bias: whether linear layers and norms have a bias.
 
     Attributes:
@@ -159,7 +159,7 @@ class Block(nn.Module):
         Returns:
             Shape (B, T, C).
         """
-        # TODO: two steps; each adds the output of a part, for the normalised x, to x.
+        # TODO: two steps; each adds to x the output of a part for the normalised x.
         raise NotImplementedError
 
 

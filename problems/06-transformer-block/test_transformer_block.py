@@ -17,11 +17,11 @@ from shared.oracles import judges, modules
 from shared.small_gpt import block_weights, mlp_weights, norm_weights, part
 
 ALL_DIGITS = {"rtol": 1e-8, "atol": 1e-8}
-"""Tolerances in float64, wide enough for a √(2/π) of eight digits."""
+"""Tolerances in float64, wide enough for a √(2/π) that is rounded to eight digits."""
 
 ROUGHLY = {"rtol": 0.1, "atol": 0.1}
-"""Tolerances for the order of the parts. Other tests check the parts themselves; in a Block of
-WIDTH, even a wrong constant in a part has no larger effect."""
+"""Tolerances for tests of the order of the parts. In a Block of WIDTH, a wrong constant in a part
+has a smaller effect than this. Other tests check the parts."""
 
 WIDTH = 48
 
@@ -46,7 +46,7 @@ def named(name, *arguments, **options):
 def check_parameters(module, expected, call):
     """Require that a module has separate parameters of these names and shapes, and no others.
 
-    A second name for one of them, for example from a list of layers, is accepted.
+    A parameter may have a second name, for example from a list of layers.
     """
     every = parameters(module)
     named = {name: every[name] for name in expected if name in every}
@@ -92,7 +92,7 @@ def test_gelu_with_tanh(problem):
 
 @pytest.mark.points(0.25)
 def test_gelu_of_large_numbers(problem):
-    """gelu is finite and right for numbers up to 1e30, above and below 0"""
+    """gelu is finite and right for positive and negative numbers up to 1e30"""
     sizes = torch.tensor([6, 12, 40, 300, 1e4, 1e8, 1e13, 1e20, 1e30])
     x = torch.cat([sizes, -sizes])
     call = "gelu(x) with numbers from 6 to 1e30 and from -6 to -1e30"
@@ -107,11 +107,11 @@ def check_slopes_of_output(actual, inputs, tensors, by_hand, upstream, call, rng
     Args:
         actual: the result of the student's code for `inputs`.
         inputs: the tensors that need gradients, by name: x, and the module's parameters.
-        tensors: the numbers of these tensors by name, from the test.
-        by_hand: the definition: returns the output for other numbers under these names.
-        upstream: the factor of each entry of the output.
+        tensors: the same tensors by name, as the test made them.
+        by_hand: returns the output for tensors by name, by the definition.
+        upstream: the gradient with respect to the output.
         call: the call, as text.
-        rng: random numbers for the directions.
+        rng: draws the directions.
     """
     gradients = checks.gradients(actual, inputs, upstream, call)
     numbers = {name: tensor.detach().double() for name, tensor in tensors.items()}
@@ -142,7 +142,7 @@ def test_gelu_has_gradients(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_gelu_has_gradients_of_large_numbers(problem):
-    """Gradients of gelu are finite and right for numbers up to 10,000"""
+    """For numbers up to 10,000, gradients of gelu are finite and right"""
     sizes = torch.tensor([12, 100, 3000, 1e4])
     x = torch.cat([sizes, -sizes]).requires_grad_()
     call = "gelu(x) with x = 12, 100, 3000, 10000 and their negatives"
@@ -233,7 +233,7 @@ def test_layer_norm_of_rows_far_from_zero(problem, rng, dtype):
 
 @pytest.mark.points(0.25)
 def test_layer_norm_of_constant_rows(problem, rng):
-    """The output for a row of equal entries is the bias, with finite gradients"""
+    """For a row of equal entries, LayerNorm returns the bias, and gradients are finite"""
     weights = norm_weights(rng, 8)
     module = make(problem, "LayerNorm", weights, 8)
     x = torch.tensor([[3.0, 0], [-1, 7]])[:, :, None].repeat(1, 1, 8).requires_grad_()
@@ -292,7 +292,7 @@ def shapes(weights, n_embd, bias):
 
 
 class _Zeros:
-    """Zeros instead of random numbers, where only shapes matter."""
+    """A replacement for `rng` that returns zeros, where only shapes matter."""
 
     def normal(self, *shape):
         return torch.zeros(shape)
@@ -311,7 +311,7 @@ def test_mlp_by_hand(problem, rng, shape, bias):
 
 @pytest.mark.points(0.5)
 def test_mlp_dropout(problem, rng):
-    """In training, each entry of the MLP's output is dropped by chance, the rest is scaled up"""
+    """In training, entries of the MLP's output are dropped at random, and the rest is scaled up"""
     weights, x = mlp_weights(rng, 6), rng.normal(1, 5, 6)
     whole = oracles.mlp(x, weights)
     module = make(problem, "MLP", weights, 6, dropout=0.25)
@@ -341,7 +341,7 @@ def test_mlp_dropout(problem, rng):
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("n_embd", [4, 6])
 def test_block_parts(problem, n_embd, bias):
-    """Block has ln_1, attn, ln_2 and mlp with GPT-2's names: with biases 12 C² + 13 C parameters"""
+    """Block has the parts ln_1, attn, ln_2 and mlp: 12 C² + 13 C parameters, if it has biases"""
     module, call = problem.Block(n_embd, 2, bias=bias), named("Block", n_embd, 2, bias=bias)
     check_parameters(module, shapes(block_weights, n_embd, bias), call)
     total = sum(weight.numel() for weight in module.parameters())
@@ -353,7 +353,7 @@ def test_block_parts(problem, n_embd, bias):
 
 
 def without(weights, *names):
-    """Return the weights with c_proj of these parts set to 0, so that their output is 0."""
+    """Return the weights with zeros for c_proj of these parts, so that the parts return 0."""
     silent = tuple(f"{name}.c_proj." for name in names)
     return {
         name: torch.zeros_like(weight) if name.startswith(silent) else weight
@@ -429,7 +429,7 @@ def check_attention_reads_all(problem, rng, n_embd, rate, batch):
     """Require that a Block drops no entries of the attention's input.
 
     A single token has one weight, which dropout keeps or drops. So the attention's output is
-    complete or 0. If entries of the input were dropped, it would have other numbers.
+    complete or 0. If entries of the input were dropped, the output would have other values.
     """
     weights, x = without(block_weights(rng, n_embd), "mlp"), rng.normal(1, 1, n_embd)
     weights["attn.c_proj.bias"] = torch.zeros(n_embd)
@@ -443,7 +443,7 @@ def check_attention_reads_all(problem, rng, n_embd, rate, batch):
 
 @pytest.mark.points(0.5)
 def test_block_dropout(problem, rng):
-    """In training, the entries that attn and mlp add to x are dropped by chance, and no others"""
+    """In training, only entries that attn and mlp add to x are dropped, at random"""
     check_block_dropout(problem, rng, WIDTH, 2, 0.25, 150)
 
 
@@ -515,11 +515,11 @@ MODULES = {
     "MLP": (mlp_weights, oracles.mlp, ()),
     "Block": (block_weights, oracles.block, (2,)),
 }
-"""For each class: the function that returns random weights, the oracle, and further arguments."""
+"""For each class: a function that returns random weights, the oracle, arguments after n_embd."""
 
 
 def call_of(problem, rng, name, batch=2, seq_len=4, dtype=torch.float32):
-    """Return a call of gelu, or of a module with random weights."""
+    """Return a `robust.Call` of gelu, or of a module with random weights."""
     x = rng.normal(batch, seq_len, WIDTH, dtype=dtype)
     near = ALL_DIGITS if dtype == torch.float64 else ROUGHLY
     if name == "gelu":
@@ -610,7 +610,7 @@ def check_alike(student, reference, x, rng, call, *, digits=False, argument=torc
     """Compare outputs and all gradients of a student's module or function with the reference.
 
     The tolerance of a gradient is a small part of its largest entry. A small entry may be the sum
-    of large terms that cancel, and has their rounding error.
+    of large terms that cancel, and then has their rounding error.
     """
     x = x.clone().requires_grad_()
     actual, expected = student(argument(x)), reference(x)
@@ -707,7 +707,7 @@ def test_hidden_block(problem, solution, rng, sizes, bias):
     ids=str,
 )
 def test_hidden_block_gradients(problem, solution, rng, sizes, bias):
-    """Outputs and all gradients of Block are right for other and smaller widths"""
+    """Outputs and all gradients of Block are right for other, smaller widths"""
     *shape, n_head = sizes
     weights, x = block_weights(rng, shape[-1], bias=bias), rng.normal(*shape) * 2 + 1
     pair = both(problem, solution, "Block", weights, shape[-1], n_head)
@@ -732,7 +732,7 @@ def test_hidden_precision(problem, solution, rng, name):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize(("n_embd", "n_head", "rate"), [(40, 1, 0.5), (45, 3, 0.1)])
 def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
-    """For other sizes and rates too, only entries that attn and mlp add are dropped, in training"""
+    """In training, only entries that attn and mlp add are dropped, for other sizes and rates too"""
     check_block_dropout(problem, rng, n_embd, n_head, rate, 400)
     weights, x = block_weights(rng, n_embd), rng.normal(3, 6, n_embd)
     student, reference = both(problem, solution, "Block", weights, n_embd, n_head, dropout=rate)
@@ -751,7 +751,7 @@ def test_hidden_dropout(problem, solution, rng, n_embd, n_head, rate):
 
 
 def check_gradients_in_training(problem, rng, name, weights, x, *sizes, dropout):
-    """Require that gradients in training flow through the kept entries alone."""
+    """Require that gradients in training flow only through entries that are not dropped."""
     weights = in_dtype(weights, torch.float64)
     module = make(problem, name, weights, *sizes, dropout=dropout).train()
     call = f"{named(name, *sizes, dropout=dropout)}(x) in training"
@@ -760,7 +760,7 @@ def check_gradients_in_training(problem, rng, name, weights, x, *sizes, dropout)
 
 @torch.no_grad()
 def check_counts_vary(mlp, x):
-    """Require that the number of dropped entries of an MLP(4, dropout=0.5) varies, out of 8."""
+    """Require that an MLP(4, dropout=0.5) drops a varying number of 8 entries."""
     outputs = answers(mlp, [(x.clone(),) for _ in range(30)], seeds=range(30))
     call = f"{named('MLP', 4, dropout=0.5)}(x) in training, under torch.no_grad()"
     counts = {int((checks.check_form(output, x, call).abs() < 1e-9).sum()) for output in outputs}

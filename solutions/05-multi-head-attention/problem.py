@@ -61,7 +61,7 @@ class MultiHeadAttention(nn.Module):
         n_embd: the embedding width C.
         n_head: the number of heads.
         dropout: the share of weights, and of output entries, that is dropped in training.
-        causal: whether a token attends only to itself and earlier ones.
+        causal: whether a token attends only to itself and to earlier tokens.
         bias: whether the linear layers have a bias.
 
     Raises:
@@ -89,7 +89,7 @@ class MultiHeadAttention(nn.Module):
         self.resid_dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Average the values of all tokens for each token, in every head.
+        """Apply multi-head attention to each sequence.
 
         Args:
             x: embeddings, shape (B, T, C).

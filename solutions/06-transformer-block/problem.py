@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 
 class CausalSelfAttention(nn.Module):
-    """Given: the attention of problem 05, by PyTorch's own function.
+    """Given: the attention of problem 05, computed by PyTorch's own function.
 
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
         dropout: the share of weights, and of output entries, that is dropped in training.
-        causal: whether a token attends only to itself and earlier ones.
+        causal: whether a token attends only to itself and to earlier tokens.
         bias: whether the linear layers have a bias.
     """
 
@@ -35,7 +35,7 @@ class CausalSelfAttention(nn.Module):
         self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let each token attend to itself and to earlier ones: (B, T, C) -> (B, T, C)."""
+        """Let each token attend to itself and to earlier tokens: (B, T, C) -> (B, T, C)."""
         thirds = self.c_attn(x).chunk(3, dim=-1)
         q, k, v = (third.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for third in thirds)
         rate = self.dropout if self.training else 0.0
@@ -48,10 +48,10 @@ def gelu(x: Tensor) -> Tensor:
     """Apply the activation function of GPT-2: the GELU, in its form with tanh.
 
     Args:
-        x: entries of any size, in any shape.
+        x: a tensor of any shape, with entries of any size.
 
     Returns:
-        The same shape.
+        A tensor of the same shape.
     """
     # The cube of a very large number is inf, and tanh of that is 1, so nothing has to be cut.
     bent = torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
@@ -59,12 +59,12 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class LayerNorm(nn.Module):
-    """Gives each token's entries mean 0 and variance 1, then a learned scale and shift.
+    """Normalises each token to mean 0 and variance 1, then applies a learned scale and shift.
 
     Args:
         n_embd: the number of entries of a token.
         bias: whether there is a bias.
-        eps: what is added to the variance, so that nothing is divided by 0.
+        eps: a number that is added to the variance, so that nothing is divided by 0.
     """
 
     def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
@@ -77,10 +77,10 @@ class LayerNorm(nn.Module):
         """Normalise over the last dimension.
 
         Args:
-            x: shape (..., n_embd).
+            x: embeddings, shape (..., n_embd).
 
         Returns:
-            The same shape.
+            A tensor of the same shape.
         """
         centred = x - x.mean(-1, keepdim=True)
         variance = centred.square().mean(-1, keepdim=True)  # (..., 1), of the population
@@ -104,7 +104,7 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, apply GELU, narrow again.
+        """Widen each embedding, apply GELU, and narrow it again.
 
         Args:
             x: embeddings, shape (B, T, C).
@@ -121,7 +121,7 @@ class Block(nn.Module):
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads; it divides C.
-        dropout: the rate for attention and MLP.
+        dropout: the dropout rate of attn and mlp; nothing else is dropped.
         bias: whether linear layers and norms have a bias.
     """
 
@@ -135,7 +135,7 @@ class Block(nn.Module):
         self.mlp = MLP(n_embd, dropout, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add to every token what attention finds, then what the MLP returns.
+        """Add the output of the attention to every token, then that of the MLP.
 
         Args:
             x: embeddings, shape (B, T, C).
