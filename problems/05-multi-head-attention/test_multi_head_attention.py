@@ -251,7 +251,7 @@ def test_future_is_hidden(problem, rng):
 def test_worked_example(problem):
     """One causal head gives the output of the worked example"""
     # Token t is unit vector t, so its query, key and value are column t of the weights of c_attn.
-    weights = telltale.identity_weights(8)
+    weights = visible_dropout.identity_weights(8)
     weights["c_attn.weight"][:, :4] = torch.cat([example.Q, example.K, example.V], dim=1).T
     x = torch.eye(8)[None, :4]
     module = make_attention(problem, weights, 1, causal=True)
@@ -278,7 +278,7 @@ EXTREMES = pytest.mark.parametrize(
 
 def extreme(rng, case, n_embd, n_head):
     """Return weights, tokens and tolerances for one of the EXTREMES."""
-    weights, x = telltale.identity_weights(n_embd), rng.normal(2, 5, n_embd)
+    weights, x = visible_dropout.identity_weights(n_embd), rng.normal(2, 5, n_embd)
     weight, bias = weights["c_attn.weight"], weights["c_attn.bias"]
     query = torch.arange(0, n_embd, n_embd // n_head)
     key, value = n_embd + query, -n_embd
@@ -353,7 +353,7 @@ def test_sequences_of_any_length(problem, rng, causal, length):
 # Dropout
 
 
-def telltale_module(problem, scores, dropout, causal=False):
+def module_with_visible_dropout(problem, scores, dropout, causal=False):
     """Return a module in training mode, an input sequence, and the text of the call.
 
     The output shows which entries dropout drops, so it is checked in evaluation mode first.
@@ -368,7 +368,7 @@ def telltale_module(problem, scores, dropout, causal=False):
 
 def check_dropout(problem, scores, dropout, causal=False, batch=320):
     """Require that weights and output entries are dropped as by nn.Dropout."""
-    module, sequence, call = telltale_module(problem, scores, dropout, causal)
+    module, sequence, call = module_with_visible_dropout(problem, scores, dropout, causal)
     x = sequence.repeat(batch, 1, 1)
     torch.default_generator.manual_seed(3)
     output = checks.check_form(module(x.clone()), x, call)
@@ -386,7 +386,7 @@ def test_dropout_in_training(problem, rng, causal):
 def test_dropout_is_drawn_anew(problem, rng):
     """In training, each call drops other entries, unless it follows an equal torch.manual_seed"""
     scores, dropout = rng.normal(2, 3, 3), 0.25
-    module, sequence, call = telltale_module(problem, scores, dropout)
+    module, sequence, call = module_with_visible_dropout(problem, scores, dropout)
     x = sequence.repeat(8, 1, 1)
 
     def seeded(seeds):
