@@ -1,4 +1,4 @@
-"""Train your GPT until it writes, and draw the weights of its heads.
+"""Train your GPT until it writes text, and draw the attention weights of its heads.
 
 Run `uv run python explore.py`. It takes a minute or two on one core, and uses a GPU if there is
 one. Ctrl-C ends the training and keeps the best model so far. Until your code is correct, it trains
@@ -9,25 +9,25 @@ shows how well the model generalizes.
                      model (07) and training step (10), if it is correct
     --text alice     train on Alice in Wonderland
     --text FILE ...  train on texts of your choice, in any script, in UTF-8
-    --resume         train the kept model of this text further
-    --first 10000    read so many characters only: see a model learn by heart
-    --gpt2 FILE      don't train: put a GPT-2 checkpoint (safetensors) into your GPT, and see what
-                     comes next; "course" is a small one that the course has trained
-    --tokens N ...   the token numbers that GPT-2 should continue
-    --name NAME      keep the model under a name (else that of the first FILE)
-    --steps 300      so many steps and no more (3000)
-    --minutes 0.5    so many minutes and no more
-    --seed 7         draw the same random numbers again
-    --no-mask        the same without the causal mask: see why it is needed
-    --save           write the pictures to pictures/my_NAME.png, as it does without a display;
-                     those of earlier runs are kept
+    --resume         continue to train the kept model of this text
+    --first 10000    read only this many characters: see a model learn them by heart
+    --gpt2 FILE      don't train: load a GPT-2 checkpoint (safetensors) into your GPT, and see how
+                     it continues; "course" is a small one that the course has trained
+    --tokens N ...   the token numbers that GPT-2 continues
+    --name NAME      keep the model under this name (default: that of the first FILE)
+    --steps 300      train for this many steps (default: 3000)
+    --minutes 0.5    train for at most this many minutes
+    --seed 7         draw the random numbers from this seed, to repeat a run
+    --no-mask        train without the causal mask: see why it is needed
+    --save           write the pictures to pictures/my_NAME.png, as is done without a display;
+                     pictures of earlier runs are kept
 
-The best model is kept in model.pt, or in model-NAME.pt, for problems 08 and 09. Run it cell by cell
-in VS Code or Jupyter, if you like.
+The best model is kept in model.pt, or in model-NAME.pt, for problems 08 and 09. If you
+like, run this file cell by cell in VS Code or Jupyter.
 """
 
 # %% What to do.
-import grader.student.script  # noqa: F401  (no file in this folder hides a module)
+import grader.student.script  # noqa: F401  (so that no file in this folder hides a module)
 
 # isort: split
 import argparse
@@ -56,38 +56,38 @@ from shared import (
 from shared.oracles import torch_gpt
 
 options = argparse.ArgumentParser(description="Train a tiny GPT.", allow_abbrev=False)
-options.add_argument("--mine", action="store_true", help="use your own parts throughout")
+options.add_argument("--mine", action="store_true", help="use your code for every part")
 options.add_argument("--text", nargs="+", default=[], metavar="FILE", help="texts to train on")
-options.add_argument("--resume", action="store_true", help="train the kept model further")
-options.add_argument("--first", type=int, help="how many characters to read; all if not given")
+options.add_argument("--resume", action="store_true", help="continue to train the kept model")
+options.add_argument("--first", type=int, help="number of characters to read; default: all")
 options.add_argument("--gpt2", metavar="FILE", help="a checkpoint in GPT-2's layout")
 options.add_argument("--tokens", type=int, nargs="+", help="token numbers that GPT-2 continues")
-options.add_argument("--name", help="name to keep the model under")
+options.add_argument("--name", help="name of the kept model")
 options.add_argument(
-    "--steps", type=int, help="how many steps to train (3000; without the mask 600)"
+    "--steps", type=int, help="number of training steps; default: 3000, without the mask 600"
 )
-options.add_argument("--minutes", type=float, default=60.0, help="how long to train at most")
-options.add_argument("--seed", type=int, help="seed of the random numbers; a new one each time")
-options.add_argument("--no-mask", action="store_true", help="let every token see the future")
+options.add_argument("--minutes", type=float, default=60.0, help="longest time to train")
+options.add_argument("--seed", type=int, help="seed of random numbers; default: a random one")
+options.add_argument("--no-mask", action="store_true", help="train without the causal mask")
 options.add_argument("--save", action="store_true", help="write the pictures to files")
 options.add_argument("--readme", action="store_true", help=argparse.SUPPRESS)
 in_script = Path(sys.argv[0]).name == "explore.py"
 asked = options.parse_args(None if in_script else [])
 if asked.steps is not None and asked.steps < 1:
-    options.error("--steps wants 1 or more")
+    options.error("--steps must be at least 1")
 if asked.mine and asked.no_mask:
-    options.error("--no-mask takes the mask out of the course's attention; leave out --mine")
+    options.error("--no-mask removes the mask from the course's attention; omit --mine")
 if asked.resume and asked.no_mask:
-    options.error("--resume trains the kept model, which has a mask; leave out --no-mask")
+    options.error("--resume trains the kept model, which has a mask; omit --no-mask")
 if asked.first is not None and asked.first < 1:
-    options.error("--first wants 1 or more")
+    options.error("--first must be at least 1")
 console = Console(highlight=False)
 plt.style.use(pictures.STYLE)
 seed = random.randrange(10_000) if asked.seed is None else asked.seed
 seed = 7 if asked.readme else seed
 torch.manual_seed(seed)
 threads = torch.get_num_threads()
-torch.set_num_threads(1)  # on a CPU, a model so small gains nothing from more
+torch.set_num_threads(1)  # on a CPU, more threads don't make such a small model faster
 
 # %% A checkpoint instead of training.
 if asked.gpt2:
@@ -103,12 +103,12 @@ except UsageError as error:
 characters, n_characters = text.alphabet.characters, len(text.alphabet.characters)
 print(
     f"The text has {len(text.training) + len(text.held_out):,} characters, {n_characters} different"
-    f" ones. The last {len(text.held_out):,} are held out. (--seed {seed} draws the same again.)"
+    f" ones. The last {len(text.held_out):,} are held out. (To repeat: --seed {seed})"
 )
 
 
 def encode(words):
-    """Return the tokens of some text, one for each character."""
+    """Return the tokens of a text, one for each character."""
     return torch.tensor(text.alphabet.encode(words))
 
 
@@ -126,25 +126,25 @@ x, y = torch_gpt.get_batch(text.training, 24, 2)
 
 
 def answers(model):
-    """Return the logits of a model for a few characters, and their loss."""
+    """Return the logits and the loss of a model for x and y, in one tensor."""
     logits, loss = model(x, y)
     return torch.cat([logits.flatten(), loss.reshape(1)])
 
 
 def students(module):
-    """Return logits and loss of your GPT, with the weights of the course's model."""
+    """Return the same for your GPT with the weights of the course's model."""
     model = module.GPT(module.GPTConfig(**vars(config))).double()
     model.load_state_dict(right.gpt2_weights(), strict=False)
     return answers(model)
 
 
 def pairs_drawn(module):
-    """Return 1 for each y that follows its x in a batch of get_batch, and 0 for other y."""
+    """Return 1 if get_batch draws pieces of the text and y is one token ahead of x, else 0."""
     x, y = module.get_batch(torch.arange(500), 16, 8)
     return ((x.diff() == 1).all() & (y == x + 1).all()).double()
 
 
-piece = text.training[:50_000]  # of a whole library, counting in a loop takes half a minute
+piece = text.training[:50_000]  # a loop over a whole library takes half a minute
 expected = {
     "GPT": (students, answers(right).detach()),
     "get_batch": (pairs_drawn, torch.ones((), dtype=torch.float64)),
@@ -173,7 +173,7 @@ else:
 
 # %% Training.
 class Unmasked(nn.Module):
-    """The same attention without its mask: a token attends to later tokens, too."""
+    """The attention of a block without its mask: a token attends to later tokens, too."""
 
     def __init__(self, attention):
         super().__init__()
@@ -187,7 +187,7 @@ class Unmasked(nn.Module):
 
 
 def make_model(mask):
-    """Return a new model, the student's or the course's."""
+    """Return a new model, the student's or the course's, with or without the causal mask."""
     if parts:
         return parts.model(config)
     if not is_yours:
@@ -202,7 +202,7 @@ def make_model(mask):
 
 @torch.no_grad()
 def write(model, prompt, length=160):
-    """Return a prompt and the characters that the model draws after it."""
+    """Return a prompt, continued with characters that are drawn from the model."""
     model.eval()
     tokens = encode(prompt)[None].to(device)
     for _ in range(length):
@@ -214,7 +214,7 @@ def write(model, prompt, length=160):
 
 
 def show(title, words):
-    """Print a sample, each line after a bar."""
+    """Print a title, and a text with a bar before each line."""
     lines = "\n".join(f"  | {line}" for line in words.splitlines())
     console.print(f"{title}\n{lines}", markup=False, soft_wrap=True)
 
@@ -222,7 +222,7 @@ def show(title, words):
 def train(model, text, steps, peak=6e-3):
     """Train a model with a learning rate of at most `peak`, and restore its best weights.
 
-    Return the loss of each step, and the held-out text's loss at some steps.
+    Return the loss of each step, and the loss of the held-out text by step, for some steps.
     """
     reader, losses, measured, best = student_parts.LogitsOnly(model.to(device)), [], {}, None
     batches = [(x.to(device), y.to(device)) for x, y in text.held_out_batches(n_positions)]
@@ -245,7 +245,7 @@ def train(model, text, steps, peak=6e-3):
         task = progress.add_task("", total=steps)
         try:
             for step in range(steps):
-                # The learning rate: up to the peak in 50 steps, then down to a tenth of that.
+                # The learning rate rises to the peak in 50 steps, then falls to a tenth of it.
                 warmup = min(50, steps // 2)
                 optimizer.lr = step_code.learning_rate(step, warmup, steps, peak, peak / 10)
                 x, y = code.get_batch(text.training, n_positions, 16)
@@ -259,7 +259,7 @@ def train(model, text, steps, peak=6e-3):
                 if step + 1 == 50 < steps:
                     left = (time.monotonic() - begun) / 50 * (steps - 50)
                     left = min(left, 60 * asked.minutes)
-                    console.print(f"Some {left:.0f} seconds to go. Ctrl-C keeps the best so far.")
+                    console.print(f"About {left:.0f} seconds to go. Ctrl-C keeps the best model.")
                 if step + 1 in (10, 100, 300, 1000, 2000):
                     sample = write(model, text.prompt)
                     show(f"After {step + 1} steps, loss {recent(losses):.2f}:", sample)
@@ -309,13 +309,14 @@ print(
 )
 if not asked.no_mask and measured[best] > held_out_bar:
     pictures.say(
-        "That is above the bigram bar: no use of attention yet. Train longer, or on more text."
+        "That is above the bigram bar: the model does not use attention yet. Train longer, or on "
+        "more text."
     )
 if not asked.no_mask and measured[max(measured)] > measured[best] + 0.1:
     pictures.say(
-        f"In the end it was {measured[max(measured)]:.2f} there, while the loss of the training "
-        "text still fell: the model began to learn by heart. That is overfitting. The weights of "
-        f"step {best} are kept."
+        f"In the end the loss on the held-out text was {measured[max(measured)]:.2f}, while the "
+        "loss on the training text still fell: the model began to learn by heart. That is "
+        f"overfitting. The weights of step {best} are kept."
     )
 if parts:
     state, is_yours = parts.weights(model), parts["model"] is not None
@@ -330,7 +331,7 @@ if not asked.no_mask and (asked.first is None or asked.name):
 show("What it writes:", write(model, text.prompt, 400))
 
 if asked.no_mask and recent(losses) > bar / 2:
-    pictures.say("Until the loss goes to 0 it takes some 400 steps: let it train longer.")
+    pictures.say("The loss goes to 0 after about 400 steps: train longer.")
 elif asked.no_mask:
     pictures.say(
         "The loss goes to 0, and the text is nonsense. Without the mask, a position can attend to "
@@ -352,7 +353,7 @@ def draw_losses(axes, text, curves):
         axes.plot(steps, smooth, color=colour, label=f"{name}: training")
         axes.plot(*zip(*measured.items(), strict=True), "o:", ms=3, color=colour, label="held out")
     bars = [torch_gpt.bigram_loss(each, n_characters) for each in (text.training, text.held_out)]
-    if abs(bars[0] - bars[1]) < 0.05:  # one line would hide the other
+    if abs(bars[0] - bars[1]) < 0.05:  # else one line would hide the other
         axes.axhline(bars[0], color=pictures.BLACK, linestyle="--", linewidth=1, label="bigram bar")
     else:
         for bar, line, of_text in zip(bars, ("--", ":"), ("", ", held out"), strict=True):
@@ -366,7 +367,7 @@ def draw_losses(axes, text, curves):
     highest = max(
         *bars, *(max(*losses, *held_out.values()) for losses, held_out in curves.values())
     )
-    axes.set_ylim(0, 1.3 * highest)  # the legend is above all curves
+    axes.set_ylim(0, 1.3 * highest)  # leave room for the legend above the curves
     axes.legend(ncols=2, fontsize=7, loc="upper right")
 
 
@@ -394,8 +395,8 @@ labels = [
 ]
 
 
-def favourite(table):
-    """Return a sentence about the distance at which a head has most of its weight."""
+def main_distance(table):
+    """Return the distance with the largest mean weight of a head, and this weight, as text."""
     shares = {back: table.diagonal(-back).sum().item() / len(table) for back in range(-8, 9)}
     back = max(shares, key=shares.get)
     where = "itself" if back == 0 else f"{abs(back)} {'back' if back > 0 else 'ahead'}"
@@ -409,7 +410,9 @@ for layer, row in enumerate(panels):
     for head, axes in enumerate(row):
         pictures.heatmap(axes, weights[layer, head], labels, labels)
         axes.tick_params(labelsize=8)
-        axes.set_title(f"layer {layer}, head {head}\n{favourite(weights[layer, head])}", fontsize=9)
+        axes.set_title(
+            f"layer {layer}, head {head}\n{main_distance(weights[layer, head])}", fontsize=9
+        )
 pictures.save(figure, "heads", each=True)
 torch.set_num_threads(threads)
 

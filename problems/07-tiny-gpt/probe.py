@@ -23,7 +23,7 @@ def tokens(vocab_size, *shape, start=3):
 
 
 def sizes(*given, **other):
-    """Return the arguments of a GPTConfig."""
+    """Return the arguments of a GPTConfig by name."""
     names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
     return dict(zip(names, given, strict=True)) | other
 
@@ -32,12 +32,12 @@ ORDINARY = sizes(7, 6, 8, 2, 2)
 
 
 def shapes(given):
-    """Return the right shapes of the parameters of a model of these sizes."""
+    """Return the expected shape of each parameter by name, for a model of these sizes."""
     return {name: tuple(each.shape) for name, each in gpt_weights(given).items()}
 
 
 def named_once(model, given):
-    """Return a model's parameters by name, without second names of the expected ones."""
+    """Return a model's parameters by name, each expected one only by its expected name."""
     found, wanted = parameters(model), shapes(given)
     expected = {id(each) for name, each in found.items() if name in wanted}
     return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
@@ -52,7 +52,7 @@ def models(problem):
 def filled(problem, given, weights=None, dtype=torch.float64):
     """Return the student's model in evaluation mode, with the weights for which it has parameters.
 
-    A different part reports missing and additional parameters, so they must have no effect here.
+    Another part reports missing and extra parameters, so they must have no effect here.
     """
     model = problem.GPT(problem.GPTConfig(**given))
     weights = gpt_weights(given) if weights is None else weights
@@ -67,8 +67,12 @@ def filled(problem, given, weights=None, dtype=torch.float64):
 
 
 def with_logits(problem, given, logits):
-    """Return a model with the same logits at every position: the given logits by token, and 0 for
-    all other tokens.
+    """Return a model with the same logits at every position.
+
+    Args:
+        problem: the student's code.
+        given: the sizes of the model.
+        logits: the logits of some tokens, by token; all other tokens have the logit 0.
     """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = weights["transformer.wte.weight"]
@@ -82,7 +86,7 @@ def with_logits(problem, given, logits):
 def with_own_token(problem, given, of_position=0):
     """Return a model that predicts the last token again.
 
-    If `of_position` is large, it predicts the token whose number is the last position.
+    If `of_position` is large, it predicts the token with the number of the last position.
     """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = torch.eye(given["vocab_size"], given["n_embd"], dtype=torch.float64)
@@ -95,7 +99,7 @@ def with_own_token(problem, given, of_position=0):
 
 
 def logits_of(model, *arguments):
-    """Return the logits in a model's result, at any place of the result."""
+    """Return the logits from a model's result, at any index of a tuple."""
     answer = model(*arguments)
     if not isinstance(answer, tuple | list):
         return answer
@@ -103,7 +107,7 @@ def logits_of(model, *arguments):
 
 
 def probe(problem):
-    """Return the questions about each part of the class, and about each function."""
+    """Return the questions by subject: several aspects of the class, and each function."""
     by_chance = generates_by_chance(problem)
     return {
         "GPT: what it is made of": about_parts(problem),
@@ -120,11 +124,12 @@ def probe(problem):
 
 
 def about_parts(problem):
-    """Questions about the parameters of a model."""
+    """Return questions about the parameters of a model."""
 
     def sizes_of(given):
-        """Return the number of entries of each expected parameter, and that of all others
-        together.
+        """Return the size of each expected parameter, and the total size of all others.
+
+        A missing parameter has the size -1.
         """
         found = named_once(problem.GPT(problem.GPTConfig(**given)), given)
         wanted = shapes(given)
@@ -156,11 +161,11 @@ SPREADS = torch.tensor(
     + [1.2, 1.6, 2.5, 3, 4.35, 4.8, 6, 8, 14, 30, 70],
     dtype=torch.float64,
 )
-"""Between these, as shares of 0.02, lie the standard deviations that known mistakes start with."""
+"""Bounds between the initial standard deviations of known mistakes, in units of 0.02."""
 
 
 def about_start(problem):
-    """Questions about the initial weights. The answers are coarse, as the weights are random."""
+    """Return questions about initial weights. The answers are coarse, as weights are random."""
     given = sizes(90, 48, 48, 3, 4)
 
     @functools.cache
@@ -203,7 +208,7 @@ def about_start(problem):
 
 
 def about_logits(problem):
-    """Questions about the logits, with and without targets."""
+    """Return questions about the logits, with and without targets."""
     model_of = models(problem)
 
     def logits(given, batch, length, *, targets=False):
@@ -211,7 +216,7 @@ def about_logits(problem):
         return logits_of(model_of(given), idx, *([idx.flip(0)] if targets else []))
 
     def kind(targets):
-        """Return a code for the type of the result: 0 for a correct pair."""
+        """Return a code for the type of the result: 0 for a pair as expected."""
         model, idx = model_of(ORDINARY), tokens(7, 2, 5)
         answer = model(idx, *([idx.flip(0)] if targets else []))
         if not isinstance(answer, tuple | list) or len(answer) != 2:
@@ -253,7 +258,7 @@ def about_logits(problem):
 
 
 def about_loss(problem):
-    """Questions about the loss of logits that depend only on ln_f's bias and lm_head."""
+    """Return questions about the loss, for logits that depend only on ln_f's bias and lm_head."""
 
     @functools.cache
     def model():
@@ -263,7 +268,7 @@ def about_loss(problem):
         return filled(problem, ORDINARY, weights)
 
     def loss_in(answer):
-        """Return the loss in a result, at any place of the result."""
+        """Return the loss from a model's result, at any index of a tuple."""
         if not isinstance(answer, tuple | list):
             return answer
         return min(answer, key=lambda each: each.dim() if isinstance(each, torch.Tensor) else 0)
@@ -272,7 +277,7 @@ def about_loss(problem):
         return loss_in(model()(tokens(7, *targets.shape, start=8), targets))
 
     def of_unlikely(gap):
-        """Return the loss of a token with a logit `gap` below the largest ones."""
+        """Return the loss of a token with a logit that is `gap` below the largest one."""
         unlikely = with_logits(problem, ORDINARY, dict.fromkeys((3, 4, 5, 6), -gap))
         return loss_in(unlikely(tokens(7, 1, 4), torch.full((1, 4), 5)))
 
@@ -282,9 +287,7 @@ def about_loss(problem):
         return targets
 
     def reached():
-        """Return whether a gradient of the loss reaches the first weights, which are farthest
-        away.
-        """
+        """Return whether gradients of the loss reach the embeddings and the first block."""
         model, idx = filled(problem, ORDINARY), tokens(7, 2, 5)
         _, found = model(idx, idx.flip(0))
         names = ("wte.weight", "wpe.weight", "h.0.attn.c_attn.weight")
@@ -324,11 +327,11 @@ def about_loss(problem):
 
 
 DROPPING = sizes(49, 4, 48, 1, 1, dropout=0.3)
-"""The last of these tokens has the same number everywhere, and so has each position, another."""
+"""Sizes of a model for dropout, which reads its last token only."""
 
 
 def about_dropout(problem):
-    """Questions about dropout, as the last norm shows it."""
+    """Return questions about dropout, which is visible in the output of the last norm."""
 
     def zeros():
         return {name: torch.zeros(shape).double() for name, shape in shapes(DROPPING).items()}
@@ -349,8 +352,9 @@ def about_dropout(problem):
         return found.flatten(0, 1).double()[:, :48]
 
     def attention_reads_all():
-        """Return whether the attention reads all entries of a token; then all of its sums are
-        equal.
+        """Return whether the attention reads all entries of a token.
+
+        If it does, all entries of its output are equal or dropped.
         """
         weights = zeros()
         weights["transformer.h.0.ln_1.bias"] += 1
@@ -366,7 +370,7 @@ def about_dropout(problem):
         return bool(((found.sort(-1).values.diff() > 1e-6).sum(-1) <= 1).all())
 
     def levels(**options):
-        """Return the median and the maximum number of different values per row."""
+        """Return the median and the maximum number of distinct values per row."""
         counts = (rows(**options).sort(-1).values.diff() > 1e-7).sum(-1) + 1
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
@@ -376,8 +380,9 @@ def about_dropout(problem):
         return torch.stack([(row[1] - row[0]) / (row[-1] - row[0]) for row in kinds]).median()
 
     def shares():
-        """Return about which share of a row has the lowest value, and which share has the
-        highest.
+        """Return the approximate shares of entries that have their row's lowest and highest value.
+
+        Each share is the index of an interval.
         """
         found = rows()
         lowest = (found < found.amin(-1, keepdim=True) + 1e-6).double().mean()
@@ -403,12 +408,12 @@ def draws(problem):
 
 
 def generates_by_chance(problem):
-    """Return whether generate draws random numbers; False if the code raises an exception."""
+    """Return whether generate draws random numbers, or False if it raises an exception."""
     return attempt(lambda: draws(problem)).numbers[:1] == (1.0,)
 
 
 def about_generate(problem, by_chance):
-    """Questions about the generated tokens, in evaluation and without dropout."""
+    """Return questions about generated tokens, in evaluation mode and without dropout."""
     model_of = models(problem)
 
     def generated(given, batch, length, n_new, start=3):
@@ -418,7 +423,7 @@ def about_generate(problem, by_chance):
         return found.double() if isinstance(found, torch.Tensor) else found
 
     def nothing():
-        generated(short, 3, 3, 1)  # what stops there says nothing here
+        generated(short, 3, 3, 1)  # if this fails, 0 new tokens are not the reason
         return generated(short, 3, 3, 0)
 
     def dtype():
@@ -432,12 +437,13 @@ def about_generate(problem, by_chance):
         return model.generate(tokens(13, 2, 2, start=token), 3)
 
     def repeated():
-        """Return the generated tokens if the most probable next token is the last token."""
+        """Return the generated tokens if the most probable next token is always the last token."""
         return with_own_token(problem, wide).generate(torch.tensor([[5], [0], [3]]), 3)
 
     def others(gap):
-        """Return whether a token is generated that is not the most probable one, if the second
-        logit is this near.
+        """Return whether generate returns other tokens than the most probable one.
+
+        The second largest logit is `gap` below the largest.
         """
         model = with_logits(problem, wide, {5: 3, 2: 3 - gap})
         torch.default_generator.manual_seed(4)
@@ -450,7 +456,7 @@ def about_generate(problem, by_chance):
         "another one": lambda: others(1.0),
     }
     if by_chance:
-        return Part(main=chance)  # all tokens depend on it
+        return Part(main=chance)  # all generated tokens depend on chance
     return Part(
         main=chance
         | {
@@ -468,8 +474,9 @@ def about_generate(problem, by_chance):
 
 
 def about_context(problem, by_chance):
-    """Questions about the context of generate: each new token shows the last position that was
-    read.
+    """Return questions about the context of generate.
+
+    Each new token is the number of the last position that the model read.
     """
     if by_chance:
         return Part(main={})
@@ -498,7 +505,7 @@ def about_context(problem, by_chance):
 
 
 def about_modes(problem, by_chance):
-    """Questions about the modes during generate and after it."""
+    """Return questions about training and evaluation mode, during generate and after it."""
     given = sizes(13, 12, 8, 1, 2, dropout=0.5)
 
     def is_dropping(model):
@@ -507,8 +514,9 @@ def about_modes(problem, by_chance):
         return not torch.equal(logits_of(model, idx), logits_of(model, idx))
 
     def alike():
-        """Return whether two runs in training mode give the same text, so that nothing is
-        dropped.
+        """Return whether generate, called twice in training mode, returns the same tokens.
+
+        It does if nothing is dropped.
         """
         model, idx = filled(problem, given).train(), tokens(13, 12, 6)
         torch.default_generator.manual_seed(6)
@@ -521,8 +529,9 @@ def about_modes(problem, by_chance):
         return is_dropping(model)
 
     def drops_as_before():
-        """Return whether a seed drops the same entries in training mode after 2 and after 0 new
-        tokens.
+        """Return whether a seed drops the same entries before and after a call of generate.
+
+        The first answer is for 2 new tokens, the second for none.
         """
         model, idx, found = filled(problem, given).train(), tokens(13, 3, 6), []
         for n_new in (None, 2, 0):
@@ -553,7 +562,7 @@ def about_modes(problem, by_chance):
 
 
 def about_batches(problem):
-    """Questions about the batches of get_batch."""
+    """Return questions about the batches of get_batch."""
 
     def batch(length, n_positions, batch_size, *, seed=1, generator=None):
         torch.default_generator.manual_seed(seed)
@@ -571,7 +580,7 @@ def about_batches(problem):
         return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
 
     def steps():
-        """Return the differences between neighbouring tokens of a row, and between x and y."""
+        """Return the least and largest differences of neighbouring tokens, and of x and y."""
         x, y = batch(40, 4, 60)
         found = [each[:, 1:] - each[:, :-1] for each in (x, y)]
         found += [y[:, -1] - x[:, -1], y[:, 0] - x[:, 0]]
@@ -586,14 +595,16 @@ def about_batches(problem):
         return torch.stack([found.amin(), found.amax()])
 
     def evenness():
-        """Return about how often each of five starts is drawn, far from any bound."""
+        """Return approximately how often each of five starts is drawn, as indices of intervals."""
         counts = torch.bincount(starts(9, 4, 4000).long(), minlength=5)
         bounds = torch.tensor([1, 300, 650, 900, 1600, 2500])
         return torch.bucketize(counts, bounds)
 
     def neighbours():
-        """Return the relation of rows: the differences between neighbouring rows, and whether all
-        are equal or different.
+        """Return how the starts of successive rows are related.
+
+        The answers are: whether most differ by 0, by 1 and by 4, whether they never decrease, and
+        whether all are distinct.
         """
         found = starts(24, 4, 20)
         step = found.diff()
@@ -601,8 +612,10 @@ def about_batches(problem):
         return torch.tensor([*alike, bool((step >= 0).all()), len(found.unique()) == len(found)])
 
     def seeds():
-        """Return which draws are equal: with a generator, with torch's seed, the next draws, the
-        first rows.
+        """Return which pairs of batches are equal.
+
+        The pairs have equal or different seeds, of a generator or of torch, or are successive. The
+        last pair consists of the first rows for different seeds.
         """
         generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
         given = [batch(300, 3, 8, seed=n, generator=g)[0] for n, g in enumerate(generators)]
@@ -617,7 +630,7 @@ def about_batches(problem):
         try:
             problem.get_batch(torch.arange(length), 5, 2)
         except ValueError as exception:
-            if "expected" in str(exception):  # torch's own
+            if "expected" in str(exception):  # torch's error, not the student's
                 raise AssertionError from None
             raise
 
@@ -636,7 +649,7 @@ def about_batches(problem):
 
 
 def about_bigram(problem):
-    """Questions about the loss of the bigram model."""
+    """Return questions about the loss of the bigram model."""
 
     def loss(text, vocab_size=None):
         letters = sorted(set(text))
@@ -644,8 +657,9 @@ def about_bigram(problem):
         return problem.bigram_loss(data, vocab_size or len(letters))
 
     def of_the_ends():
-        """Return whether only one end of a long text is read, in which each token has only one
-        successor.
+        """Return whether only one end of a long text is read.
+
+        At each end, every token has only one successor. So the loss of an end is 0.
         """
         found = loss("ab" * 1500 + "abracadabra" * 20 + "cd" * 1500)
         return bool(abs(found) < 1e-9)

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Given: the sizes of a model, and a block with its parts. You wrote one like it in problems 05 and
-# 06; this one is made of PyTorch's functions. You may put yours in its place.
+# Given: the sizes of a model, and a block with its parts. You wrote such a block in problems 05 and
+# 06; this one uses PyTorch's functions. You may replace it by yours.
 
 
 @dataclass
@@ -38,7 +38,7 @@ class GPTConfig:
 
 
 class CausalSelfAttention(nn.Module):
-    """Problem 05's attention, with the same arguments, by PyTorch's own function."""
+    """The attention of problem 05, computed by PyTorch's own function."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class CausalSelfAttention(nn.Module):
         self.resid_dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Let each token attend to itself and to earlier ones: (B, T, C) -> (B, T, C)."""
+        """Let each token attend to itself and to earlier tokens: (B, T, C) -> (B, T, C)."""
         heads = self.c_attn(x).unflatten(-1, (3, self.n_head, -1))  # (B, T, 3, n_head, head_dim)
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # each (B, n_head, T, head_dim)
         dropout = self.dropout if self.training else 0.0
@@ -67,7 +67,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Problem 06's feed-forward network, which works on every token by itself."""
+    """The feed-forward network of problem 06, applied to each token separately."""
 
     def __init__(self, n_embd: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
@@ -77,12 +77,12 @@ class MLP(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Work on each token by itself: (B, T, C) -> (B, T, C)."""
+        """Apply the network to each token: (B, T, C) -> (B, T, C)."""
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
 class Block(nn.Module):
-    """Problem 06's block: attention, then the small network, each added to its input."""
+    """The block of problem 06: attention, then the MLP, each added to its input."""
 
     def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Block(nn.Module):
         self.mlp = MLP(n_embd, dropout, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, C) -> (B, T, C)."""
+        """Apply both parts: (B, T, C) -> (B, T, C)."""
         x = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(x))
 
@@ -101,22 +101,22 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """A language model: from tokens to the logits of the token that comes next.
+    """A language model, which computes the logits of the next token.
 
     nn.MultiheadAttention, nn.Transformer and its layers may not be used.
 
     Args:
-        config: its sizes.
+        config: the sizes of the model.
 
     Attributes:
-        config: as given.
+        config: the argument config.
         transformer: nn.ModuleDict with
             wte: nn.Embedding, vocab_size -> n_embd, a row for each token;
             wpe: nn.Embedding, n_positions -> n_embd, a row for each position;
             drop: nn.Dropout;
             h: nn.ModuleList of n_layer Blocks;
             ln_f: nn.LayerNorm, the last norm.
-        lm_head: nn.Linear, n_embd -> vocab_size, without bias; its weight is that of wte.
+        lm_head: nn.Linear, n_embd -> vocab_size, without bias; its weight is the one of wte.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -129,7 +129,7 @@ class GPT(nn.Module):
 
         Args:
             idx: tokens, int64, shape (B, T).
-            targets: the tokens that come next, int64, shape (B, T); -100 doesn't count.
+            targets: the tokens that come next, int64, shape (B, T); a target of -100 doesn't count.
 
         Returns:
             Logits, shape (B, T, vocab_size), and the mean cross entropy, or None without targets.
@@ -145,10 +145,10 @@ class GPT(nn.Module):
 
         Args:
             idx: prompts, int64, shape (B, T); T may be more than n_positions.
-            max_new_tokens: how many tokens to add.
+            max_new_tokens: the number of tokens to add.
 
         Returns:
-            Shape (B, T + max_new_tokens).
+            Prompts and new tokens, int64, shape (B, T + max_new_tokens).
         """
         # TODO: add one token after the other, without dropout.
         raise NotImplementedError
@@ -157,16 +157,16 @@ class GPT(nn.Module):
 def get_batch(
     data: Tensor, n_positions: int, batch_size: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Draw pieces of a text, and the same pieces one token further.
+    """Draw random pieces of a text, and the pieces that start one token later.
 
     Args:
         data: the tokens of a text, int64, shape (N,).
-        n_positions: how long each piece is.
-        batch_size: how many pieces there are.
-        generator: where the random numbers come from; None means torch's global generator.
+        n_positions: the length of each piece.
+        batch_size: the number of pieces.
+        generator: the source of all random numbers; None means torch's global generator.
 
     Returns:
-        x and y, each int64, shape (batch_size, n_positions): y[b, t] comes after x[b, t].
+        x and y, each int64, shape (batch_size, n_positions): y[b, t] is the token after x[b, t].
 
     Raises:
         ValueError: the text is too short for one piece and the token after it.
@@ -176,16 +176,16 @@ def get_batch(
 
 
 def bigram_loss(data: Tensor, vocab_size: int) -> float:
-    """Return the mean cross entropy of the best model that sees one token only.
+    """Return the mean cross entropy of the best model that sees only the previous token.
 
     Args:
         data: the tokens of a text, int64, shape (N,).
         vocab_size: the number of different tokens.
 
     Returns:
-        In nats, the mean over all tokens but the first.
+        The mean over all tokens except the first, in nats.
     """
-    # TODO: count the pairs, and take the mean of minus the logarithm of their shares.
+    # TODO: count the pairs of neighbours, and take the mean of minus the logarithm of their shares.
     raise NotImplementedError
 
 

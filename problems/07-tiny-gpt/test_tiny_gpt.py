@@ -31,7 +31,7 @@ def named(sizes):
 
 
 def new_model(problem, sizes):
-    """Return a new student's model of these sizes, in training."""
+    """Return a new model of the student's class, of these sizes, in training mode."""
     return problem.GPT(problem.GPTConfig(**sizes))
 
 
@@ -39,7 +39,7 @@ SMALL = {"vocab_size": 7, "n_positions": 6, "n_embd": 8, "n_layer": 2, "n_head":
 
 
 def drawn_weights(rng, sizes):
-    """Return random weights for these sizes, with which every part has an effect."""
+    """Return random weights for a model of these sizes, in which every part has an effect."""
     names = ("vocab_size", "n_positions", "n_embd", "n_layer")
     return gpt_weights(rng, *(sizes[name] for name in names), bias=sizes.get("bias", True))
 
@@ -61,7 +61,7 @@ def answer(model, call, *arguments):
 
 
 def check_both(result, expected, call, **near):
-    """Compare logits and loss."""
+    """Compare the logits and the loss of a result with the expected ones."""
     logits, loss = example.unpack(result, 2, "the logits and the loss", call)
     right, right_loss = checks.parts(expected, 2)
     checks.check(logits, right, f"the logits of {call}", **near)
@@ -87,7 +87,7 @@ def test_layers(problem, rng, bias):
     model, call = new_model(problem, sizes), named(sizes)
     every, expected = parameters(model), shapes_of(rng, sizes)
     shapes = {name: tuple(weight.shape) for name, weight in every.items()}
-    ids = {id(every[name]) for name in expected if name in every}  # they may have second names
+    ids = {id(every[name]) for name in expected if name in every}  # they may have other names, too
     more = [name for name, weight in every.items() if id(weight) not in ids]
     checks.check_that((shapes, more), oracles.are_parameters_of_gpt, call, expected)
 
@@ -115,9 +115,7 @@ def check_start(model, sizes, call, names):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("n_layer", [1, 3])
 def test_initial_weights(problem, rng, n_layer):
-    """Weights start from N(0, 0.02²), smaller in c_proj; biases are 0; norms have weight 1, bias
-    0
-    """
+    """Initial weights are N(0, 0.02²), smaller in c_proj; those of norms are 1, and biases 0"""
     sizes = WIDE | {"n_layer": n_layer}
     torch.default_generator.manual_seed(11)
     check_start(new_model(problem, sizes), sizes, named(sizes), shapes_of(rng, sizes))
@@ -141,7 +139,7 @@ def test_first_loss(problem, rng):
 
 @pytest.mark.points(1)
 def test_embeddings(problem, rng):
-    """The input of the blocks is wte[token] + wpe[position]; ln_f and lm_head come after them"""
+    """The input of the blocks is wte[token] + wpe[position]; after them come ln_f and lm_head"""
     weights = drawn_weights(rng, SMALL)
     for name in weights:
         if ".c_proj." in name:
@@ -204,7 +202,7 @@ def check_weights_stay_tied(model, call, rng):
                 weight -= 0.5 * weight.grad
     logits, _ = answer(model.eval(), f"{call}(idx)", idx)
     weights = parameters(model)
-    del weights["lm_head.weight"]  # the same parameter as that of wte
+    del weights["lm_head.weight"]  # wte has the same parameter
     call, n_head = f"the logits of {call}(idx) after a step of an optimizer", SMALL["n_head"]
     checks.check_that((logits, weights), oracles.are_logits_of_weights, call, idx, n_head, NEAR)
 
@@ -264,7 +262,7 @@ def test_loss_by_hand(problem, rng, batch, seq_len):
     """The loss is the mean, over all positions, of -ln of the target's probability"""
     targets = draw_tokens(rng, SMALL, batch, seq_len)
     if targets.numel() == 1:
-        targets *= 0  # token 0 is no special case
+        targets *= 0  # a target of 0 counts like any other
     check_loss(problem, rng, targets, f"targets of shape {tuple(targets.shape)}")
 
 
@@ -301,16 +299,16 @@ def test_targets_that_do_not_count(problem, rng):
 # Dropout
 
 RATE = 0.4
-# With so many entries, each row has one that both dropouts drop, except once in 1e8 times.
+# With 256 entries, each row almost certainly has an entry that both dropouts drop.
 DROPPING = {"vocab_size": 257, "n_positions": 4, "n_embd": 256, "n_layer": 1, "n_head": 1}
 
 
 def dropping_model(problem, rng, dropout):
-    """Return a model with logits that show dropped entries of the embeddings and the block.
+    """Return a model with logits that show dropped entries, and the text of its call.
 
-    Each entry of the last token's embedding and of each position's is 0.005. The block's MLP adds
-    0.1 to each entry, and nothing else is added. The logits of the other tokens are the entries
-    after the last norm, times 0.01.
+    In the embeddings of the last token and of the positions, each entry is 0.005. The MLP adds 0.1
+    to each entry, and the attention adds 0. The logits of the other tokens are 0.01 times the
+    entries after the last norm.
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd, size = sizes["n_embd"], 0.01
@@ -328,11 +326,11 @@ def dropping_model(problem, rng, dropout):
 
 
 def reading_model(problem, rng, dropout):
-    """Return a model with logits that show whether the attention reads all entries of a token.
+    """Return a model with logits that show what its attention reads, and the text of its call.
 
-    The input of the attention is 1 everywhere. From the whole input, each row of the values' weight
-    gives 0.1, and from a part of the input another number. Nothing else is added to embeddings
-    of 0.
+    Each entry of the attention's input is 1. Each row of the weight for values sums to 0.1, but a
+    part of a row has another sum. So a value shows whether the attention reads all entries of a
+    token. The embeddings and the output of the MLP are 0.
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd = sizes["n_embd"]
@@ -352,7 +350,7 @@ def reading_model(problem, rng, dropout):
 def check_attention_reads_all(problem, rng, dropout, batch):
     """Require that a Block drops no entries of the attention's input."""
     model, call = reading_model(problem, rng, dropout)
-    call = f"{call} in training, where only the attention adds something, the same to all entries"
+    call = f"{call} in training, where only the attention adds numbers, equal ones for all entries"
     checks.check_that(dropped_logits(model.train(), call, batch), oracles.reads_all, call)
 
 
@@ -397,23 +395,23 @@ def test_no_dropout_in_evaluation(problem, rng):
 def weights_and_prompts(rng, sizes, batch, length):
     """Return weights and prompts.
 
-    After a single short prompt, the most probable tokens are 0 and another, as 0 does not end a
-    text.
+    A single short prompt is continued by token 0 and a different token, to show that token 0 does
+    not end a text.
     """
-    if batch > 1 or length > 10:  # the search for such a long prompt takes too long
+    if batch > 1 or length > 10:  # the search for such weights takes too long
         return drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, length)
     return checks.prepared(lambda numbers: followed_by_0(numbers, sizes, length), rng)
 
 
 def followed_by_0(rng, sizes, length):
-    """Return weights and a prompt, after which the most probable tokens are 0 and another."""
+    """Return weights and a prompt that is continued by token 0 and then a different token."""
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 1, length)
     limits = sizes["n_head"], sizes["n_positions"]
     first, lead = oracles.greedy(idx[0].tolist(), weights, *limits)
     second, next_lead = oracles.greedy([*idx[0].tolist(), first], weights, *limits)
     if first == second or min(lead, next_lead) < oracles.CLEAR:
         return followed_by_0(rng, sizes, length)
-    numbers = torch.arange(sizes["vocab_size"])  # exchange two tokens, so that the first one is 0
+    numbers = torch.arange(sizes["vocab_size"])  # swap tokens: the first new one becomes 0
     numbers[0], numbers[first] = first, 0
     kinds = weights["lm_head.weight"][numbers]
     return weights | {"transformer.wte.weight": kinds, "lm_head.weight": kinds}, numbers[idx]
@@ -438,10 +436,10 @@ def test_generate_by_hand(problem, rng, prompt_length, n_new, batch):
 
 @pytest.mark.points(1)
 def test_generate_any_token(problem, rng):
-    """Any token may be generated, also repeatedly, and no token ends the text"""
+    """Any token may be generated, also repeatedly; there is no end-of-text token"""
     weights = drawn_weights(rng, SMALL)
     kinds = weights["transformer.wte.weight"]
-    kinds = kinds - kinds.mean(1, keepdim=True)  # the norm keeps their directions
+    kinds = kinds - kinds.mean(1, keepdim=True)  # ln_f does not change their directions
     kinds = kinds / kinds.norm(dim=1, keepdim=True)
     weights["transformer.wte.weight"] = weights["lm_head.weight"] = kinds
     weights["transformer.ln_f.weight"] = torch.ones(SMALL["n_embd"])
@@ -461,14 +459,14 @@ def test_generate_any_token(problem, rng):
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("prompt_length", "n_new", "batch"), [(2, 6, 3), (4, 3, 2), (7, 4, 1)])
 def test_generate_beyond_n_positions(problem, rng, prompt_length, n_new, batch):
-    """The model reads the last n_positions tokens, from position 0; the result has all tokens"""
+    """generate reads the last n_positions tokens, from position 0, and returns all tokens"""
     sizes = SMALL | {"vocab_size": 11, "n_positions": 4}
     check_generated(problem, rng, sizes, prompt_length, n_new, batch)
 
 
 @pytest.mark.points(0.25)
 def test_generate_nothing(problem, rng):
-    """generate returns the prompt for 0 new tokens, also if it is longer than n_positions"""
+    """For 0 new tokens, generate returns the prompt, also one longer than n_positions"""
     weights = drawn_weights(rng, SMALL)
     model = make_model(problem, weights, SMALL)
     for length in (3, 9):
@@ -512,7 +510,7 @@ def seeded_logits(model, idx, call):
 
 
 def check_mode(model, idx, training, call):
-    """Require that two calls of forward differ, because of dropout in training, or agree."""
+    """Require that two calls differ, by dropout, in training mode, and agree in evaluation mode."""
     first, (second, _) = seeded_logits(model, idx, call), answer(model, call, idx)
     form = torch.empty(*idx.shape, 11)
     differ = not torch.equal(
@@ -581,7 +579,7 @@ def test_gradients_flow(problem, rng):
     """Gradients of the loss flow to every weight, also after a call of generate"""
     sizes = SMALL | {"n_embd": 4}
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, 2, 4)
-    idx[:, 0] = torch.tensor([0, sizes["vocab_size"] - 1])  # the first and the last token
+    idx[:, 0] = torch.tensor([0, sizes["vocab_size"] - 1])  # the lowest and the highest token
     targets = draw_tokens(rng, sizes, 2, 4)
     model, call = make_model(problem, weights, sizes), f"{named(sizes)}(idx, targets)"
     model.generate(idx.clone(), 1)
@@ -601,7 +599,7 @@ def check_slopes_of_loss(model, weights, idx, targets, sizes, call, rng):
     checks.check(loss, by_hand({}).float(), call)
     learning = {name: w for name, w in parameters(model).items() if name in weights}
     gradients = checks.gradients(loss, learning, torch.ones(()), call)
-    numbers = {name: w for name, w in weights.items() if name != "lm_head.weight"}  # that of wte
+    numbers = {name: w for name, w in weights.items() if name != "lm_head.weight"}  # it is wte's
     example.check_slopes(gradients, by_hand, numbers, call, rng, rtol=1e-3, atol=1e-4)
 
 
@@ -616,7 +614,7 @@ def draw_batch(problem, data, n_positions, batch_size, *generator):
 
 
 def marked_text(rng, length):
-    """Return a text in which no token occurs twice, so that a piece shows its place in it."""
+    """Return a text of distinct tokens, so that a piece shows its place in the text."""
     return torch.randperm(length, generator=rng.generator) + 100
 
 
@@ -625,7 +623,7 @@ def marked_text(rng, length):
     ("length", "n_positions", "batch_size"), [(30, 4, 5), (9, 1, 3), (50, 20, 1)]
 )
 def test_batches(problem, rng, length, n_positions, batch_size):
-    """The rows of x are pieces of the text, and y has the tokens one place further"""
+    """The rows of x are pieces of the text, and those of y start one token later"""
     data = marked_text(rng, length)
     torch.default_generator.manual_seed(21)
     batch, call = draw_batch(problem, data, n_positions, batch_size)
@@ -657,7 +655,7 @@ def test_too_short_texts_are_refused(problem, length):
 
 @pytest.mark.points(0.25)
 def test_batches_by_generator(problem, rng):
-    """All random numbers are from the generator, or from torch's global one if there is none"""
+    """All random numbers come from the generator, or from torch's global one if it is None"""
     data, call, drawn = marked_text(rng, 200), "get_batch(data, 3, 6, generator)", []
 
     def draw(generator, global_seed):
@@ -734,7 +732,7 @@ STEPS, ENOUGH = 300, 0.1
 def check_learning(problem, rng, seed):
     """Require that a small model learns four sequences by heart.
 
-    Training stops when the loss is low enough, or when it is clear that it will not fall.
+    Training stops when the loss is low enough, or if it has hardly fallen after 60 steps.
     """
     rows = draw_tokens(rng, LEARNER, 4, 9)
     rows[:, 0] = torch.arange(4)  # different first tokens determine all later ones
@@ -754,7 +752,7 @@ def check_learning(problem, rng, seed):
         with torch.no_grad():
             for weight in model.parameters():
                 if weight.grad is not None:
-                    weight -= 0.003 * weight.grad.sign()  # as Adam's first step
+                    weight -= 0.003 * weight.grad.sign()  # like Adam's first step
     checks.check_that(losses[-1], oracles.has_learned, call, ENOUGH, STEPS)
 
 
@@ -777,9 +775,9 @@ def test_learns_by_heart(problem, rng):
 
 
 def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32):
-    """Return a call of a model with random weights, in evaluation.
+    """Return a `robust.Call` of a model with random weights, in evaluation mode.
 
-    `right` returns the oracle for some weights, a function of tokens and targets.
+    `right` takes the weights and returns the oracle, a function of tokens and targets.
     """
     weights = {name: weight.to(dtype) for name, weight in drawn_weights(rng, sizes).items()}
     idx, targets = (draw_tokens(rng, sizes, batch, seq_len) for _ in range(2))
@@ -890,7 +888,7 @@ def test_hidden_model(problem, solution, rng, batch, seq_len, sizes, bias):
 
 
 def check_model(student, reference, idx, targets, rng, call):
-    """Compare logits, loss and all gradients of both models, and both without gradients."""
+    """Compare logits, loss and gradients of two models, then logits and loss without gradients."""
     logits, loss = answer(student, call, idx, targets)
     expected, expected_loss = checks.parts(reference(idx, targets), 2)
     checks.check(logits, expected, f"the logits of {call}", **NEAR)
@@ -909,7 +907,7 @@ def check_model(student, reference, idx, targets, rng, call):
 @pytest.mark.points(1)
 @robust.parts("sizes of one", "transposed memory", "nothing changed", "second call", "float64")
 def test_hidden_model_in_use(problem, solution, rng, part):
-    """A model of other sizes, too, follows the rules that hold in every problem"""
+    """Models of other sizes follow the rules that hold in every problem, too"""
     sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
 
     def right(weights):
@@ -977,12 +975,12 @@ def test_hidden_generate(problem, rng, prompt_length, n_new, n_positions, batch)
 
 @pytest.mark.points(0.75)
 def test_hidden_generate_of_certain_tokens(problem, rng):
-    """No token of a large vocabulary ends the text, and two logits may be nearly equal"""
+    """A large vocabulary has no end-of-text token, either, and logits may be nearly equal"""
     sizes = {"vocab_size": 50_257, "n_positions": 4, "n_embd": 2, "n_layer": 1, "n_head": 1}
     weights = drawn_weights(rng, sizes)
     angles = torch.linspace(0, 1, sizes["vocab_size"])
     ring = torch.stack([angles.cos(), angles.sin()], dim=1)
-    weights["transformer.ln_f.weight"] *= 0  # so that only the bias of ln_f counts
+    weights["transformer.ln_f.weight"] *= 0  # so that the output of ln_f is its bias
     for token, other in [(50_256, 50_255), (0, 1), (13, 12), (198, 197)]:
         kinds = 0.9 * ring
         kinds[token], kinds[other] = ring[token], (1 - 1e-4) * ring[token]
@@ -1004,11 +1002,11 @@ def test_hidden_dropout(problem, rng):
     logits = dropped_logits(model.train(), call, 90)
     checks.check_that(logits, oracles.drops_embeddings_and_mlp, call, 0.5)
     check_attention_reads_all(problem, rng, 0.5, 10)
-    check_learning_with_dropout(problem, rng)
+    check_gradients_with_dropout(problem, rng)
 
 
-def check_learning_with_dropout(problem, rng):
-    """Require that gradients in training flow through the kept entries alone."""
+def check_gradients_with_dropout(problem, rng):
+    """Require that gradients in training flow only through entries that are not dropped."""
     sizes = SMALL | {"dropout": 0.4}
     weights = {name: weight.double() for name, weight in drawn_weights(rng, sizes).items()}
     model, idx = make_model(problem, weights, sizes).train(), draw_tokens(rng, sizes, 3, 6)
