@@ -1,19 +1,19 @@
-"""Picture for problem 08: a choice after temperature, top-k and top-p. And a model that writes.
+"""Picture for problem 08: the effect of temperature, top-k and top-p. And a model that writes.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of your
 functions. Where these are wrong, bars are orange, and a line shows the expected value. The dots
-show how often `sample` drew each word. To choose the cuts, type k and p:
+show how often `sample` drew each word. To choose k and p:
 `uv run python explore.py 2 0.5`. Without a display, or with `--save`, it writes the picture to
 pictures/my_cuts.png.
 
 `uv run python explore.py --talk` uses the model that you trained in problem 07. You type the
 beginning of a text; the model continues it, and your `sample` draws each character. `--talk NAME`
-chooses one of several models; `--talk --mine` builds it from your parts, from the softmax of 01 to
-the cache of 09.
+chooses one of several models. `--talk --mine` builds the model from your code, from the softmax of
+01 to the cache of 09.
 """
 
 # %% Five words that may come after "the cat sat on the", and a model's logits for them.
-import grader.student.script  # noqa: F401  (no file in this folder hides a module)
+import grader.student.script  # noqa: F401  (so that no file in this folder hides a module)
 
 # isort: split
 import sys
@@ -71,7 +71,7 @@ drawn = torch.stack(right)  # (columns, temperatures, words)
 
 
 def counted(module):
-    """Return the share of 20,000 rows for which sample draws each word."""
+    """Return the share of 20,000 rows for which sample draws each word, for each option."""
     torch.manual_seed(8)
     rows = logits.repeat(20_000, 1)
     tokens = [module.sample(rows, t, **cut) for cut in options for t in temperatures]
@@ -80,9 +80,7 @@ def counted(module):
 
 
 def shares(module):
-    """Return how often sample draws each word; a share within 0.02 of the expected one is replaced
-    by it.
-    """
+    """Return the share of each word, or the expected share if they differ by less than 0.02."""
     counts = counted(module)
     return torch.where((counts - drawn).abs() < 0.02, drawn, counts)
 
@@ -109,5 +107,5 @@ for column, title in enumerate(columns):
 figure.suptitle("the cat sat on the ...", fontsize=10)
 pictures.save(figure, "cuts")
 
-# Each row is the model at one temperature. A cut removes words, and the others get their share.
+# Each row shows one temperature. A cut removes words, and the other words get their probability.
 # Top-k removes the same number at every temperature. Top-p removes more at a low temperature.

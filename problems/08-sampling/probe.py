@@ -12,11 +12,11 @@ from grader.diagnose.probe import Part
 INF = math.inf
 
 numbers = partial(any_numbers, size=2.0)
-"""Numbers between -2 and 2, no two of them alike."""
+"""A function that returns distinct numbers between -2 and 2."""
 
 
 def probe(problem):
-    """Return the questions about each function, and about each part of sample."""
+    """Return the questions by subject: each function, and several aspects of sample."""
     return {
         "apply_temperature": about_temperature(problem),
         "keep_top_k": about_top_k(problem),
@@ -28,8 +28,9 @@ def probe(problem):
 
 
 def told(logits):
-    """Return logits with 50 instead of -inf, so that a sum shows the places of -inf. No logit is as
-    large.
+    """Return logits in which 50 replaces -inf, so that a weighted sum shows where they are -inf.
+
+    Other logits are below 50.
     """
     if not isinstance(logits, torch.Tensor) or not logits.is_floating_point():
         return logits
@@ -40,7 +41,7 @@ DTYPES = (torch.int64, torch.float32, torch.float64, torch.int32, torch.bool)
 
 
 def kind(value):
-    """Return a number for the dtype of the result, or a negative number if it is no tensor."""
+    """Return a number for the dtype of a tensor, or a negative number for any other result."""
     if not isinstance(value, torch.Tensor):
         return -1 - edges.kind(value)
     return DTYPES.index(value.dtype) if value.dtype in DTYPES else -1
@@ -61,7 +62,7 @@ def edges_of(function):
 
 
 def about_temperature(problem):
-    """Questions about apply_temperature."""
+    """Return questions about apply_temperature."""
 
     def apply(shape, temperature):
         return told(problem.apply_temperature(numbers(*shape), temperature))
@@ -85,7 +86,7 @@ def about_temperature(problem):
 
 
 def about_top_k(problem):
-    """Questions about keep_top_k."""
+    """Return questions about keep_top_k."""
 
     def keep(shape, k):
         return told(problem.keep_top_k(numbers(*shape) + 3 * numbers(*shape[:-1], 1), k))
@@ -111,7 +112,7 @@ def about_top_k(problem):
 
 
 def about_top_p(problem):
-    """Questions about keep_top_p."""
+    """Return questions about keep_top_p."""
 
     def keep(shape, p):
         return told(problem.keep_top_p(1.3 * numbers(*shape), p))
@@ -121,11 +122,11 @@ def about_top_p(problem):
         return told(problem.keep_top_p(x.float(), 0.7)).double() - 60
 
     def many():
-        """Return whether p = 1 drops any of thousands of tokens."""
+        """Return whether keep_top_p drops any of thousands of tokens if p is 1."""
         return bool((problem.keep_top_p((12 * numbers(6, 1000)).float(), 1.0) == -INF).any())
 
     def alike():
-        """Return the number of kept tokens, of thousands of nearly equal ones."""
+        """Return how many of 1500 nearly equal logits are kept if p is 0.9."""
         found = problem.keep_top_p((numbers(1, 1500) / 100).double(), 0.9)
         return float((found > -INF).sum())
 
@@ -161,12 +162,12 @@ def about_top_p(problem):
     )
 
 
-# Random results are computed many times; the answers must not depend on chance.
+# Random results are computed many times, so that the answers do not depend on chance.
 
 ROW = [1.0, 4.0, 0.0, 2.0, 3.0]
 ROWS = 2000
 NEAR = 0.045
-"""How far frequencies may be from the probabilities that they come from."""
+"""The largest accepted difference between the frequency of a token and its probability."""
 
 
 def equal_rows(row, shape):
@@ -175,21 +176,24 @@ def equal_rows(row, shape):
 
 
 def drawn_often(problem, row=ROW, shape=(ROWS,), seed=5, **options):
-    """Return a drawn token for each of many equal rows."""
+    """Return the tokens that sample draws for many equal rows of logits."""
     logits = equal_rows(row, shape)
     torch.default_generator.manual_seed(seed)
     return problem.sample(logits, **options)
 
 
 def counted(tokens, vocab_size=5):
-    """Return how often each token was drawn."""
+    """Return how often each token occurs."""
     if not isinstance(tokens, torch.Tensor) or tokens.is_floating_point():
         raise TypeError("these are no tokens")
     return tokens.flatten().clamp(0, vocab_size - 1).bincount(minlength=vocab_size)
 
 
 def nearest(shares):
-    """Return the index of the distribution that is nearest to these shares of ROW, or -1."""
+    """Return the index of the known distribution that is nearest to these shares of ROW.
+
+    Return -1 if none is near.
+    """
     logits = torch.tensor(ROW, dtype=torch.float64)
     known = [(logits / t).softmax(-1) for t in (1, 0.5, 0.25, 0.7, 2, 4, -1, INF)]
     known += [known[0].softmax(-1), logits.clamp(min=1e-9) / logits.sum()]
@@ -198,10 +202,10 @@ def nearest(shares):
 
 
 def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
-    """Return probabilities that the student's own functions give one after the other, or None if
-    they fail.
+    """Return the probabilities after the student's functions before sample, or None if they fail.
 
-    The result of sample is compared with these, so that their mistakes don't count for sample.
+    sample is compared with these probabilities, so that mistakes in the other functions do not
+    count as mistakes in sample.
     """
     try:
         found = problem.apply_temperature(logits.clone(), temperature)
@@ -216,23 +220,23 @@ def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
 
 
 def asked_of_sample(problem, questions, **options):
-    """Omit questions with arguments for which a function before sample raises an exception."""
+    """Return the questions, or none if a function before sample fails for these arguments."""
     try:
         runs = own_steps(problem, numbers(3, 5), **options) is not None
     except NotImplementedError:
-        runs = True  # then the question reports it
+        runs = True  # the answer to the question reports it
     return questions if runs else {}
 
 
 AS_ITS_STEPS = -9.0
-"""The answer of a sample that draws as the functions before it say, or when those fail."""
+"""The answer if sample agrees with the functions before it, or if these functions fail."""
 
 
 def about_sample(problem):
-    """Questions about the drawn token if it does not depend on chance."""
+    """Return questions about drawn tokens, with answers that do not depend on chance."""
 
     def greedy(*shape, ties=False):
-        """Return the tokens at temperature 0, or a negative number if they are random."""
+        """Return the tokens at temperature 0, or -1 if they are random."""
         logits, drawn = numbers(*shape), []
         logits = (logits * 1.2).round() if ties else logits
         for seed in range(6):
@@ -248,8 +252,9 @@ def about_sample(problem):
         return torch.where(largest, logits + 1000, logits)
 
     def certain(*shape, **options):
-        """Return the tokens if one token of each row is certain, or a negative number if they are
-        random.
+        """Return the tokens for rows in which one token is certain, or -1 if they are random.
+
+        Return AS_ITS_STEPS if they are as expected.
         """
         steps, drawn = own_steps(problem, clear(*shape), **options), []
         if steps is None or steps.amax(-1).min() < 0.99:
@@ -262,7 +267,7 @@ def about_sample(problem):
         return AS_ITS_STEPS if torch.equal(drawn[0], steps.argmax(-1).double()) else drawn[0]
 
     def kept(row=ROW, **options):
-        """Return the tokens that are drawn at least once."""
+        """Return which tokens are drawn at least once, or AS_ITS_STEPS if as expected."""
         if (steps := own_steps(problem, equal_rows(row, (1000,)), **options)) is None:
             return AS_ITS_STEPS
         found, may = counted(drawn_often(problem, row, (1000,), **options)) > 0, steps.amax(0)
@@ -270,7 +275,7 @@ def about_sample(problem):
         return AS_ITS_STEPS if as_steps else found.double()
 
     def shape(**options):
-        """Return the distribution of tokens."""
+        """Return the result of `nearest` for drawn tokens, or AS_ITS_STEPS if as expected."""
         if (steps := own_steps(problem, equal_rows(ROW, (ROWS,)), **options)) is None:
             return AS_ITS_STEPS
         counts = counted(drawn_often(problem, **options))
@@ -292,7 +297,7 @@ def about_sample(problem):
             "plain": lambda: kept(),
             "top_k": lambda: kept(top_k=3),
             "top_k, then top_p": lambda: kept(top_k=2, top_p=0.7),
-            # One of both keeps all, so that of two mistakes each shows somewhere alone.
+            # One of top_k and top_p keeps all tokens, so that a mistake in the other shows alone.
             "top_k, and all of top_p": lambda: kept(top_k=2, top_p=0.99),
             "all of top_k, and top_p": lambda: kept(top_k=5, top_p=0.8),
             "warm, then top_p": lambda: kept(temperature=2.0, top_p=0.8),
@@ -315,7 +320,7 @@ def about_sample(problem):
 
 
 def about_arguments(problem):
-    """Questions about refused arguments."""
+    """Return questions about arguments for which sample must raise ValueError."""
 
     def refused(question, name, fine, *amounts):
         def asked():
@@ -324,7 +329,7 @@ def about_arguments(problem):
             )
             if name == "temperature":
                 return found
-            # Values that the filter itself accepts, or fails at, count for the filter.
+            # If the filter alone has the same result, it is not a mistake in sample.
             keep = getattr(problem, f"keep_{name}")
             alone = [edges.refusal(partial(keep, numbers(3, 5), amount)) for amount in amounts]
             return torch.where(found == torch.tensor(alone), 1.0, found)
@@ -351,9 +356,7 @@ def about_arguments(problem):
 
 
 def about_chance(problem):
-    """Questions about the source of the random numbers, and about rows with the same random
-    numbers.
-    """
+    """Return questions about the source of random numbers, and about rows that share them."""
     logits = numbers(4, 40, 12) / 4
 
     def draw(seed=None, global_seed=1, generator=None):
@@ -365,7 +368,7 @@ def about_chance(problem):
 
     @cache
     def by_chance():
-        """Return whether any random numbers are drawn. If not, there are no questions."""
+        """Return True if tokens are random. Otherwise raise ArithmeticError."""
         found = [draw(seed, seed) for seed in range(3)] + [draw(None, seed) for seed in range(3)]
         if all(torch.equal(tokens, found[0]) for tokens in found):
             raise ArithmeticError("it is always the same")

@@ -21,7 +21,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     Raises:
         ValueError: temperature is not above 0.
     """
-    # TODO: refuse an impossible temperature, then divide.
+    # TODO: raise ValueError for an impossible temperature, then divide.
     raise NotImplementedError
 
 
@@ -30,16 +30,16 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 
     Args:
         logits: scores for the next token, shape (..., V).
-        k: how many to keep, at least 1. All are kept when it is V or more.
+        k: the number of logits to keep, at least 1. If k is V or more, all are kept.
 
     Returns:
-        Logits of the same shape. Kept logits don't change; a tie with the k-th largest is kept,
-        too.
+        Logits of the same shape. Kept logits don't change. Logits that equal the k-th largest are
+        kept, too.
 
     Raises:
         ValueError: k is less than 1.
     """
-    # TODO: refuse an impossible k, then replace the logits that are too small.
+    # TODO: raise ValueError for an impossible k, then replace the logits that are too small.
     raise NotImplementedError
 
 
@@ -48,16 +48,16 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
 
     Args:
         logits: scores for the next token, shape (..., V).
-        p: above 0, at most 1. With 1 all are kept.
+        p: the sum to reach, above 0 and at most 1. If p is 1, all tokens are kept.
 
     Returns:
-        Logits of the same shape, with -inf for the other tokens. The token that crosses p is kept;
-        the logits of kept tokens don't change.
+        Logits of the same shape, with -inf for all other tokens. Kept logits don't change. The
+        token with which the sum reaches p is kept.
 
     Raises:
-        ValueError: p is not above 0, or is above 1.
+        ValueError: p is 0 or less, or more than 1.
     """
-    # TODO: refuse an impossible p, then add up probabilities until p is reached.
+    # TODO: raise ValueError for an impossible p, then add up probabilities until p is reached.
     raise NotImplementedError
 
 
@@ -72,10 +72,11 @@ def sample(
 
     Args:
         logits: scores for the next token, shape (..., V).
-        temperature: as in apply_temperature; 0 takes the largest logit, and the first of a tie.
+        temperature: as in apply_temperature. If it is 0, the largest logit wins, or the first of
+            several equal ones.
         top_k: as in keep_top_k, after the temperature; None keeps all.
         top_p: as in keep_top_p, after top_k; None keeps all.
-        generator: where all random numbers come from; None means torch's global generator.
+        generator: the source of all random numbers; None means torch's global generator.
 
     Returns:
         Token numbers, int64, shape (...).

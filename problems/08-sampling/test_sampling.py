@@ -30,7 +30,7 @@ NO_FILTER = {"temperature": 1.0, "top_k": None, "top_p": None}
 
 
 def clear_logits(rng, *shape, p, dtype=torch.float32):
-    """Return random logits that are all different, with no sum of probabilities very near p.
+    """Return random, distinct logits for which no sum of the largest probabilities is near p.
 
     They are multiples of 1/2048, which float32 represents exactly, also near 2000.
     """
@@ -55,8 +55,8 @@ def draws(problem, rng, calls):
 
     Args:
         problem: the student's code.
-        rng: random numbers for the seeds.
-        calls: the logits of each call, which are copied, and the other arguments by name.
+        rng: draws the seeds.
+        calls: for each call, the logits, which are copied, and the other arguments by name.
     """
     arguments = [{"logits": logits.clone(), **options} for logits, options in calls]
     return answers(problem.sample, arguments, example.random_seeds(rng, len(arguments)))
@@ -64,7 +64,7 @@ def draws(problem, rng, calls):
 
 @contextmanager
 def all_from_generator(call):
-    """Require that the code inside draws nothing from torch's global generator."""
+    """Require that the code in the `with` block draws nothing from torch's global generator."""
     before = torch.get_rng_state()
     yield
     same = torch.equal(torch.get_rng_state(), before)
@@ -82,9 +82,9 @@ def check_call(problem, name, logits, amount, what=""):
 
     Args:
         problem: the student's code.
-        name: the function, such as keep_top_k.
-        logits: its first argument, which is copied.
-        amount: its second argument.
+        name: the name of the function, such as keep_top_k.
+        logits: the first argument, which is copied.
+        amount: the second argument.
         what: a description of the logits; by default their shape.
     """
     call = f"{name}(logits, {amount}) with {what or f'logits of shape {tuple(logits.shape)}'}"
@@ -93,14 +93,14 @@ def check_call(problem, name, logits, amount, what=""):
 
 
 def check_slopes(actual, logits, kept, slope, upstream, call, **near):
-    """Compare the gradients of a filter for kept tokens; those of other tokens may be anything."""
+    """Compare the gradients of a filter for kept tokens. Gradients of other tokens may be any."""
     gradient = checks.gradients(actual, {"logits": logits}, upstream, call)["logits"]
     what = f"the gradient of {call}, where tokens are kept"
     checks.check_that(gradient, oracles.passes_gradients, what, kept, slope, near)
 
 
 def whole(drawn):
-    """Return whole numbers as int64; another test checks their dtype."""
+    """Return tokens as int64 if they are whole numbers. Another test checks their dtype."""
     is_whole = torch.is_tensor(drawn) and torch.equal(drawn.long().to(drawn.dtype), drawn)
     return drawn.long() if is_whole else drawn
 
@@ -201,7 +201,7 @@ def test_impossible_k_is_refused(problem, k):
 
 @pytest.mark.points(0.5)
 def test_top_p_in_numbers(problem):
-    """keep_top_p keeps the most probable tokens, up to the one at which their sum reaches p"""
+    """keep_top_p keeps the most probable tokens until the sum of their probabilities reaches p"""
     cold = ([2.0, 8.0, 0.0, 4.0, 6.0], 0.999, oracles.COLD_TOP_P)  # at T = 0.5
     sizes = (0.05, 0.63, 0.64, 0.9, 0.96, 0.999, 1.0)
     for row, p, expected in [*((LOGITS, p, oracles.TOP_P[p]) for p in sizes), cold]:
@@ -356,15 +356,15 @@ def test_impossible_requests_are_refused(problem, options):
 
 
 def check_seeds(again, drawn, call, logits, same, different):
-    """Check that the same seed gives the same tokens, and that not all other draws are the same.
+    """Check that an equal seed gives equal tokens, and that not all draws are equal.
 
     Args:
-        again: the draw after the seed of the first draw.
-        drawn: some draws.
+        again: a draw with the same seed as the first of `drawn`.
+        drawn: draws with other seeds, or after each other.
         call: the call, as text.
         logits: the logits of each draw.
-        same: the message if `again` is not the first draw.
-        different: the message if all draws are the same.
+        same: the message if `again` differs from the first of `drawn`.
+        different: the message if all of `drawn` are equal.
     """
     checks.check_that(
         (again, torch.stack(drawn)), oracles.are_seeded, call, logits.shape, same, different
@@ -376,7 +376,7 @@ def check_seeds(again, drawn, call, logits, same, different):
     "options", [{}, {"temperature": 1.5, "top_k": 150, "top_p": 0.95}], ids=["plain", "all options"]
 )
 def test_generator(problem, rng, options):
-    """All random numbers are from the generator, and its next draw is another"""
+    """All random numbers come from the generator, and its next draw is different"""
     logits, (seed, other) = rng.normal(4, 60, 200), example.random_seeds(rng, 2)
     call = named(**options, generator="generator")
 
@@ -438,7 +438,7 @@ def test_large_logits(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_gradients_flow(problem, rng):
-    """Gradients flow through all three functions; for the filters they are 1 for kept tokens"""
+    """Gradients flow through all three functions; gradients of a filter are 1 for kept tokens"""
     logits, upstream = clear_logits(rng, 3, 6, p=0.8).requires_grad_(), rng.normal(3, 6)
     plain, call = logits.detach(), "apply_temperature(logits, 0.5)"
     actual = problem.apply_temperature(logits.clone(), 0.5)
@@ -461,7 +461,7 @@ FILTERS = {
 
 
 def call_of(problem, right, rng, name, lead=(2, 3), n=5, dtype=torch.float32):
-    """Return a call of one of these functions; `right` is the module with the oracles."""
+    """Return a `robust.Call` of one of FILTERS; `right` is the module with the oracles."""
     argument, amount = FILTERS[name]
     logits = clear_logits(rng, *lead, n, p=0.6, dtype=dtype) + 1 / 3
     arguments = {"logits": logits, argument: amount}
@@ -500,7 +500,7 @@ def test_sample_in_use(problem, rng, dtype):
 
 @pytest.mark.points(0.25)
 def test_defaults(problem, rng):
-    """sample(logits) has the temperature 1 and no filter"""
+    """By default, sample uses temperature 1 and no filter"""
     logits = rng.normal(240, 200)
     torch.default_generator.manual_seed(15)
     checks.check_that(
@@ -571,12 +571,12 @@ def test_hidden_top_k(problem, solution, rng, shape):
         if k % 2:
             logits = (1.5 * logits).round()
         if k in (3, 19) and shape[-1] > 1:
-            logits[..., rng_choice(rng, shape[-1])] = -INF
+            logits[..., random_index(rng, shape[-1])] = -INF
         check_filter(problem, solution, "keep_top_k", logits, k, rng)
 
 
-def rng_choice(rng, number):
-    """Return a random number below `number`."""
+def random_index(rng, number):
+    """Return a random integer from 0 to `number` - 1."""
     return int(torch.randint(number, (), generator=rng.generator))
 
 
@@ -700,7 +700,7 @@ def test_hidden_draws(problem, rng, options):
 
 
 def is_clear_for(row, options):
-    """Return whether top_p keeps several tokens, and no sum of probabilities is very near top_p."""
+    """Return whether top_p keeps several tokens of a row and no sum of probabilities is near it."""
     p, number = options["top_p"], options.get("top_k", len(row))
     largest = (row / options.get("temperature", 1)).topk(number).values
     sums = largest.softmax(-1).cumsum(-1)
@@ -722,7 +722,7 @@ def is_clear_for(row, options):
     ids=str,
 )
 def test_hidden_order(problem, row, options):
-    """For other logits too, and ties, sample applies temperature, top_k and top_p in this order"""
+    """sample applies temperature, top_k and top_p in this order for other logits and ties, too"""
     check_distribution(problem, row, (1500,), **options)
 
 
@@ -733,7 +733,7 @@ def test_hidden_order(problem, row, options):
     ids=str,
 )
 def test_hidden_generator(problem, rng, shape, options):
-    """The same seed gives the same draw, and the next draw is another"""
+    """Generators with equal seeds give equal draws, and the next draw is different"""
     logits, many = rng.normal(*shape) / 4, 40 if len(shape) == 1 else 2
     seeds, call = example.random_seeds(rng, many), named(**options, generator="generator")
 

@@ -30,10 +30,10 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 
     Args:
         logits: scores for the next token, shape (..., V).
-        k: how many to keep, at least 1. All are kept when it is V or more.
+        k: the number of logits to keep, at least 1. If k is V or more, all are kept.
 
     Returns:
-        Logits of the same shape. What is kept stays as it was; what ties with the k-th largest is
+        Logits of the same shape. Kept logits don't change. Logits that equal the k-th largest are
         kept, too.
 
     Raises:
@@ -50,14 +50,14 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
 
     Args:
         logits: scores for the next token, shape (..., V).
-        p: above 0, at most 1. With 1 all are kept.
+        p: the sum to reach, above 0 and at most 1. If p is 1, all tokens are kept.
 
     Returns:
-        Logits of the same shape, with -inf in place of the others. The token that crosses p is
-        kept; the logits of kept tokens don't change.
+        Logits of the same shape, with -inf for all other tokens. Kept logits don't change. The
+        token with which the sum reaches p is kept.
 
     Raises:
-        ValueError: p is not above 0, or is above 1.
+        ValueError: p is 0 or less, or more than 1.
     """
     if not 0 < p <= 1:
         raise ValueError(f"p = {p}; it should be above 0 and at most 1")
@@ -81,10 +81,11 @@ def sample(
 
     Args:
         logits: scores for the next token, shape (..., V).
-        temperature: as in apply_temperature; 0 takes the largest logit, the first one of a tie.
+        temperature: as in apply_temperature. If it is 0, the largest logit wins, or the first of
+            several equal ones.
         top_k: as in keep_top_k, after the temperature; None keeps all.
         top_p: as in keep_top_p, after top_k; None keeps all.
-        generator: where all random numbers come from; None means torch's global generator.
+        generator: the source of all random numbers; None means torch's global generator.
 
     Returns:
         Token numbers, int64, shape (...).
