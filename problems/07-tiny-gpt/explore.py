@@ -331,7 +331,7 @@ if not asked.no_mask and (asked.first is None or asked.name):
 show("What it writes:", write(model, text.prompt, 400))
 
 if asked.no_mask and recent(losses) > bar / 2:
-    pictures.say("The loss goes to 0 after about 400 steps: train longer.")
+    pictures.say("It takes about 400 steps until the loss goes to 0: train longer.")
 elif asked.no_mask:
     pictures.say(
         "The loss goes to 0, and the text is nonsense. Without the mask, a position can attend to "

@@ -1,15 +1,15 @@
 """Picture for problem 09: the cost of one more token, with and without the cache.
 
-Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It writes the same text both
-ways, counts the operations of each new token, and measures the time at a larger size. This takes
-about ten seconds. Until your code is correct, it shows the course's model. It uses the model that
-you trained in problem 07, if there is one. To choose the beginning of the text:
-`uv run python explore.py "class Token"`. Without a display, or with `--save`, it writes the picture
-to pictures/my_cost.png.
+Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It generates the same
+text with and without the cache, counts the operations for each new token, and measures the time
+for a larger model. This takes about ten seconds. Until your code is correct, it shows the course's
+model. It uses the model that you trained in problem 07, if there is one. To choose the beginning
+of the text: `uv run python explore.py "class Token"`. Without a display, or with `--save`, it
+writes the picture to pictures/my_cost.png.
 """
 
 # %% The model of problem 07, if you have trained it.
-import grader.student.script  # noqa: F401  (no file in this folder hides a module)
+import grader.student.script  # noqa: F401  (so that no file in this folder hides a module)
 
 # isort: split
 import time
@@ -26,7 +26,7 @@ from shared.oracles import torch_gpt
 plt.style.use(pictures.STYLE)
 torch.manual_seed(9)
 threads = torch.get_num_threads()
-torch.set_num_threads(1)  # so that a time is that of one core
+torch.set_num_threads(1)  # so that times are those of one core
 problem = "09-kv-cache"
 small = {"vocab_size": 97, "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 4}
 characters, weights = "", None
@@ -38,7 +38,7 @@ if kept:
     small, weights, characters = kept.config, kept.state, kept.characters
     print("The model is the one that you trained in problem 07.")
 else:
-    print(f"{missing}\nUntil then, a model that has learned nothing writes tokens.")
+    print(f"{missing}\nUntil then, an untrained model generates tokens.")
 small = {"dropout": 0.0, "bias": True} | small
 weights = weights or torch_gpt.fresh_weights(SimpleNamespace(**small))
 
@@ -57,7 +57,7 @@ def decode(tokens):
     return "".join(characters[token] for token in tokens).replace("\t", " " * 4)
 
 
-# %% The same text, both ways.
+# %% The same text, with and without the cache.
 typed = " ".join(pictures.words("def "))
 prompt = encode(f"{typed} ")[:, : small["n_positions"] // 2]
 n_new = small["n_positions"] - prompt.shape[1]
@@ -66,14 +66,14 @@ without = torch_gpt.greedy(reader, prompt, n_new, cached=False)
 
 
 def model_of(module, sizes, weights):
-    """Return your CachedGPT with these weights."""
+    """Return the CachedGPT of a module, with these weights."""
     model = module.CachedGPT(module.GPTConfig(**sizes))
     model.load_state_dict(weights, strict=False)
     return model.eval()
 
 
 def text_of(module):
-    """Return the text that your model writes."""
+    """Return the tokens that the CachedGPT of a module generates."""
     return model_of(module, small, weights).generate(prompt.clone(), n_new)
 
 
@@ -85,7 +85,7 @@ with_cache = your_text if is_yours else torch_gpt.greedy(reader, prompt, n_new, 
 for how, text in [("without a cache", without), ("with the cache", with_cache)]:
     lines = "\n".join(f"  | {line}" for line in decode(text[0]).splitlines())
     print(f"{how}:\n{lines}")
-print(f"Both are the same: {torch.equal(without, with_cache)}.")
+print(f"Both texts are the same: {torch.equal(without, with_cache)}.")
 
 
 # %% One more token, with the cache and without.
@@ -93,7 +93,7 @@ print(f"Both are the same: {torch.equal(without, with_cache)}.")
 def both_ways(sizes, weights, length):
     """Return two functions that read the last token of a text of this length.
 
-    The first one uses a cache that holds all tokens before it; the second one reads the whole text.
+    The first function uses a cache of all earlier tokens, and the second reads the whole text.
     """
     idx = torch.randint(sizes["vocab_size"], (1, length))
     if is_yours:
@@ -148,7 +148,7 @@ for n in large_lengths:
     timed.append([milliseconds(run) for run in both_ways(large, large_weights, n)])
     print(f"  {n:6}   {timed[-1][0]:14.1f}   {timed[-1][1]:7.1f}")
 
-# %% Drawn side by side.
+# %% Draw the operations and the times.
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2))
 for axes, where, numbers, title, unit in [
     (left, lengths, counted, f"{small['n_embd']} wide, {small['n_layer']} layers", "operations"),
@@ -169,4 +169,5 @@ pictures.save(figure, "cost")
 torch.set_num_threads(threads)
 
 # With the cache, the layers process only the new token, and attention to each earlier token adds a
-# little. Without it, the layers process every token of the text: n times as much for n tokens.
+# little. Without the cache, the layers process every token of the text: for n tokens, n times as
+# many.

@@ -16,7 +16,7 @@ from shared.probe_weights import attention_weights, filled, gpt_weights, without
 
 
 def probe(problem):
-    """Return the questions about the function, and about each part of the classes.
+    """Return the questions by subject: the function, and several aspects of the classes.
 
     A wrong attention makes the model wrong in many ways. So the model is probed only when its
     attention is right, and its texts only when its logits are right.
@@ -33,7 +33,7 @@ def probe(problem):
     ):
         parts["CachedGPT"] = about_model(problem)
         sums = functools.cache(lambda: sums_of_model(problem))
-        if is_right(sums, ()):  # it ends, with any result
+        if is_right(sums, ()):  # it raises no exception
             parts["CachedGPT: past"] = about_list_of_pasts(problem)
             parts["CachedGPT: length"] = about_length(problem)
         if is_right(sums, SUMS_OF_MODEL):
@@ -43,7 +43,10 @@ def probe(problem):
 
 
 def is_right(find, expected):
-    """Return whether the first sums are right; True for code that isn't written yet."""
+    """Return whether `find` returns the expected sums.
+
+    Only as many sums are compared as are expected. Code that is not written yet counts as right.
+    """
     try:
         found = find()
     except NotImplementedError:
@@ -54,12 +57,12 @@ def is_right(find, expected):
 
 
 def summed(tensor):
-    """Return a sum over all entries with different weights."""
+    """Return the sum of all entries, each multiplied by a different number."""
     return float((tensor.detach().double() * numbers(*tensor.shape, start=0.7)).sum())
 
 
 def about_bytes(problem):
-    """Questions about kv_cache_bytes."""
+    """Return questions about kv_cache_bytes."""
 
     def count(*arguments, **named):
         return problem.kv_cache_bytes(*arguments, **named)
@@ -82,27 +85,28 @@ def about_bytes(problem):
 
 
 def attention(problem, n_embd, n_head, bias=True, dtype=torch.float64):
-    """Return the student's attention with ordinary weights."""
+    """Return the student's CachedAttention with fixed weights."""
     made = problem.CachedAttention(n_embd, n_head, bias).eval()
     return filled(made, attention_weights(n_embd, bias), dtype)
 
 
 def some_past(*shape):
-    """Return irregular keys and values (batch, n_head, length, head_dim), or None for a length of
-    0.
+    """Return fixed keys and values of shape (batch, n_head, length, head_dim).
+
+    Return None if the length is 0.
     """
     return tuple(numbers(*shape, start=start) for start in (0.6, 0.9)) if shape[2] else None
 
 
 def asked(problem, batch, n_new, n_embd, n_head, n_past=0, bias=True):
-    """Return an attention's result for ordinary numbers."""
+    """Return the result of the student's attention for fixed numbers."""
     module = attention(problem, n_embd, n_head, bias)
     past = some_past(batch, n_head, n_past, n_embd // n_head)
     return module(numbers(batch, n_new, n_embd, start=0.5), past)
 
 
 def sums_of_attention(problem):
-    """Return sums of one attention's results for several independent calls."""
+    """Return the sum of the results of each of four independent calls of an attention."""
     module, sums = attention(problem, 6, 2), []
     for n_past, n_new in ((0, 3), (2, 2), (4, 1), (0, 2)):
         past = some_past(2, 2, n_past, 3)
@@ -112,17 +116,17 @@ def sums_of_attention(problem):
 
 
 SUMS_OF_ATTENTION = (-1.089446236, 22.353489925, 24.999278356, -13.180192735)
-"""What comes of these calls when all is right."""
+"""The expected result of `sums_of_attention`."""
 
 
 def about_attention(problem):
-    """Questions about the output of an attention."""
+    """Return questions about the output of an attention."""
 
     def output(*sizes, **options):
         return edges.first(asked(problem, *sizes, **options))
 
     def in_chunks(*sizes):
-        """Return outputs for chunks, each with the last present as its past."""
+        """Return the outputs for chunks. The past of a chunk is the present of the one before."""
         module, past, outputs = attention(problem, 6, 2), None, []
         for number, size in enumerate(sizes):
             output, past = module(numbers(2, size, 6, start=0.5 + number), past)
@@ -130,7 +134,7 @@ def about_attention(problem):
         return torch.cat(outputs, dim=1)
 
     def second_text():
-        """Return the output for a text after a call for another one."""
+        """Return the output for a text after a call with another text."""
         module = attention(problem, 6, 2)
         edges.first(module(numbers(2, 3, 6, start=0.2)))
         return edges.first(module(numbers(2, 2, 6, start=0.5), some_past(2, 2, 2, 3)))
@@ -141,8 +145,10 @@ def about_attention(problem):
         return edges.loses_digits(output(2, 3, 6, 2), right)
 
     def scored(key, growth):
-        """Return two new outputs. All scores of the first are `key`; those of the second are
-        `growth` larger.
+        """Return the outputs of two new tokens after a past, for chosen keys.
+
+        Entry 0 of a key, which makes its scores, is `key`. For the second new token, it is larger
+        by `growth`.
         """
         weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
@@ -162,9 +168,7 @@ def about_attention(problem):
         return not torch.allclose(*pair)
 
     def cost():
-        """Return whether one token after 40 others takes too many operations or intermediate
-        numbers.
-        """
+        """Return whether one token after 40 others takes too many operations or too much memory."""
         module, past, x = attention(problem, 6, 2), some_past(1, 2, 40, 3), numbers(1, 1, 6)
         with torch.no_grad(), counting() as cost:
             module(x, past)
@@ -176,7 +180,7 @@ def about_attention(problem):
         return edges.moves_random_state(lambda: module(numbers(2, 3, 6)))
 
     if attempt(lambda: draws(training=False)).numbers[:1] == (1.0,):
-        return Part(main={"draws in training": draws})  # all numbers depend on chance
+        return Part(main={"draws in training": draws})  # all outputs are random
 
     return Part(
         main={
@@ -206,13 +210,13 @@ def about_attention(problem):
 
 
 def about_present(problem):
-    """Questions about the present of an attention."""
+    """Return questions about the present of an attention."""
 
     def present(*sizes):
         return asked(problem, *sizes)[1]
 
     def kind():
-        """Return the number of items in the present; -1 for one tensor, -2 for None."""
+        """Return the number of items in the present, or -1 for a tensor, or -2 for None."""
         found = asked(problem, 2, 3, 6, 2)
         if not isinstance(found, tuple | list) or len(found) < 2 or found[1] is None:
             return -2.0
@@ -227,7 +231,7 @@ def about_present(problem):
         return torch.stack([keys, values])
 
     def reached():
-        """Return whether a gradient from keys and from values reaches x and the past."""
+        """Return whether gradients of the keys and of the values reach x and the past."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
         past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
         held = module(x.clone(), tuple(each.clone() for each in past))[1]
@@ -251,7 +255,7 @@ def about_present(problem):
 
 
 def about_past(problem):
-    """Questions about calls that change a past or an earlier result."""
+    """Return questions about calls that change a past or an earlier result."""
 
     def changed(held, call):
         """Return whether a call changes any of these tensors."""
@@ -269,7 +273,7 @@ def about_past(problem):
         return changed(held, lambda: module(numbers(2, 3, 6, start=0.4), None))
 
     def pair():
-        """Return whether a call changes the items of the pair, if the pair is a list."""
+        """Return whether a call changes the items of its past, if the past is a list."""
         module = attention(problem, 6, 2)
         _, past = module(numbers(2, 3, 6), None)
         return has_changed(past, lambda: module(numbers(2, 2, 6, start=0.3), past))
@@ -280,7 +284,7 @@ def about_past(problem):
 
 
 def has_changed(past, call):
-    """Return whether a call changes the items of a list; False if it is no list."""
+    """Return whether a call changes the items of a list, or False if it is not a list."""
     before = [*past] if isinstance(past, list) else None
     call()
     return before is not None and (
@@ -289,7 +293,7 @@ def has_changed(past, call):
 
 
 def about_layers(problem):
-    """Questions about the parameters of an attention."""
+    """Return questions about the parameters of an attention."""
 
     def layers(*arguments, **named):
         module = problem.CachedAttention(*arguments, **named)
@@ -310,7 +314,7 @@ SIZES = {"vocab_size": 13, "n_positions": 24, "n_embd": 8, "n_layer": 2, "n_head
 
 
 def model(problem, *, silent=False, **sizes):
-    """Return the student's model with ordinary weights. If it is silent, its blocks add nothing."""
+    """Return the student's model with fixed weights. If `silent`, its blocks add 0."""
     config = SIZES | sizes
     weights = gpt_weights(config)
     weights["transformer.ln_f.bias"] = 0 * weights["transformer.ln_f.bias"]
@@ -319,13 +323,13 @@ def model(problem, *, silent=False, **sizes):
 
 
 def text(batch, length, start=0):
-    """Return some tokens."""
+    """Return fixed tokens, (batch, length)."""
     steps = torch.arange(batch * length) + start
     return ((7 * steps * steps + 5 * steps) % 13).view(batch, length)
 
 
 def in_chunks(module, idx, sizes):
-    """Yield a model's results for chunks of a text, each with the last present as its past."""
+    """Yield a model's results for chunks of a text. The past of a chunk is the last present."""
     past = None
     for chunk in idx.split(sizes, dim=1):
         answer = module(chunk) if past is None else module(chunk, past)
@@ -334,16 +338,16 @@ def in_chunks(module, idx, sizes):
 
 
 def sums_of_model(problem):
-    """Return sums of a model's logits for a text in chunks."""
+    """Return the sum of the logits of each chunk of a text."""
     return [summed(logits) for logits, _ in in_chunks(model(problem), text(2, 7), (3, 1, 2, 1))]
 
 
 SUMS_OF_MODEL = (-1.925064184, -3.700823517, 9.544575798, -0.614492425)
-"""What comes of these chunks when all is right."""
+"""The expected result of `sums_of_model`."""
 
 
 def about_model(problem):
-    """Questions about logits and present."""
+    """Return questions about logits and present."""
 
     def logits(*sizes, batch=2, **options):
         answers = in_chunks(model(problem, **options), text(batch, sum(sizes)), sizes)
@@ -390,7 +394,7 @@ def about_model(problem):
 
 
 def about_list_of_pasts(problem):
-    """Questions about the list of pasts that a model gets."""
+    """Return questions about the list with the past of each layer."""
 
     def changes():
         """Return whether a call changes the items of the list."""
@@ -402,13 +406,11 @@ def about_list_of_pasts(problem):
 
 
 def about_length(problem):
-    """Questions about more tokens than positions."""
+    """Return questions about more tokens than positions."""
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(*sizes):
-        """Return the outcome of a call with the last of some chunks, for a model with 6
-        positions.
-        """
+        """Return the result of `edges.refusal` for the last chunk, for a model of 6 positions."""
         answers = in_chunks(short(), text(1, sum(sizes)), sizes)
         for _ in sizes[1:]:
             next(answers)
@@ -426,10 +428,10 @@ def about_length(problem):
 
 
 def about_generate(problem):
-    """Questions about greedy text and its cost."""
+    """Return questions about generated tokens and their cost."""
 
     def generated(batch, length, n_new, **options):
-        """Return prompts and new tokens, or a negative number if the tokens are random."""
+        """Return prompts and new tokens, or -1 if the tokens are random."""
         module, texts = model(problem, **options), []
         for seed in (4, 5):
             torch.default_generator.manual_seed(seed)
@@ -437,7 +439,7 @@ def about_generate(problem):
         return texts[0] if torch.equal(*texts) else torch.tensor(-1.0)
 
     def cost():
-        """Return the number of bounds that the cost of one more token after 48 exceeds."""
+        """Return how many of four bounds the cost of one more token after 48 exceeds."""
         module, idx = model(problem, n_positions=80), text(1, 48)
         with counting() as one:
             module.generate(idx, 1)
@@ -448,7 +450,7 @@ def about_generate(problem):
         return sum(times > bound for bound in (0.1, 3.5, 8.0, 20.0))
 
     def reads_twice():
-        """Return whether generating a text costs more than one pass of the same model over it."""
+        """Return whether generate costs more than 1.25 times one pass over the same text."""
         module, costs = model(problem), []
         for run in (lambda: module.generate(text(2, 12), 3), lambda: module(text(2, 15))):
             with counting() as cost:
@@ -457,26 +459,25 @@ def about_generate(problem):
         return costs[0] > 1.25 * costs[1]
 
     def each_once():
-        """Return the new tokens of a model whose next token is the number of its position.
+        """Return the new tokens of a model for which the next token is the number of the position.
 
-        There are two prompts of one token here and below. With one prompt, some wrong code would
-        change its argument.
+        There are two prompts of one token, as some wrong code would change a single prompt.
         """
         module = model(problem, silent=True)
         kinds = parameters(module)["transformer.wte.weight"].detach()
         places = 20 * kinds[torch.arange(24) % 13]
         set_weights(module, {"transformer.wpe.weight": places})
-        torch.default_generator.manual_seed(6)  # for code that draws
+        torch.default_generator.manual_seed(6)  # for code that draws random numbers
         return module.generate(torch.tensor([[5], [5]]), 14)
 
     def changes():
-        """Return whether the prompts have changed."""
+        """Return whether generate changes the prompts."""
         prompts = text(2, 3)
         model(problem).generate(prompts, 4)
         return not torch.equal(prompts, text(2, 3))
 
     def outdated():
-        """Return whether a text is generated with outdated weights."""
+        """Return whether generate uses old weights after they have changed."""
         used, fresh = model(problem), model(problem)
         used.generate(text(2, 3), 6)
         for module in (used, fresh):
@@ -501,7 +502,7 @@ def about_generate(problem):
 
 
 def about_too_many(problem):
-    """Questions about texts that are longer than n_positions."""
+    """Return questions about texts that are longer than n_positions."""
     short = functools.cache(lambda: model(problem, n_positions=6))
 
     def refused(length, n_new):
@@ -509,14 +510,14 @@ def about_too_many(problem):
         return edges.refusal(lambda: module.generate(text(2, length), n_new))
 
     def late(n_new):
-        """Return whether the code computes much before it refuses a text."""
+        """Return whether generate computes much before it refuses a text."""
         module = model(problem)
         with counting() as cost:
             edges.refusal(lambda: module.generate(text(1, 8), n_new))
         return cost.operations > 12 * 2 * (2 * (12 * 64 + 2 * 8) + 8 * 13)
 
     def made():
-        """Return the number of tokens for a text that should be refused, or 0 if it is refused."""
+        """Return the length of the result for a text that is too long, or 0 if it is refused."""
         try:
             return short().generate(text(1, 3), 9).shape[1]
         except NotImplementedError:

@@ -20,9 +20,9 @@ def kv_cache_bytes(
 
     Args:
         n_layer: the number of layers.
-        n_embd: the embedding width C, which is that of all heads together.
-        seq_len: how many tokens each sequence has.
-        batch_size: how many sequences there are.
+        n_embd: the embedding width C, which is the width of all heads together.
+        seq_len: the number of tokens in each sequence.
+        batch_size: the number of sequences.
         bytes_per_number: 2 for half precision, 4 for float32.
 
     Returns:
@@ -41,7 +41,7 @@ class CachedAttention(nn.Module):
         bias: whether the linear layers have a bias.
 
     Attributes:
-        c_attn: nn.Linear, n_embd -> 3 * n_embd, gives the queries, the keys and the values, in this
+        c_attn: nn.Linear, n_embd -> 3 * n_embd, computes the queries, keys and values, in this
             order.
         c_proj: nn.Linear, n_embd -> n_embd, mixes the outputs of the heads.
     """
@@ -56,8 +56,8 @@ class CachedAttention(nn.Module):
 
         Args:
             x: embeddings of the new tokens, shape (B, t, C).
-            past: the keys and the values of all tokens before them, each of shape
-                (B, n_head, length, head_dim); None if there are none. It stays unchanged.
+            past: the keys and the values of all earlier tokens, each of shape
+                (B, n_head, length, head_dim); None if there are no such tokens. Don't change it.
 
         Returns:
             The new embeddings, shape (B, t, C), and the present: keys and values of past and new
@@ -72,13 +72,13 @@ class GPTConfig:
     """The sizes of a GPT, under GPT-2's names. Given.
 
     Attributes:
-        vocab_size: how many tokens there are.
-        n_positions: how many tokens a sequence may have.
+        vocab_size: the number of different tokens.
+        n_positions: the largest number of tokens in a sequence.
         n_embd: the embedding width C.
         n_layer: the number of blocks.
         n_head: the number of heads in each attention; it divides n_embd.
         dropout: not used here, as a cache is for writing text, not for training.
-        bias: whether the linear layers (but lm_head) and the layer norms have a bias.
+        bias: whether the linear layers (except lm_head) and the layer norms have a bias.
     """
 
     vocab_size: int = 50257
@@ -121,15 +121,15 @@ class Block(nn.Module):
 
 
 class CachedGPT(nn.Module):
-    """A GPT that can continue where it ended. Its parts are given: those of problem 07.
+    """A GPT that continues where an earlier call ended. Its parts, those of problem 07, are given.
 
     Args:
-        config: its sizes.
+        config: the sizes of the model.
 
     Attributes:
-        config: as given.
+        config: the argument config.
         transformer: the embeddings wte and wpe, the blocks h, and the last layer norm ln_f.
-        lm_head: nn.Linear without a bias, from embeddings to logits; its weight is that of wte.
+        lm_head: nn.Linear without a bias, from embeddings to logits; its weight is the one of wte.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -150,19 +150,19 @@ class CachedGPT(nn.Module):
     def forward(
         self, idx: Tensor, past: list[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Return the logits of the tokens that follow each of the new tokens.
+        """Return the logits of the next token after each new token, and the present.
 
         Args:
             idx: the new tokens, int64, shape (B, t).
             past: the present that an earlier call returned: keys and values of each layer, for all
-                tokens before idx; None if there are none. It stays unchanged.
+                tokens before idx; None if there are no such tokens. Don't change it.
 
         Returns:
             The logits, shape (B, t, vocab_size), and the present: a list with the keys and values
             of each layer, for past and new tokens together.
 
         Raises:
-            ValueError: past and new tokens are more than n_positions in all.
+            ValueError: there are more than n_positions past and new tokens in all.
         """
         # TODO: embed at the right positions, go through the blocks, collect their presents.
         raise NotImplementedError
@@ -174,7 +174,7 @@ class CachedGPT(nn.Module):
 
         Args:
             idx: the prompts, int64, shape (B, T), with T at least 1.
-            max_new_tokens: how many tokens to add; 0 gives the prompts themselves.
+            max_new_tokens: the number of tokens to add; for 0, the prompts are returned.
 
         Returns:
             Prompts and new tokens, int64, shape (B, T + max_new_tokens).
@@ -183,7 +183,7 @@ class CachedGPT(nn.Module):
             ValueError: T + max_new_tokens is more than n_positions. It is raised before anything
                 is computed.
         """
-        # TODO: refuse a text that is too long; then the prompt once, and one token at a time.
+        # TODO: refuse too long a text (ValueError); then the prompt once, and one token at a time.
         raise NotImplementedError
 
 

@@ -16,7 +16,7 @@ from shared.oracles import kv_cache as oracles
 from shared.small_gpt import attention_weights, gpt_weights
 
 NEAR = {"rtol": 1e-3, "atol": 1e-4}
-"""Tolerance for a whole model: in float32 rounding errors add up over the layers."""
+"""Tolerances for a whole model: in float32, rounding errors add up over the layers."""
 
 SLOPES = {"rtol": 1e-3, "atol": 1e-3}
 """Tolerances for gradients in float32, which are sums over many tokens."""
@@ -25,8 +25,8 @@ EXACT = {"rtol": 1e-12, "atol": 1e-12}
 """Tolerances in float64 for a sequence in chunks; rounding errors are about 1e-14."""
 
 CLEAR = 1e-4
-"""The least difference between the two largest logits of a compared token, so that rounding does
-not decide."""
+"""The least difference between the two largest logits for each new token, so that rounding errors
+do not decide which token is generated."""
 
 
 # Modules with known weights, and their results.
@@ -75,14 +75,14 @@ def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
     return tuple(rng.normal(batch, n_head, length, head_dim, dtype=dtype) for _ in range(2))
 
 
-def two(result, call, of="the output and the present"):
+def unpack(result, call, of="the output and the present"):
     """Return the two parts of a call's result."""
     return example.unpack(result, 2, of, call)
 
 
 def pair(present, call):
     """Return the keys and the values of a present."""
-    return two(present, f"the present of {call}", "the keys and the values")
+    return unpack(present, f"the present of {call}", "the keys and the values")
 
 
 def layers(present, n_layer, call):
@@ -92,14 +92,14 @@ def layers(present, n_layer, call):
     return [pair(each, f"layer {number} of {call}") for number, each in enumerate(pairs)]
 
 
-def attend(module, x, past, call):
+def run_attention(module, x, past, call):
     """Call an attention with copies of x and past, and return the output and the present."""
-    return two(module(x.clone(), copied(past)), call)
+    return unpack(module(x.clone(), copied(past)), call)
 
 
-def read(module, idx, past, call):
+def run_model(module, idx, past, call):
     """Call a model with copies of idx and past, and return the logits and the present."""
-    return two(module(idx.clone(), copied(past)), call, "the logits and the present")
+    return unpack(module(idx.clone(), copied(past)), call, "the logits and the present")
 
 
 def copied(past, copy=torch.clone):
@@ -110,43 +110,43 @@ def copied(past, copy=torch.clone):
     return kind(copied(part, copy) for part in past) if kind else past
 
 
-def by_itself(past):
-    """Return a detached copy, so that the graph of the call is freed."""
+def detached(past):
+    """Return a detached copy of a past, so that the graph of the call is freed."""
     return copied(past, lambda tensor: tensor.detach().clone())
 
 
-def again(past):
+def with_copied_lists(past):
     """Return the same past with the same tensors, but with copied lists."""
     return copied(past, lambda tensor: tensor)
 
 
-def alike(one, other):
+def same_past(one, other):
     """Return whether two pasts have the same structure and numbers."""
     if torch.is_tensor(one) and torch.is_tensor(other):
         return torch.equal(one, other)
     many = isinstance(one, list | tuple) and isinstance(other, list | tuple)
-    return one is other or many and len(one) == len(other) and all(map(alike, one, other))
+    return one is other or many and len(one) == len(other) and all(map(same_past, one, other))
 
 
-def go_on(module, new, past, call):
+def continue_past(module, new, past, call):
     """Call a module with a past, require that the past stays unchanged, and return both results."""
-    passed, before = again(past), by_itself(past)
-    results = two(module(new, passed), call)
+    passed, before = with_copied_lists(past), detached(past)
+    results = unpack(module(new, passed), call)
     message = "Your code changed a list or a tensor of its past. Make a new one, since another "
     message += "text may continue from the same past."
-    checks.require(alike(passed, before), f"{call}\n{message}")
+    checks.require(same_past(passed, before), f"{call}\n{message}")
     return results
 
 
 def check_both(result, expected, call, **near):
     """Compare the output and the present that a CachedAttention returned."""
-    (output, present), (right, right_pair) = two(result, call), checks.parts(expected, 2)
+    (output, present), (right, right_pair) = unpack(result, call), checks.parts(expected, 2)
     checks.check(output, right, call, **near)
     check_pair(present, right_pair, call, **near)
 
 
 def check_pair(present, expected, call, compare=checks.check, **near):
-    """Compare keys and values; by `check_same` if the expected ones are a student's, too."""
+    """Compare the keys and the values in a present with the expected ones, by `compare`."""
     pairs = zip(pair(present, call), checks.parts(expected, 2), strict=True)
     for name, (actual, right) in zip(("keys", "values"), pairs, strict=True):
         compare(actual, right, f"the {name} in the present of {call}", **near)
@@ -166,16 +166,16 @@ def check_every_cut(run, output, pairs, length, call, compare=checks.check, **ne
     """Check the outputs and the last present for every way to cut a sequence into pieces.
 
     Args:
-        run: returns the output for positions from `first` to `last` after a past, and the present,
-            as a list of keys and values.
+        run: returns the output for the positions from `first` to `last` after a past, and the
+            present as a list of (keys, values) pairs.
         output: the right output for the whole sequence.
         pairs: the right keys and values after the whole sequence, for each pair in the present.
         length: the length of the sequence.
         call: the call, as text.
-        compare: `check`, or `check_same` if `pairs` is a student's, too.
+        compare: `check`, or `check_same` if `pairs` comes from the student's code, too.
         near: allowed differences, as for `check`.
     """
-    presents = {(): None}  # by the pieces that were read; ways to cut share their first pieces
+    presents = {(): None}  # by the pieces read so far, which several cuts share
     for pieces in ways_to_cut(length):
         text = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
         for count in range(1, len(pieces) + 1):
@@ -184,7 +184,7 @@ def check_every_cut(run, output, pairs, length, call, compare=checks.check, **ne
                 continue
             actual, present = run(first, last, presents[pieces[: count - 1]], text)
             checks.check(actual, output[:, first:last], text, **near)
-            presents[pieces[:count]] = by_itself(present)
+            presents[pieces[:count]] = detached(present)
         for present, right in zip(presents[pieces], pairs, strict=True):
             check_pair(present, right, text, compare, **near)
 
@@ -237,7 +237,7 @@ def test_defaults_and_names(problem, rng):
     module = problem.CachedAttention()
     checks.check_layer(module, "c_attn", 768, 3 * 768)
     checks.check_layer(module, "c_proj", 768, 768)
-    _, present = two(module(x=rng.normal(1, 2, 768)), "CachedAttention()(x=x)")
+    _, present = unpack(module(x=rng.normal(1, 2, 768)), "CachedAttention()(x=x)")
     keys, _ = pair(present, "CachedAttention()(x=x)")
     checks.check_form(
         keys, torch.empty(1, 12, 2, 64), "the keys in the present of CachedAttention()(x)"
@@ -245,7 +245,7 @@ def test_defaults_and_names(problem, rng):
     module = problem.CachedAttention(bias=False, n_head=3, n_embd=6)
     checks.check_layer(module, "c_attn", 6, 18, bias=False)
     x = rng.normal(2, 3, 6)
-    output, _ = two(module(x=x), "CachedAttention(6, 3, bias=False)(x=x)")
+    output, _ = unpack(module(x=x), "CachedAttention(6, 3, bias=False)(x=x)")
     checks.check_form(output, x, "CachedAttention(6, 3, bias=False)(x=x)")
 
 
@@ -258,7 +258,7 @@ def test_without_a_past(problem, rng, batch, n_new, n_embd, n_head):
     """Without a past, CachedAttention is causal multi-head attention"""
     weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
     call = f"CachedAttention({n_embd}, {n_head})(x) with x of shape {tuple(x.shape)}"
-    output, _ = two(make_attention(problem, weights, n_head)(x.clone()), call)
+    output, _ = unpack(make_attention(problem, weights, n_head)(x.clone()), call)
     checks.check(output, oracles.attention(x, None, weights, n_head)[0], call)
 
 
@@ -274,11 +274,11 @@ def test_one_token_in_numbers(problem):
     module = make_attention(problem, weights, 1)
     past = torch.tensor([[[[1.0], [0]]]]), torch.tensor([[[[10.0], [20]]]])
     call = "CachedAttention(1, 1)(x, past) with the numbers of the README"
-    output, present = attend(module, torch.ones(1, 1, 1), past, call)
+    output, present = run_attention(module, torch.ones(1, 1, 1), past, call)
     checks.check(output, oracles.OUTPUT_IN_NUMBERS, call, atol=1e-4)
     check_pair(present, oracles.PRESENT_IN_NUMBERS, call)
     call = "CachedAttention(1, 1)(x, past) with two new tokens, both as in the README"
-    output, _ = attend(module, torch.ones(1, 2, 1), past, call)
+    output, _ = run_attention(module, torch.ones(1, 2, 1), past, call)
     checks.check(output, oracles.OUTPUTS_IN_NUMBERS, call, atol=1e-4)
 
 
@@ -291,10 +291,10 @@ def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head) if n_past else None
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
     module = make_attention(problem, weights, n_head)
-    _, present = attend(module, x, past, call)
+    _, present = run_attention(module, x, past, call)
     _, expected = checks.parts(oracles.attention(x, past, weights, n_head), 2)
     check_pair(present, expected, call)
-    _, present = two(module(past=past, x=x), f"{call}, as attention(past=past, x=x)")
+    _, present = unpack(module(past=past, x=x), f"{call}, as attention(past=past, x=x)")
     check_pair(present, expected, f"{call}, as attention(past=past, x=x)")
 
 
@@ -322,7 +322,7 @@ def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=Tr
     weights, x = attention_weights(rng, n_embd, bias=bias), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
-    result = attend(make_attention(problem, weights, n_head), x, past, call)
+    result = run_attention(make_attention(problem, weights, n_head), x, past, call)
     check_both(result, oracles.attention(x, past, weights, n_head), call)
 
 
@@ -331,13 +331,13 @@ def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=Tr
     ("dtype", "near"), [(torch.float32, {}), (torch.float64, EXACT)], ids=["float32", "float64"]
 )
 def test_every_way_to_cut(problem, rng, dtype, near):
-    """All 64 ways to cut 7 tokens into chunks give the same as one pass, in float64 to 1e-12"""
+    """All 64 ways to cut 7 tokens into chunks give the result of one pass, in float64 to 1e-12"""
     weights, x = attention_weights(rng, 6), rng.normal(2, 7, 6, dtype=dtype)
     module, call = make_attention(problem, weights, 2, dtype), "CachedAttention(6, 2) on 7 tokens"
     expected, right = checks.parts(oracles.attention(x, None, weights, 2), 2)
 
     def run(first, last, past, text):
-        output, present = attend(module, x[:, first:last], past and past[0], text)
+        output, present = run_attention(module, x[:, first:last], past and past[0], text)
         return output, [pair(present, text)]
 
     check_every_cut(run, expected, [right], 7, call, **near)
@@ -349,11 +349,11 @@ def test_two_caches_never_touch(problem, rng):
     weights, x = attention_weights(rng, 6), rng.normal(2, 4, 6)
     module, call = make_attention(problem, weights, 2), "CachedAttention(6, 2)(x, past)"
     first = "CachedAttention(6, 2)(x)"
-    _, past = two(module(x.clone()), first)
+    _, past = unpack(module(x.clone()), first)
     before = copied(pair(past, first))
     presents, ends = [], [rng.normal(2, 2, 6) for _ in range(2)]
     for end in ends:
-        _, present = go_on(module, end.clone(), past, call)
+        _, present = continue_past(module, end.clone(), past, call)
         presents.append((present, copied(pair(present, call))))
         check_pair(past, before, f"{first}, after a call with this past", checks.check_same)
     for present, copy in presents:
@@ -393,7 +393,7 @@ def test_gradients(problem, rng, n_new):
     for place, (what, names) in enumerate(REACHES.items()):
         leaves = {name: inputs[name].clone().requires_grad_() for name in list(inputs)[:3]}
         x, *past = (leaf.clone() for leaf in leaves.values())
-        output, present = two(module(x, tuple(past)), call)
+        output, present = unpack(module(x, tuple(past)), call)
         result, text = (output, *pair(present, call))[place], f"{what} of {call}"
         checks.check(result, expected[place], text)  # a wrong result has wrong gradients
         learning = {name: (leaves | parameters(module))[name] for name in names}
@@ -417,7 +417,7 @@ def test_logits_without_a_past(problem, rng, bias):
     weights, idx = weights_for(rng, config), tokens(rng, 2, 5)
     module = make_gpt(problem, config, weights)
     call = "CachedGPT(config)(idx) with idx of shape (2, 5)"
-    logits, present = two(module(idx.clone()), call, "the logits and the present")
+    logits, present = unpack(module(idx.clone()), call, "the logits and the present")
     checks.check(logits, oracles.logits(idx, weights, 2), call, **NEAR)
     for number, (keys, values) in enumerate(layers(present, 3, call)):
         for name, tensor in [("keys", keys), ("values", values)]:
@@ -437,7 +437,7 @@ def test_positions_go_on(problem, rng):
     past, first = None, 0
     for n_new in (3, 1, 2):
         call = f"CachedGPT(config)(idx, past) with {first} past and {n_new} new tokens"
-        logits, past = read(module, idx[:, first : first + n_new], past, call)
+        logits, past = run_model(module, idx[:, first : first + n_new], past, call)
         text = f"{call}, and blocks that add nothing"
         checks.check(logits, expected[:, first : first + n_new], text)
         first += n_new
@@ -455,11 +455,11 @@ def test_logits_after_a_past(problem, rng):
         call = f"CachedGPT(config)(idx, past) with {n_past} past and {n_new} new tokens"
         presents = []  # copies, as later calls may overwrite earlier results
         for length in (n_past, n_past + n_new):
-            _, present = two(module(idx[:, :length]), call, "the logits and the present")
+            _, present = unpack(module(idx[:, :length]), call, "the logits and the present")
             layers(present, 3, call)
             presents.append(copied(present))
         past, after = presents
-        logits, present = two(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
+        logits, present = unpack(module(idx=idx[:, n_past : n_past + n_new], past=past), call)
         checks.check(logits, expected[:, n_past : n_past + n_new], call, **NEAR)
         pairs = zip(layers(present, 3, call), layers(after, 3, call), strict=True)
         for number, (actual, right) in enumerate(pairs):
@@ -473,12 +473,12 @@ def test_gradients_of_a_model(problem, rng):
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 5)
     module, upstream = make_gpt(problem, SMALL, weights), rng.normal(2, 2, 11)
     call = "CachedGPT(config)(idx)"
-    logits, _ = read(module, idx, None, call)
+    logits, _ = run_model(module, idx, None, call)
     text = f"the last two logits of {call}"
     in_one_pass = checks.gradients(logits[:, 3:], parameters(module), upstream, text)
-    _, past = two(module(idx[:, :3]), call, "the logits and the present")
+    _, past = unpack(module(idx[:, :3]), call, "the logits and the present")
     call = "CachedGPT(config)(idx, past) with 3 past and 2 new tokens"
-    logits, _ = two(module(idx[:, 3:], past), call, "the logits and the present")
+    logits, _ = unpack(module(idx[:, 3:], past), call, "the logits and the present")
     gradients = checks.gradients(logits, parameters(module), upstream, call)
     for name in weights:
         text = f"the gradient of {call} with respect to {name}"
@@ -491,13 +491,13 @@ def test_every_way_to_cut_a_text(problem, rng):
     weights, idx = weights_for(rng, SMALL), tokens(rng, 2, 7)
     module, call = make_gpt(problem, SMALL, weights), "CachedGPT(config) on 7 tokens"
     expected = oracles.logits(idx, weights, 2)
-    _, present = read(module, idx, None, f"{call} in one pass")
+    _, present = run_model(module, idx, None, f"{call} in one pass")
 
     def run(first, last, past, text):
-        logits, present = read(module, idx[:, first:last], past, text)
+        logits, present = run_model(module, idx[:, first:last], past, text)
         return logits, layers(present, 2, text)
 
-    pairs = by_itself(layers(present, 2, call))
+    pairs = detached(layers(present, 2, call))
     check_every_cut(run, expected, pairs, 7, call, checks.check_same, **NEAR)
 
 
@@ -506,18 +506,18 @@ def test_two_texts_at_once(problem, rng):
     """Texts that are written in turns, or continue from one past, do not affect each other"""
     weights = weights_for(rng, SMALL)
     module, texts = make_gpt(problem, SMALL, weights), [tokens(rng, 1, 6) for _ in range(3)]
-    texts[2][:, :2] = texts[0][:, :2]  # it continues the first two tokens of the first one
+    texts[2][:, :2] = texts[0][:, :2]  # text 2 continues the first two tokens of text 0
     expected = [oracles.logits(idx, weights, 2) for idx in texts]
     call, pasts = "CachedGPT(config)(idx, past)", {}
     for number in (0, 1):
-        _, pasts[number] = two(module(texts[number][:, :2]), call, "the logits and the present")
+        _, pasts[number] = unpack(module(texts[number][:, :2]), call, "the logits and the present")
     pasts[2] = pasts[0]
     before = [copied(each) for each in layers(pasts[0], 2, call)]
     first = pasts[0]
     for place in range(2, 6):
         for number in (0, 1, 2):
             now = texts[number][:, place : place + 1]
-            logits, pasts[number] = go_on(module, now, pasts[number], call)
+            logits, pasts[number] = continue_past(module, now, pasts[number], call)
             text = f"{call} for text {number + 1} of 3 that are written in turns"
             checks.check(logits, expected[number][:, place : place + 1], text, **NEAR)
     for number, (actual, copy) in enumerate(zip(layers(first, 2, call), before, strict=True)):
@@ -536,17 +536,17 @@ def test_too_many_tokens_are_refused(problem, rng):
         past = None
         call = f"CachedGPT(config)(idx, past) with n_positions = 6, {n_past} past and "
         if n_past:
-            _, past = read(module, idx[:, :n_past], None, call + "no new tokens")
-        logits, _ = read(module, idx[:, n_past:6], past, f"{call}{6 - n_past} new tokens")
+            _, past = run_model(module, idx[:, :n_past], None, call + "no new tokens")
+        logits, _ = run_model(module, idx[:, n_past:6], past, f"{call}{6 - n_past} new tokens")
         checks.check(logits, expected[:, n_past:], f"{call}{6 - n_past} new tokens", **NEAR)
         call += f"{7 - n_past} new tokens"
         example.check_refused(call, lambda p=past, n=n_past: module(idx[:, n:], p), "they are 7")
 
 
 def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=torch.float32):
-    """Return a call of a CachedAttention(6, 2) with random weights and a random past.
+    """Return a `robust.Call` of a CachedAttention(6, 2) with random weights and a random past.
 
-    `right` returns the oracle for some weights, a function of x and past.
+    `right` takes the weights and returns the oracle, a function of x and past.
     """
     weights = {name: each.to(dtype) for name, each in attention_weights(rng, 6).items()}
     module, inputs = make_attention(problem, weights, 2, dtype), {"x": rng.normal(batch, n_new, 6)}
@@ -564,14 +564,14 @@ def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=tor
 
 
 def call_of_model(problem, right, rng, n_past=3, n_new=2, batch=2, dtype=torch.float32):
-    """Return a call of a CachedGPT that reads a text in two chunks; see `call_of_attention`."""
+    """Return a call of a CachedGPT with a text in two chunks. See `call_of_attention`."""
     weights = {name: each.to(dtype) for name, each in weights_for(rng, SMALL).items()}
     module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights, dtype)
     call = f"CachedGPT(config) on a text in chunks of {n_past} and {n_new} tokens"
 
     def in_chunks(idx):
-        first, past = two(module(idx[:, :n_past]), call, "the logits and the present")
-        second, _ = two(module(idx[:, n_past:], past), call, "the logits and the present")
+        first, past = unpack(module(idx[:, :n_past]), call, "the logits and the present")
+        second, _ = unpack(module(idx[:, n_past:], past), call, "the logits and the present")
         return torch.cat([first, second], dim=1)
 
     return robust.Call(
@@ -614,7 +614,7 @@ def test_model_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("case", ["rows near 2000, -2000 and 0", "growing", "all near -20,000"])
 def test_large_scores(problem, rng, case):
-    """Results are right for scores in the thousands, also for hidden ones"""
+    """Results are right for scores in the thousands, also if such scores are masked"""
     # In float64, as float32 keeps few digits of scores in the thousands.
     weights = {name: each.double() for name, each in attention_weights(rng, 6).items()}
     keys, values = random_past(rng, 2, 2, 3, 3, torch.float64)
@@ -622,7 +622,7 @@ def test_large_scores(problem, rng, case):
     # The scores are the products of entry 0 of queries and keys, which depends on entry 5 of x.
     queries_rows, keys_rows = [0, 3], [6, 9]
     weight[[*queries_rows, *keys_rows]] = 0
-    weight[:12, 5] = 0  # as in other entries it would give scores of 1e10
+    weight[:12, 5] = 0  # else it would give scores of 1e10
     bias[queries_rows] = bias[keys_rows] = keys[..., 0] = 1
     if case == "growing":
         weight[keys_rows, 5] = 1
@@ -633,7 +633,7 @@ def test_large_scores(problem, rng, case):
         weight[queries_rows, 5] = 1
         x[:, :, 5] = torch.tensor([4000.0, -4000, 0, 2000, -2000])
     call, past = f"CachedAttention(6, 2)(x, past) with large scores, {case}", (keys, values)
-    result = attend(make_attention(problem, weights, 2, torch.float64), x, past, call)
+    result = run_attention(make_attention(problem, weights, 2, torch.float64), x, past, call)
     check_both(result, oracles.attention(x, past, weights, 2), call)
 
 
@@ -657,9 +657,9 @@ def test_generate_changes_nothing(problem, rng):
 
 
 def clear_prompts(rng, config, batch, length, n_new):
-    """Return weights and prompts for which the best logit is always clearly the largest.
+    """Return weights and prompts for which the two largest logits always differ by CLEAR.
 
-    In the text of a single prompt, another token comes after a 0, as 0 does not end a text.
+    A single prompt is continued by a 0 and a different token, as 0 does not end a text.
     """
     while True:
         weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
@@ -721,7 +721,7 @@ def test_generate_refuses_what_is_too_long(problem, rng):
         with counting() as cost:
             reason = f"they are {length + n_new} in all"
             example.check_refused(call, lambda p=prompts, n=n_new: module.generate(p, n), reason)
-        few = length * operations_by_hand(SMALL, 3 * length)  # the cost of the prompt, or more
+        few = length * operations_by_hand(SMALL, 3 * length)  # at least the cost of the prompt
         checks.require(
             cost.operations <= few,
             f"{call}\nIt raised ValueError only after {cost.operations:,} floating point "
@@ -733,10 +733,10 @@ def test_generate_refuses_what_is_too_long(problem, rng):
 
 
 COSTLY = {"vocab_size": 20, "n_positions": 132, "n_embd": 32, "n_layer": 2, "n_head": 4}
-"""Sizes of the model for counts of operations."""
+"""The size of the model that is used when operations are counted."""
 
 MORE = 3
-"""In `generate`, the cost of one token is the mean of that of so many."""
+"""The number of new tokens over which the cost of one token in `generate` is averaged."""
 
 
 def operations_by_hand(config, length):
@@ -746,7 +746,7 @@ def operations_by_hand(config, length):
     """
     n_embd = config["n_embd"]
     layers = 3 * n_embd**2 + n_embd**2 + 8 * n_embd**2  # c_attn, c_proj, and the MLP's two layers
-    attention = 2 * n_embd * length  # scores and the average, in all heads together
+    attention = 2 * n_embd * length  # scores and averages, in all heads together
     logits = n_embd * config["vocab_size"]
     return 2 * (config["n_layer"] * (layers + attention) + logits)
 
@@ -759,16 +759,16 @@ def numbers_of_a_token(config):
 def cost_of_one_more(problem, rng, config, n_past, how):
     """Return the cost of one more token after n_past tokens: in a call, or in `generate`.
 
-    The model reads another text before, so that work that is done once doesn't count, such as a
-    table for the mask. The cost of the past tokens has a limit, too.
+    The model reads another text first. So work that is done only once, such as a table for the
+    mask, does not count. The cost of the past tokens is limited, too.
     """
     weights = weights_for(rng, config)
-    weights["transformer.ln_f.weight"] *= 0.1  # near logits, so that random tokens are not the best
+    weights["transformer.ln_f.weight"] *= 0.1  # so that random tokens are not the best
     module = make_gpt(problem, config, weights)
     idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":
         module.generate(other[:, 1:], 2)
-        # Another text, so that results for the first one are of no use for the second.
+        # The texts differ, so that stored results for the first one do not help with the second.
         one, texts = cost_of(lambda: module.generate(idx[:, 1:], 1)), []
         more = cost_of(lambda: texts.append(module.generate(third[:, 1:], 1 + MORE)))
         check_total(one[0], config, n_past, 1, how)
@@ -800,7 +800,7 @@ def check_most_probable(module, text, prompt):
 
 
 def check_total(operations, config, n_past, n_new, how, batch=1):
-    """Require that a text is read once, and new tokens one by one."""
+    """Require at most three times the operations that reading each token once takes."""
     call = {
         "call": f"CachedGPT(config)(idx) with {n_past} tokens",
         "generate": f"CachedGPT(config).generate(idx, {n_new}) with a prompt of {n_past} tokens",
@@ -876,9 +876,9 @@ def check_cost(problem, rng, config, how):
 def test_attention_is_your_own(problem, rng):
     """CachedAttention is written without PyTorch's multi-head attention"""
     module = make_attention(problem, attention_weights(rng, 4), 2)
-    _, past = two(module(rng.normal(1, 3, 4)), "CachedAttention(4, 2)(x)")
+    _, past = unpack(module(rng.normal(1, 3, 4)), "CachedAttention(4, 2)(x)")
     x, call = rng.normal(1, 1, 4), "CachedAttention(4, 2)(x, past)"
-    checks.check_form(two(module(x, past), call)[0], x, call)
+    checks.check_form(unpack(module(x, past), call)[0], x, call)
 
 
 # --- hidden tests ---
@@ -904,7 +904,7 @@ def both_models(problem, solution, config, weights, dtype=torch.float32):
 
 
 def random_cut(rng, length):
-    """Return a random way to cut a length into about eight pieces or fewer, as (first, last)."""
+    """Return a random cut of a length into about eight pieces or fewer, as (first, last) pairs."""
     inside = torch.rand(length - 1, generator=rng.generator) < min(0.4, 8 / length)
     places = [0, *(1 + inside.nonzero().flatten()).tolist(), length]
     return list(itertools.pairwise(places))
@@ -949,8 +949,8 @@ def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, 
 
 
 def check_alike(student, reference, x, past, rng, call):
-    """Compare output, present and all gradients of both attentions, and both without gradients."""
-    actual, learning = attended(student, x, past, call)
+    """Compare output, present and gradients of two attentions, then outputs without gradients."""
+    actual, learning = results_and_leaves(student, x, past, call)
     output, present = checks.parts(reference(x, past), 2)
     expected = output, *checks.parts(present, 2)
     check_triple(actual, expected, call)
@@ -962,19 +962,19 @@ def check_alike(student, reference, x, past, rng, call):
     checks.check_gradients(gradients, slopes, text, **SLOPES)
     with torch.no_grad():
         turned = past and tuple(map(example.turned, past))
-        y, present = two(student(example.turned(x), turned), call)
+        y, present = unpack(student(example.turned(x), turned), call)
     text = f"{call}, transposed, under torch.no_grad()"
     check_triple((y, *pair(present, text)), expected, text)
 
 
-def attended(module, x, past, call):
+def results_and_leaves(module, x, past, call):
     """Return an attention's output, keys and values, and the tensors that need gradients."""
     leaves = {"x": x.clone().requires_grad_()}
     if past is not None:
         leaves["the past's keys"] = past[0].clone().requires_grad_()
         leaves["the past's values"] = past[1].clone().requires_grad_()
     x, *past = (leaf.clone() for leaf in leaves.values())
-    output, present = two(module(x, tuple(past) or None), call)
+    output, present = unpack(module(x, tuple(past) or None), call)
     learning = {name: each for name, each in parameters(module).items() if each.requires_grad}
     return (output, *pair(present, call)), leaves | learning
 
@@ -1003,7 +1003,7 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
         call = f"CachedGPT with {n_layer} layers, {length} tokens in chunks of {sizes}"
         outputs, past = [], None
         for first, last in pieces:
-            logits, past = two(student(idx[:, first:last], past), call)
+            logits, past = unpack(student(idx[:, first:last], past), call)
             checks.check(logits, expected[:, first:last], call, **NEAR)
             outputs.append(logits)
         pairs = zip(layers(past, n_layer, call), checks.parts(right, n_layer), strict=True)
@@ -1016,7 +1016,7 @@ def test_hidden_model(problem, solution, rng, n_layer, n_embd, n_head, bias, len
 
 @pytest.mark.points(0.5)
 def test_hidden_names(problem, solution, rng):
-    """Weights under GPT-2's names can be loaded, and lm_head has those of wte"""
+    """Weights under GPT-2's names can be loaded, and lm_head has the weight of wte"""
     weights = weights_for(rng, SMALL)
     student, reference = both_models(problem, solution, SMALL, weights)
     names, expected = sorted(student.state_dict()), sorted(weights)
@@ -1031,11 +1031,11 @@ def test_hidden_names(problem, solution, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_generate_of_certain_tokens(problem, rng):
-    """No token of a large vocabulary ends the text"""
+    """A large vocabulary has no end-of-text token, either"""
     config = {"vocab_size": 50_257, "n_positions": 6, "n_layer": 1, "n_embd": 2, "n_head": 1}
     weights = weights_for(rng, config)
     turns = torch.linspace(0, 1, config["vocab_size"])
-    weights["transformer.ln_f.weight"][:] = 0  # so that only the bias of ln_f counts
+    weights["transformer.ln_f.weight"][:] = 0  # so that the output of ln_f is its bias
     for token in (50_256, 0, 13, 198):
         kinds = torch.stack([turns.cos(), turns.sin()], dim=1)
         kinds[token] *= 1.5
@@ -1070,7 +1070,7 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
 
 
 def prepared_prompts(reference, rng, config, batch, length, n_new):
-    """Return prompts for which the best logit is always clearly the largest."""
+    """Return prompts for which the two largest logits always differ by CLEAR."""
 
     def make(numbers):
         while True:
@@ -1087,6 +1087,6 @@ def prepared_prompts(reference, rng, config, batch, length, n_new):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("how", ["call", "generate"])
 def test_hidden_cost(problem, rng, how):
-    """For another size, too, one more token takes at most three times the necessary operations"""
+    """One more token takes at most three times the necessary operations for another size, too"""
     config = COSTLY | {"n_embd": 24, "n_layer": 3, "vocab_size": 12}
     check_cost(problem, rng, config, how)

@@ -81,8 +81,7 @@ def sample(
 
     Args:
         logits: scores for the next token, shape (..., V).
-        temperature: as in apply_temperature. If it is 0, the largest logit wins, or the first of
-            several equal ones.
+        temperature: as in apply_temperature, or 0 for the largest logit (the first of equal ones).
         top_k: as in keep_top_k, after the temperature; None keeps all.
         top_p: as in keep_top_p, after top_k; None keeps all.
         generator: the source of all random numbers; None means torch's global generator.

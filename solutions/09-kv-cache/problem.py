@@ -17,9 +17,9 @@ def kv_cache_bytes(
 
     Args:
         n_layer: the number of layers.
-        n_embd: the embedding width C, which is that of all heads together.
-        seq_len: how many tokens each sequence has.
-        batch_size: how many sequences there are.
+        n_embd: the embedding width C, which is the width of all heads together.
+        seq_len: the number of tokens in each sequence.
+        batch_size: the number of sequences.
         bytes_per_number: 2 for half precision, 4 for float32.
 
     Returns:
@@ -49,7 +49,7 @@ def causal_mask(n_new: int, length: int, device: torch.device) -> Tensor:
 
 
 class CachedAttention(nn.Module):
-    """Causal self-attention that goes on where its past ends, without dropout.
+    """Causal self-attention that continues where its past ends, without dropout.
 
     Args:
         n_embd: the embedding width C.
@@ -57,7 +57,7 @@ class CachedAttention(nn.Module):
         bias: whether the linear layers have a bias.
 
     Attributes:
-        c_attn: nn.Linear, n_embd -> 3 * n_embd, gives the queries, the keys and the values, in this
+        c_attn: nn.Linear, n_embd -> 3 * n_embd, computes the queries, keys and values, in this
             order.
         c_proj: nn.Linear, n_embd -> n_embd, mixes the outputs of the heads.
     """
@@ -73,8 +73,8 @@ class CachedAttention(nn.Module):
 
         Args:
             x: embeddings of the new tokens, shape (B, t, C).
-            past: the keys and the values of all tokens before them, each of shape
-                (B, n_head, length, head_dim); None when there are none. It is left as it was.
+            past: the keys and the values of all earlier tokens, each of shape
+                (B, n_head, length, head_dim); None if there are no such tokens. Don't change it.
 
         Returns:
             The new embeddings, shape (B, t, C), and the present: keys and values of past and new
@@ -95,13 +95,13 @@ class GPTConfig:
     """The sizes of a GPT, under GPT-2's names. Given.
 
     Attributes:
-        vocab_size: how many tokens there are.
-        n_positions: how many tokens a sequence may have.
+        vocab_size: the number of different tokens.
+        n_positions: the largest number of tokens in a sequence.
         n_embd: the embedding width C.
         n_layer: the number of blocks.
         n_head: the number of heads in each attention; it divides n_embd.
         dropout: not used here, as a cache is for writing text, not for training.
-        bias: whether the linear layers (but lm_head) and the layer norms have a bias.
+        bias: whether the linear layers (except lm_head) and the layer norms have a bias.
     """
 
     vocab_size: int = 50257
@@ -122,12 +122,12 @@ class MLP(nn.Module):
         self.c_proj = nn.Linear(4 * n_embd, n_embd, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return what it makes of each token, (B, t, C)."""
+        """Return the new embedding of each token, (B, t, C)."""
         return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
 
 
 class Block(nn.Module):
-    """A transformer block whose attention has a cache. Given, with PyTorch's LayerNorm."""
+    """A transformer block with a cache in its attention. Given, with PyTorch's LayerNorm."""
 
     def __init__(self, n_embd: int, n_head: int, bias: bool = True) -> None:
         super().__init__()
@@ -137,22 +137,22 @@ class Block(nn.Module):
         self.mlp = MLP(n_embd, bias)
 
     def forward(self, x: Tensor, past: KeysAndValues | None = None) -> tuple[Tensor, KeysAndValues]:
-        """Return the new x, (B, t, C), and what the attention now holds."""
+        """Return the new x, (B, t, C), and the present of the attention."""
         y, present = self.attn(self.ln_1(x), past)
         x = x + y
         return x + self.mlp(self.ln_2(x)), present
 
 
 class CachedGPT(nn.Module):
-    """A GPT that can go on where it ended. What it is made of is given: the parts of problem 07.
+    """A GPT that continues where an earlier call ended. Its parts, those of problem 07, are given.
 
     Args:
-        config: its sizes.
+        config: the sizes of the model.
 
     Attributes:
-        config: as given.
+        config: the argument config.
         transformer: the embeddings wte and wpe, the blocks h, and the last layer norm ln_f.
-        lm_head: nn.Linear without a bias, from embeddings to logits; its weight is that of wte.
+        lm_head: nn.Linear without a bias, from embeddings to logits; its weight is the one of wte.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -173,19 +173,19 @@ class CachedGPT(nn.Module):
     def forward(
         self, idx: Tensor, past: list[KeysAndValues] | None = None
     ) -> tuple[Tensor, list[KeysAndValues]]:
-        """Return the logits of what follows each of the new tokens.
+        """Return the logits of the next token after each new token, and the present.
 
         Args:
             idx: the new tokens, int64, shape (B, t).
-            past: what an earlier call returned as its present: keys and values of each layer, for
-                all tokens before idx; None when there are none. It is left as it was.
+            past: the present that an earlier call returned: keys and values of each layer, for all
+                tokens before idx; None if there are no such tokens. Don't change it.
 
         Returns:
             The logits, shape (B, t, vocab_size), and the present: a list with the keys and values
             of each layer, for past and new tokens together.
 
         Raises:
-            ValueError: past and new tokens are more than n_positions in all.
+            ValueError: there are more than n_positions past and new tokens in all.
         """
         n_past = 0 if past is None else past[0][0].shape[-2]  # keys of the first layer
         self.check_length(n_past + idx.shape[-1])
@@ -198,7 +198,7 @@ class CachedGPT(nn.Module):
         return self.lm_head(self.transformer["ln_f"](x)), present
 
     def check_length(self, length: int) -> None:
-        """Raise ValueError when a sequence of this length has no place."""
+        """Raise ValueError if a sequence of this length is too long."""
         if length > self.config.n_positions:
             raise ValueError(f"{length} tokens are more than n_positions={self.config.n_positions}")
 
@@ -210,7 +210,7 @@ class CachedGPT(nn.Module):
 
         Args:
             idx: the prompts, int64, shape (B, T), with T at least 1.
-            max_new_tokens: how many tokens to add; 0 gives the prompts themselves.
+            max_new_tokens: the number of tokens to add; for 0, the prompts are returned.
 
         Returns:
             Prompts and new tokens, int64, shape (B, T + max_new_tokens).
