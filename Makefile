@@ -1,7 +1,7 @@
-# What one does in this repository; `make help` lists it. Every target is one uv command, shown
-# before it runs, so that one can as well type it. The first one that runs sets everything up.
+# The commands of this repository; `make help` lists them. Each target runs uv commands and prints
+# them first, so you can also type them. The first target that you run installs everything.
 
-# uv as found on the PATH, else one of the project's own.
+# Use uv from the PATH. If it is missing, install it into .tools.
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
 ifeq ($(UV),)
 UV := .tools/uv/bin/uv
@@ -10,11 +10,11 @@ endif
 
 RUN := $(UV) run
 
-# Byte code is written, also where the environment says otherwise: without it each process compiles
-# the grader anew, and each worker of the tests all test files.
+# Write byte code even if the environment forbids it. Without byte code, each process compiles the
+# grader again, and each worker of pytest compiles all test files.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What to add to a command: make check ARGS=03
+# Arguments that are added to a command: make check ARGS=03
 ARGS ?=
 
 .PHONY: help
@@ -26,47 +26,47 @@ help: ## list these targets
 grade: $(OWN_UV) ## grade the sample class in examples/ and print its table
 	$(RUN) grader grade examples/class --out reports $(ARGS)
 
-# Plugins that these tests do not need: those for the tests of problems load torch in the process that
-# distributes tests; logging looks at all loggers of torch six times a test.
+# Without plugins that these tests do not need. The grader's plugins load torch in the process that
+# distributes the tests. The plugin `logging` visits all loggers of torch six times per test.
 PYTEST := pytest tests -p no:grader -p no:grader_terminal -p no:logging -p no:timeout --random-order \
 	--numprocesses auto --dist loadfile --max-worker-restart 0 \
 	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
-# If a test hangs, the run shows its place and ends. The order is random; the last line shows how to
-# repeat it: make test ARGS=--random-order-seed=1
+# If a test hangs, the run prints its traceback and ends. The order is random. To repeat it, use the
+# seed in the last line of the output: make test ARGS=--random-order-seed=1
 .PHONY: test
 test: $(OWN_UV) ## test the grader and the course, without slow tests
 	$(RUN) $(PYTEST) -m "not slow" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(OWN_UV) ## test what takes long
+test-slow: $(OWN_UV) ## run the slow tests
 	$(RUN) $(PYTEST) -m slow $(ARGS)
 
 .PHONY: test-all
-test-all: $(OWN_UV) ## test everything
+test-all: $(OWN_UV) ## run all tests
 	$(RUN) $(PYTEST) $(ARGS)
 
-# It returns 1 while something is still to do; that is no fault of make's.
+# The exit status 1 means that a problem is not solved yet, which is not an error.
 .PHONY: check
-check: $(OWN_UV) ## score the problems as they stand, with the tests that students have
+check: $(OWN_UV) ## score the problems with the visible tests
 	$(RUN) grader check $(ARGS) || [ $$? -eq 1 ]
 
 .PHONY: watch
 watch: $(OWN_UV) ## test a problem again each time it is saved
 	$(RUN) grader watch $(ARGS)
 
-# Where the students' copy goes: make release DIR=../for-students
+# The folder of the students' copy: make release DIR=../for-students
 DIR ?= ../attention-students
 .PHONY: release
-release: $(OWN_UV) ## write the students' copy, or bring it up to date
+release: $(OWN_UV) ## write or update the students' copy
 	$(RUN) grader author release $(DIR) $(ARGS)
 
 .PHONY: audit
-audit: $(OWN_UV) ## prove the course: stubs score 0, solutions all, mistakes lose points
+audit: $(OWN_UV) ## check that stubs score 0, references get full marks, and mistakes lose points
 	$(RUN) grader author audit $(ARGS)
 
 .PHONY: figures
-figures: $(OWN_UV) ## draw the pictures of the problems anew
+figures: $(OWN_UV) ## draw the pictures of the problems again
 	$(RUN) python problems/shared/pictures.py
 
 .PHONY: lint
@@ -77,12 +77,12 @@ lint: $(OWN_UV) ## check style, types and spelling
 	$(RUN) mypy
 
 .PHONY: clean
-clean: ## remove what the other targets made, but for reports, .venv and .tools
+clean: ## remove files that other targets wrote, except reports, .venv and .tools
 	rm -rf dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .venv -prune -o -name .tools -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
-# pip of the machine's Python installs into the new environment, so that neither uv nor ensurepip,
-# which some systems keep in a package of its own, need be there.
+# The system's pip installs uv into the new environment, because ensurepip is missing on systems that
+# put it into a separate package.
 .tools/uv/bin/uv:
 	@echo "uv is not on the PATH; installing it into .tools/uv"
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

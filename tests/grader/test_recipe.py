@@ -50,7 +50,7 @@ def test_the_new_problem_passes_the_audit(course: Path, run: Run) -> None:
     summary = "caught 2 of 2 (by visible tests alone 2), named 2 of 2, wrongly failed 0 of 2"
     assert done.stdout.splitlines()[-1] == summary
     rows = (course / "audit/audit.csv").read_text(encoding="utf-8").splitlines()
-    assert "99-residual-sum,in_place,test_arguments_are_left_alone,False,failed,True" in rows
+    assert "99-residual-sum,in_place,test_arguments_are_not_changed,False,failed,True" in rows
     assert "99-residual-sum,in_place,test_adds,False,passed,True" in rows
 
 

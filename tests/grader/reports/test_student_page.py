@@ -77,7 +77,7 @@ def test_the_code_is_next_to_the_tests(sources: Sources) -> None:
 
 def test_a_missing_copy_of_the_file_is_reported(tmp_path: Path) -> None:
     page = pages([student("ada", failing("x"))], Sources(tmp_path / "none"))["ada"]
-    assert "is not kept in this folder" in page
+    assert "does not contain the graded file" in page
 
 
 def test_tests_with_equal_messages_are_shown_once(sources: Sources) -> None:
