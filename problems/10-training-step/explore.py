@@ -1,13 +1,14 @@
 """Pictures for problem 10: why gradients vanish, and the effect of the optimizer.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter; it takes half a minute. It
-trains a small GPT three times, with your training step and your AdamW. Until both are correct, it
-uses the course's. To train for more steps than 400: `uv run python explore.py 1000`. Without a
-display, or with `--save`, it writes the pictures to pictures/my_NAME.png.
+trains a small GPT with three optimizers, one of them your AdamW, and with your training step. Until
+both are correct, it uses the course's. To train for more steps than 400:
+`uv run python explore.py 1000`. Without a display, or with `--save`, it writes the pictures to
+pictures/my_NAME.png.
 """
 
 # %% How many steps to train.
-import grader.student.script  # noqa: F401  (no file in this folder hides a module)
+import grader.student.script  # noqa: F401  (so that no file in this folder hides a module)
 
 # isort: split
 import copy
@@ -27,14 +28,14 @@ plt.style.use(pictures.STYLE)
 steps = max(1, int(pictures.numbers([400])[0]))
 problem = "10-training-step"
 threads = torch.get_num_threads()
-torch.set_num_threads(1)  # a model so small gains nothing from more
+torch.set_num_threads(1)  # more threads don't make such a small model faster
 
 # %% How much of a gradient is left after a softmax?
 lengths = [4**power for power in range(1, 6)]
 
 
 def shares(module):
-    """Return the remaining share of the gradient, with and without scaling: (2, lengths)."""
+    """Return the share of the gradient after a softmax, with and without scaling, (2, lengths)."""
     generator, remaining = torch.Generator().manual_seed(10), []
     for d_k in lengths:
         q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
@@ -68,7 +69,7 @@ axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 axes.legend(loc="lower left")
 pictures.save(figure, "left")
 
-# %% The text of problem 07, in short; its last tenth is held out.
+# %% A part of the text of problem 07. Its last tenth is held out.
 MODULES = "argparse ast calendar configparser csv difflib doctest enum pdb pickle random tarfile"
 
 
@@ -115,7 +116,7 @@ class Momentum:
 
     @torch.no_grad()
     def step(self):
-        """Change each parameter by its running sum."""
+        """Subtract lr times its running sum from each parameter."""
         for parameter, kept in zip(self.parameters, self.sums, strict=True):
             kept.mul_(self.keep).add_(parameter.grad)
             parameter -= self.lr * kept
@@ -151,7 +152,10 @@ OPTIMIZERS = {
 
 
 def train(make):
-    """Return the loss of every step, and the loss of held-out text at some of the steps."""
+    """Train a copy of the model with the optimizer that `make` returns for its parameters.
+
+    Return the loss of each step, and the loss of the held-out text by step, for some steps.
+    """
     model, losses, measured = copy.deepcopy(start), [], {}
     optimizer = make(model.parameters())
     torch.manual_seed(11)
@@ -183,4 +187,5 @@ pictures.save(figure, "optimizers")
 torch.set_num_threads(threads)
 
 # Where dots are above their line, the loss on other text is higher than on the training text. Here
-# the text is long and training is short, so they are close: this model has not overfitted yet.
+# the text is long and training is short, so dots and lines are close: this model has not
+# overfitted yet.

@@ -14,7 +14,7 @@ from shared.small_model import SGD, gradients_in, set_gradients, weights_in
 
 
 def probe(problem):
-    """Return the questions about each function, and about AdamW."""
+    """Return the questions by subject: each function, and several aspects of AdamW."""
     return {
         "softmax_backward": about_softmax(problem),
         "attention_backward": about_attention(problem),
@@ -32,20 +32,21 @@ def probe(problem):
 
 
 def joined(tensors):
-    """Return the entries of tensors in one row."""
+    """Return the entries of all tensors in one row."""
     return torch.cat([each.flatten() for each in tensors])
 
 
 def edges_of(function, given, **options):
-    """Return the edge questions of a function, except those about gradients, as its result is a
-    gradient.
+    """Return the edge questions of a function, except those about gradients of its result.
+
+    The result is a gradient itself.
     """
     asked = edges.of_function(function, given, **options)
     return {name: ask for name, ask in asked.items() if not name.startswith("gradient")}
 
 
 def about_softmax(problem):
-    """Questions about softmax_backward."""
+    """Return questions about softmax_backward."""
 
     def inputs(*shape):
         return numbers(*shape).softmax(-1), numbers(*shape, start=0.4)
@@ -70,7 +71,7 @@ KINDS = ("dq", "dk", "dv")
 
 
 def attention_inputs(n, m, d_k, d_v, *batch):
-    """Return ordinary q, k, v and a gradient of the output."""
+    """Return fixed q, k and v, and a gradient with respect to the output."""
     shapes = ((n, d_k), (m, d_k), (m, d_v), (n, d_v))
     return [numbers(*batch, *shape, start=0.3 * i, size=1.2) for i, shape in enumerate(shapes)]
 
@@ -87,13 +88,13 @@ SIZES = {"threes": (3, 3, 3, 3), "all different": (3, 5, 4, 2), "a batch": (3, 5
 
 
 def backward(problem, sizes, masked=False):
-    """Return the gradients of ordinary inputs."""
+    """Return the result of attention_backward for fixed inputs."""
     mask = [some_mask(*sizes[:2])] if masked else []
     return problem.attention_backward(*attention_inputs(*sizes), *mask)
 
 
 def each_gradient(problem, sizes):
-    """Return a question about each gradient for these sizes."""
+    """Return questions about dq, dk and dv, for each of these sizes and with a mask."""
 
     def one(kind, sizes, masked=False):
         return lambda: backward(problem, sizes, masked)[KINDS.index(kind)]
@@ -103,16 +104,16 @@ def each_gradient(problem, sizes):
 
 
 def about_one_number(problem):
-    """Questions about queries and keys of one number, whose scores need no scale.
+    """Return questions about attention_backward if queries and keys are single numbers.
 
-    A wrong scale has no effect here, so the answers depend only on other mistakes.
+    Scores are divided by √1 then. So a wrong scale has no effect, and other mistakes show alone.
     """
     sizes = {name: (n, m, 1, *others) for name, (n, m, _, *others) in SIZES.items()}
     return Part(main=each_gradient(problem, sizes))
 
 
 def about_attention(problem):
-    """Questions about attention_backward."""
+    """Return questions about attention_backward."""
 
     def large():
         q, k, v, grad = attention_inputs(3, 4, 2, 2)
@@ -151,7 +152,7 @@ def about_attention(problem):
 
 
 def about_cross_entropy(problem):
-    """Questions about cross_entropy_backward."""
+    """Return questions about cross_entropy_backward."""
 
     def inputs(*shape, out=(), shift=0.0):
         logits, count = numbers(*shape) + shift, math.prod(shape[:-1])
@@ -189,7 +190,7 @@ def loose(*shapes):
 
 
 def slopes(module, number=0, names="abc", size=1.0):
-    """Return ordinary gradients for a module's parameters with these names."""
+    """Return fixed gradients for those parameters of a module that have these names."""
     return {
         name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
         for n, (name, w) in enumerate(weights_in(module).items())
@@ -198,7 +199,7 @@ def slopes(module, number=0, names="abc", size=1.0):
 
 
 def about_clipping(problem):
-    """Questions about clip_gradients."""
+    """Return questions about clip_gradients."""
 
     def clipped(max_norm, names="abc", size=1.0):
         module = loose((5,), (2, 2), (1,))
@@ -230,7 +231,7 @@ def about_clipping(problem):
 
 
 def about_rate(problem):
-    """Questions about learning_rate."""
+    """Return questions about learning_rate."""
 
     def rates(steps, *plan):
         return torch.tensor([float(problem.learning_rate(s, *plan)) for s in steps]).double()
@@ -251,8 +252,9 @@ OPTIONS = {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-8, "weight_decay": 0.2}
 
 
 def stepped(module, optimizer, given):
-    """Take steps with these gradients and return the module's weights, times 10 to show small
-    differences.
+    """Take one step with each of these gradients, and return 10 times the module's weights.
+
+    The factor 10 makes small differences visible.
     """
     for gradients in given:
         set_gradients(module, gradients)
@@ -271,7 +273,7 @@ def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
         count: the number of steps.
         shapes: the shapes of the parameters.
         rates: the learning rate of each step; by default it is not changed.
-        names: for each step the parameters with a gradient; by default all.
+        names: for each step, the names of the parameters with a gradient; by default all.
         changed: the options that differ from `OPTIONS`.
     """
     module = loose(*shapes)
@@ -285,10 +287,10 @@ def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
 
 
 def about_means(problem):
-    """Questions without eps and decay, and with two equal betas.
+    """Return questions about AdamW without eps and decay, and with two equal betas.
 
-    A mistake in eps, in the decay or in the order of the betas has no effect here, so the answers
-    depend only on other mistakes.
+    Mistakes in eps, in the decay or in the order of the betas have no effect then. So other
+    mistakes show alone.
     """
     options = {"eps": 0.0, "weight_decay": 0.0, "betas": (0.5, 0.5)}
     after = partial(after_steps, problem, **options)
@@ -304,7 +306,7 @@ def about_means(problem):
 
 
 def about_adamw(problem):
-    """Questions about the steps of AdamW."""
+    """Return questions about the steps of AdamW."""
     after, shapes = partial(after_steps, problem), SHAPES
 
     def default():
@@ -342,7 +344,7 @@ def about_adamw(problem):
             "large eps": lambda: after(3, *shapes, eps=0.5),
             "lr is set": lambda: after(3, *shapes, rates=[0.1, 0.5, 0.02]),
             "some without": lambda: after(4, *shapes, names=["ab", "bc", "c", "abc"]),
-            # Each option by itself, so that of several mistakes each shows somewhere alone.
+            # Without some options, so that mistakes in the others show alone.
             "no decay": lambda: after(3, *shapes, weight_decay=0.0),
             "decay without means": lambda: after(2, *shapes, betas=(0.0, 0.0)),
             "large eps, no decay, no means": lambda: after(
@@ -354,7 +356,7 @@ def about_adamw(problem):
 
 
 def about_options(problem):
-    """Questions about invalid options of AdamW."""
+    """Return questions about invalid options of AdamW."""
 
     def refused(name, fine, *amounts):
         return lambda: edges.refusals(
@@ -374,7 +376,7 @@ def about_options(problem):
 
 
 def about_zero_grad(problem):
-    """Questions about zero_grad, by itself and between steps."""
+    """Return questions about zero_grad, by itself and between steps."""
 
     def cleared():
         module = loose((3,), (2, 2))
@@ -418,8 +420,9 @@ def model_weights(start=0.0):
 
 
 def sure_weights():
-    """Return weights of a SmallModel that nearly always predicts token 0, so that other tokens have
-    a large loss.
+    """Return weights with which a SmallModel nearly always predicts token 0.
+
+    So other tokens have a large loss.
     """
     weights = model_weights()
     weights["lm_head.bias"][0] += 40
@@ -427,7 +430,7 @@ def sure_weights():
 
 
 def batch(rows, length, pace=3):
-    """Return tokens and targets, each (rows, length)."""
+    """Return fixed tokens and targets, each (rows, length)."""
     steps = torch.arange(rows * length).reshape(rows, length)
     return (steps * pace + steps // 4) % 5, (steps * steps + 2) % 5
 
@@ -438,7 +441,7 @@ def is_rounded(loss):
 
 
 def about_step(problem):
-    """Questions about train_step, with plain gradient descent."""
+    """Return questions about train_step, with plain gradient descent."""
 
     def step(model, batch, **options):
         return problem.train_step(model, *batch, SGD(model.parameters(), 0.5), **options)
@@ -469,9 +472,7 @@ def about_step(problem):
         return torch.tensor(small_model.modes_in(model))
 
     def left():
-        """Return whether gradients are left that no step used, or that were clipped only after the
-        step.
-        """
+        """Return whether gradients remain that no step used or that were clipped after the step."""
         model, before = small_model.model_of(model_weights()), joined(model_weights().values())
         step(model, batch(3, 4), max_norm=0.1)
         taken = (joined(weights_in(model).values()) - before).norm() / 0.5
@@ -499,7 +500,7 @@ def about_step(problem):
 
 
 def about_evaluation(problem):
-    """Questions about evaluate."""
+    """Return questions about evaluate."""
     batches = [batch(1, 2), batch(3, 5, 2), batch(2, 6, 4)]
 
     def model_of(dropout=0.0):
@@ -512,7 +513,7 @@ def about_evaluation(problem):
         return torch.as_tensor(whole()).double()
 
     def large():
-        """Return the loss if all targets of one batch are token 0."""
+        """Return the loss if all targets of the last batch are token 0."""
         idx, targets = batch(2, 3)
         given = [*batches, (idx, 0 * targets)]
         found = problem.evaluate(small_model.model_of(sure_weights()), given)

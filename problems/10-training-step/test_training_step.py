@@ -20,15 +20,15 @@ TEN_DIGITS = {"rtol": 1e-10, "atol": 1e-10}
 """Tolerances for gradients in float64; rounding errors are about 1e-15."""
 
 TWELVE_DIGITS = {"rtol": 1e-12, "atol": 1e-12}
-"""Tolerances in float64 for parameters after some steps of AdamW, in a test of digits."""
+"""Tolerances in float64 for parameters after some steps of AdamW, in the test of digits."""
 
 NEAR = {"rtol": 1e-5, "atol": 1e-6}
 """Tolerances for parameters after some steps of AdamW, in all other tests."""
 
 
 def check_attention(problem, arguments, expected, call, **near):
-    """Compare the gradients of q, k and v; the arguments are q, k, v, grad, and perhaps a mask."""
-    check_three(problem.attention_backward(*copies(arguments)), expected, call, **near)
+    """Compare the result of attention_backward for q, k, v, grad and perhaps a mask."""
+    check_qkv(problem.attention_backward(*copies(arguments)), expected, call, **near)
 
 
 def copies(tensors):
@@ -36,8 +36,8 @@ def copies(tensors):
     return [tensor.clone() for tensor in tensors]
 
 
-def check_three(result, expected, call, **near):
-    """Compare the gradients of q, k and v."""
+def check_qkv(result, expected, call, **near):
+    """Compare the gradients dq, dk and dv with the expected ones."""
     gradients = example.unpack(result, 3, "the gradients dq, dk and dv", call)
     for name, gradient, right in zip("qkv", gradients, checks.parts(expected, 3), strict=True):
         checks.check(gradient, right, f"d{name} of {call}", **near)
@@ -50,7 +50,7 @@ def inputs(rng, n, m, d_k, d_v, *batch, dtype=DOUBLE):
 
 
 def some_mask(rng, *shape):
-    """Return a random mask: each query may attend to some keys."""
+    """Return a random mask with which each query attends to at least one key."""
     mask = rng.normal(*shape) > 0
     if shape[-1] > 1:
         mask[..., -1] = False
@@ -59,7 +59,7 @@ def some_mask(rng, *shape):
 
 
 def check_named(actual, expected, call, **near):
-    """Compare tensors by name."""
+    """Compare each tensor with the expected one of the same name."""
     for name, tensor in actual.items():
         checks.check(tensor, expected[name], f"`{name}` after {call}", **near)
 
@@ -77,7 +77,7 @@ def test_softmax_backward_in_numbers(problem):
 
 
 SHAPES = [(4,), (3, 5), (4, 4), (2, 3, 5), (2, 1, 2, 6)]
-"""Shapes of scores; the last size is that of a row."""
+"""Shapes of scores. The last size is the length of a row."""
 
 
 @pytest.mark.points(0.75)
@@ -107,7 +107,7 @@ def test_rows_sum_to_zero(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_what_is_left_of_the_gradient(problem, rng):
-    """With scaled scores the same share of the gradient is left for every d_k, else ever less"""
+    """For a larger d_k, an equal share of the gradient is left if scores are scaled, else less"""
     for is_scaled, d_k in itertools.product((True, False), (64, 256, 1024)):
         q, k = rng.normal(40, 40, d_k), rng.normal(40, 16, d_k)
         weights = (q @ k.mT / (math.sqrt(d_k) if is_scaled else 1)).softmax(-1)
@@ -188,7 +188,7 @@ def test_attention_backward_with_a_mask(problem, rng, shape):
         check_attention(problem, [*arguments, mask], expected, call + what)
     call = "attention_backward(q, k, v, grad, mask=None)"
     result = problem.attention_backward(*copies(arguments), mask=None)
-    check_three(result, oracles.attention_backward(*arguments), call)
+    check_qkv(result, oracles.attention_backward(*arguments), call)
 
 
 @pytest.mark.points(0.5)
@@ -199,7 +199,7 @@ def test_cost_of_attention_backward(problem, rng):
     call = f"attention_backward(q, k, v, grad) with n = {n}, m = {m}, d_k = d_v = {d}"
     with torch.no_grad(), counting() as cost:
         result = problem.attention_backward(*copies(arguments))
-    check_three(result, oracles.attention_backward(*arguments), call)
+    check_qkv(result, oracles.attention_backward(*arguments), call)
     most = 6 * 2 * n * m * d
     checks.require(
         cost.operations <= most,
@@ -236,7 +236,7 @@ def test_cross_entropy_backward_of_any_shape(problem, rng, shape):
 
 
 def check_cross_entropy(problem, logits, targets, call):
-    """Compare the result with the slopes of the loss."""
+    """Compare the result of cross_entropy_backward with slopes of the loss."""
     gradient = problem.cross_entropy_backward(logits.clone(), targets.clone())
     checks.check(gradient, oracles.cross_entropy_slopes(logits, targets), call)
 
@@ -346,15 +346,15 @@ def test_adamw_in_numbers(problem):
 
 
 def check_adamw(problem, weights, gradients, call, lr=1e-3, *, near=NEAR, **options):
-    """Compare weights after each of some steps of AdamW with the definition.
+    """Compare the weights after each step of AdamW with the definition.
 
     Args:
         problem: the student's code.
-        weights: the parameters before, by name.
+        weights: the initial parameters, by name.
         gradients: the gradients of each step, by name.
         call: the call, as text.
-        lr: the learning rate, or a list with that of each step; then zero_grad is called before
-            each step.
+        lr: the learning rate, or a list with the rate of each step. For a list, zero_grad is
+            called before each step.
         near: allowed differences, as for `check`.
         options: the options of AdamW.
     """
@@ -380,15 +380,15 @@ ADAMW = {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-8, "weight_decay": 0.1}
 
 
 def as_text(options):
-    """Return options as in a call."""
+    """Return options as text, as in a call."""
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def drawn(rng, steps, sizes=None, **shapes):
+def random_steps(rng, steps, sizes=None, **shapes):
     """Return random weights of these shapes, and gradients for some steps, in float64.
 
     Args:
-        rng: random numbers.
+        rng: draws the numbers.
         steps: for each step, the names of the parameters that have a gradient.
         sizes: the size of the gradients in each step; by default 1.
         shapes: the shape of each parameter, by name.
@@ -405,7 +405,7 @@ def drawn(rng, steps, sizes=None, **shapes):
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_five_steps_of_adamw(problem, rng, size):
     """Five steps of AdamW are right, for gradients of size 1 and of 1e-8"""
-    weights, gradients = drawn(rng, ["ab"] * 5, [size] * 5, a=(2, 3), b=(4,))
+    weights, gradients = random_steps(rng, ["ab"] * 5, [size] * 5, a=(2, 3), b=(4,))
     call = f"AdamW(parameters, {as_text(ADAMW)}) with gradients of size {size:g}"
     check_adamw(problem, weights, gradients, call, **ADAMW)
 
@@ -413,7 +413,7 @@ def test_five_steps_of_adamw(problem, rng, size):
 @pytest.mark.points(0.25)
 def test_digits_of_adamw(problem, rng):
     """In float64, AdamW keeps twelve digits"""
-    weights, gradients = drawn(rng, ["ab"] * 5, a=(2, 3), b=(4,))
+    weights, gradients = random_steps(rng, ["ab"] * 5, a=(2, 3), b=(4,))
     call = f"AdamW(parameters, {as_text(ADAMW)}) in float64"
     check_adamw(problem, weights, gradients, call, near=TWELVE_DIGITS, **ADAMW)
 
@@ -421,7 +421,7 @@ def test_digits_of_adamw(problem, rng):
 @pytest.mark.points(0.25)
 def test_defaults_of_adamw(problem, rng):
     """The defaults of AdamW are lr 1e-3, betas 0.9 and 0.999, eps 1e-8, weight decay 0.01"""
-    weights, gradients = drawn(rng, ["a"] * 12, a=(3,))
+    weights, gradients = random_steps(rng, ["a"] * 12, a=(3,))
     parameters = small.parameters_of(weights)
     optimizer = problem.AdamW(parameters.parameters())
     for of_step in gradients:
@@ -434,8 +434,8 @@ def test_defaults_of_adamw(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_learning_rate_may_be_set(problem, rng):
-    """The means of gradients stay when the attribute lr is set, and after zero_grad"""
-    weights, gradients = drawn(rng, ["ab"] * 3, a=(3,), b=(2,))
+    """AdamW keeps its running means when the attribute lr is set, and after zero_grad"""
+    weights, gradients = random_steps(rng, ["ab"] * 3, a=(3,), b=(2,))
     call = "AdamW(parameters), with zero_grad and lr set to 0.1, 0.02 and 0 between the steps"
     check_adamw(problem, weights, gradients, call, lr=[0.1, 0.02, 0.0], weight_decay=0.2)
 
@@ -443,7 +443,7 @@ def test_learning_rate_may_be_set(problem, rng):
 @pytest.mark.points(0.25)
 def test_what_has_no_gradient_is_left_alone(problem, rng):
     """In a step, a parameter without a gradient stays unchanged, and so do its means"""
-    weights, gradients = drawn(rng, ["ab", "b", "ab"], a=(3,), b=(2,))
+    weights, gradients = random_steps(rng, ["ab", "b", "ab"], a=(3,), b=(2,))
     call = f"AdamW(parameters, {as_text(ADAMW)}), where `a` has no gradient in the second step"
     check_adamw(problem, weights, gradients, call, **ADAMW)
 
@@ -483,7 +483,7 @@ def test_impossible_options_are_refused(problem, options):
             problem.AdamW(parameters.parameters(), **fine)
         except ValueError:
             call = f"AdamW(parameters, {as_text(fine)})"
-            checks.require(False, f"{call}\nIt raised ValueError; these options are possible.")
+            checks.require(False, f"{call}\nIt raised ValueError; these options are valid.")
     call = f"AdamW(parameters, {as_text(options)})"
     example.check_refused(call, lambda: problem.AdamW(parameters.parameters(), **options))
 
@@ -529,7 +529,7 @@ def test_a_model_learns_by_heart(problem, rng):
     """With your AdamW and train_step a small model learns three texts by heart"""
     length, vocab_size = 6, 7
     columns = [torch.randperm(vocab_size, generator=rng.generator)[:3] for _ in range(length)]
-    idx = torch.stack(columns, dim=1)  # no two texts have the same token at the same place
+    idx = torch.stack(columns, dim=1)  # no two texts have the same token at a position
     targets = torch.randint(vocab_size, (3, length), generator=rng.generator)
     weights = small.random_weights(rng, n_embd=24)
     before, model = oracles.loss(weights, idx, targets), small.model_of(weights)
@@ -561,7 +561,7 @@ def test_evaluate_counts_every_token_alike(problem, rng):
     batches = [small.random_batch(rng, *size) for size in BATCHES]
     idx = batches[0][0]
     worst = checks.prepared(lambda _: oracles.worst_targets(weights, idx), rng)
-    batches[0] = (idx, worst)  # so that the mean over batches is another number
+    batches[0] = (idx, worst)  # so that a mean over batches is different
     call = f"evaluate(model, batches) with batches of {' and '.join(map(str, BATCHES))} tokens"
     model = small.model_of(weights)
     one = f"evaluate(model, batches) with one batch of {BATCHES[0]} tokens"
@@ -605,7 +605,7 @@ def test_evaluate_records_no_gradients(problem, rng):
         problem.evaluate(model, [*batches])
     except RuntimeError as error:
         was_refused = "saved for backward" in str(error)
-        # requires_grad_() raises the second
+        # requires_grad_() raises an error about an inference tensor
         if not was_refused and "inference tensor" not in str(error):
             raise
     checks.check_that(was_refused, oracles.records_nothing, call)
@@ -621,7 +621,7 @@ BACKWARD = ("softmax_backward", "attention_backward", "cross_entropy_backward")
 
 
 def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
-    """Return a call of one of the first three functions; `right` is the module with the oracles."""
+    """Return a `robust.Call` of one of BACKWARD; `right` is the module with the oracles."""
     *qkv, grad = inputs(rng, rows, entries, 5, 2, 2, dtype=dtype)
     logits, slope = rng.normal(2, 2, rows, entries, dtype=dtype)
     targets = torch.randint(entries, (2, rows), generator=rng.generator)
@@ -633,7 +633,7 @@ def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
         | {"grad": grad, "mask": some_mask(rng, rows, entries)},
         "cross_entropy_backward": {"logits": logits, "targets": targets},
     }[name]
-    compare = check_three if name == "attention_backward" else checks.check
+    compare = check_qkv if name == "attention_backward" else checks.check
     functions = getattr(problem, name), arguments, getattr(right, name)
     return robust.Call(f"{name}({', '.join(arguments)})", *functions, compare=compare)
 
@@ -678,7 +678,7 @@ MORE_SHAPES = [(9,), (2, 8), (5, 1, 6), (3, 2, 2, 4), (4, 1), (70, 3)]
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("shape", MORE_SHAPES, ids=str)
 def test_hidden_softmax_backward(problem, solution, rng, shape):
-    """softmax_backward is right for other shapes, and where one score has all the weight"""
+    """softmax_backward is right for other shapes, also if one weight of a row is nearly 1"""
     for size, dtype in [(1, torch.float32), (3, DOUBLE), (1000, DOUBLE)]:
         weights = (size * rng.normal(*shape, dtype=DOUBLE)).softmax(-1).to(dtype)
         grad = 10 * rng.normal(*shape, dtype=dtype)
@@ -789,7 +789,7 @@ def test_hidden_adamw(problem, rng, options):
     """AdamW is right with other options, and for gradients of different sizes"""
     weights = {"a": rng.normal(2, 2, dtype=DOUBLE), "b": rng.normal(3, dtype=DOUBLE)}
     # With beta2 = 0, `v += (1 - beta2) * (g**2 - v)` is right but loses digits when gradients
-    # become much smaller. So none of them is near 0 then.
+    # become much smaller. So no gradient is near 0 in this case.
     keeps_squares = options["betas"][1] > 0
     sizes = (1, 1e-3, 30, 1e-6, 1, 1) if keeps_squares else (1, 0.3, 2, 0.5, 1, 1)
     gradients = []
@@ -802,9 +802,9 @@ def test_hidden_adamw(problem, rng, options):
 
 @pytest.mark.points(1)
 def test_hidden_parameters_without_gradients(problem, rng):
-    """AdamW is right for parameters that have a gradient in some steps only, or zeros"""
+    """AdamW is right for parameters that have a gradient only in some steps, or one of 0"""
     shapes = dict.fromkeys("abcd", (3,))
-    weights, gradients = drawn(rng, ["ab", "a", "abc", "", "bc"], **shapes)
+    weights, gradients = random_steps(rng, ["ab", "a", "abc", "", "bc"], **shapes)
     gradients += [dict.fromkeys("ad", torch.zeros(3, dtype=DOUBLE))]  # the first gradient of d
     call = f"AdamW(parameters, {as_text(ADAMW)}), where some parameters have no gradient"
     check_adamw(problem, weights, gradients, call, **ADAMW)

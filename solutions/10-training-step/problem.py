@@ -32,7 +32,7 @@ def attention_backward(
         v: values, shape (..., m, d_v).
         grad: the gradient of the loss with respect to the output, shape (..., n, d_v).
         mask: bool, broadcastable to (..., n, m), True where a query may attend to a key; each row
-            has at least one True. None when every query attends to every key.
+            has at least one True. None means that every query attends to every key.
 
     Returns:
         The gradients with respect to q, k and v, each in the shape of its tensor.
@@ -53,7 +53,7 @@ def cross_entropy_backward(logits: Tensor, targets: Tensor) -> Tensor:
     Args:
         logits: shape (..., V).
         targets: the right tokens, int64, shape (...); a target of -100 does not count. At least one
-            counts.
+            target counts.
 
     Returns:
         The gradient, shape (..., V). The loss is the mean over the targets that count.
@@ -68,8 +68,8 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
     """Scale all gradients by one factor, in place, if their norm is above max_norm.
 
     Args:
-        parameters: may be an iterator, such as model.parameters(). Those whose `grad` is None are
-            passed over.
+        parameters: may be an iterator, such as model.parameters(). Parameters without a gradient
+            (`grad` is None) are skipped.
         max_norm: the largest norm that all gradients together may have, above 0.
 
     Returns:
@@ -84,14 +84,14 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 
 
 def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float) -> float:
-    """Return the learning rate of a step: up along a line, then down along a cosine.
+    """Return the learning rate of a step. It rises along a line, then falls along a cosine.
 
     Args:
         step: the number of the step, from 0.
-        warmup: how many steps it takes to reach the peak; 0 for none.
+        warmup: the number of steps until the rate reaches the peak; if 0, it starts there.
         total: the step at which the rate reaches the floor; above warmup.
         peak: the largest learning rate.
-        floor: the last one.
+        floor: the learning rate from step `total` on.
 
     Returns:
         The learning rate.
@@ -108,11 +108,11 @@ class AdamW:
     """Adam with decoupled weight decay.
 
     Args:
-        parameters: what to train; may be an iterator, such as model.parameters().
+        parameters: the parameters to train; may be an iterator, such as model.parameters().
         lr: the learning rate.
-        betas: how much the running means of gradients and of their squares keep at each step.
-        eps: is added to the root of the mean square.
-        weight_decay: each step takes lr * weight_decay of a parameter away.
+        betas: how much of the running means of gradients and of their squares each step keeps.
+        eps: a number that is added to the root of the mean square.
+        weight_decay: each step subtracts lr * weight_decay of a parameter from it.
 
     Attributes:
         lr: the learning rate; it may be set between steps.
@@ -141,7 +141,7 @@ class AdamW:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change each parameter in place by its gradient; others stay unchanged."""
+        """Change each parameter that has a gradient, in place; others stay unchanged."""
         beta1, beta2 = self.betas
         for i, p in enumerate(self.parameters):
             if p.grad is None:
@@ -157,7 +157,7 @@ class AdamW:
             p -= self.lr * mean_hat / (square_hat.sqrt() + self.eps)
 
     def zero_grad(self) -> None:
-        """Let the next gradients begin anew: as None, or as zeros."""
+        """Clear all gradients: set them to None, or to zeros."""
         for p in self.parameters:
             p.grad = None
 
@@ -168,11 +168,11 @@ def train_step(
     """Train a model for one step.
 
     Args:
-        model: gives logits (B, T, V) for tokens (B, T); it is in training mode.
+        model: returns logits (B, T, V) for tokens (B, T); is in training mode.
         idx: the tokens, int64, shape (B, T).
-        targets: the tokens that should follow, int64, shape (B, T).
-        optimizer: has the methods `step` and `zero_grad`.
-        max_norm: gradients are clipped to this norm.
+        targets: the next tokens, int64, shape (B, T).
+        optimizer: an object with the methods `step` and `zero_grad`.
+        max_norm: the largest norm that all gradients together may have; above it, they are clipped.
 
     Returns:
         The mean cross entropy before the step, a Python float.
@@ -193,8 +193,8 @@ def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
     before.
 
     Args:
-        model: gives logits (B, T, V) for tokens (B, T).
-        batches: pairs of tokens and targets, each (B, T), not all of one size.
+        model: returns logits (B, T, V) for tokens (B, T).
+        batches: (tokens, targets) pairs, each tensor (B, T); B and T may differ between pairs.
 
     Returns:
         The mean cross entropy per token, a Python float.
