@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-# It ends with the process that started it, should that be killed.
+# The program ends after its parent, even if the parent is killed.
 _BUSY = """
 import os
 parent = os.getppid()
@@ -21,14 +21,14 @@ while os.getppid() == parent: pass
 
 @contextmanager
 def busy_core(programs: int) -> Iterator[int]:
-    """Yield the number of a core on which this many programs compute endlessly."""
+    """Yield the number of a core that `programs` processes keep busy."""
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("programs can't be kept on one core here")
     core = max(os.sched_getaffinity(0))
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(programs):
-            # Each in a separate session: the kernel may divide its time among sessions.
+            # Each in a separate session: the kernel may divide the time among sessions.
             command = [sys.executable, "-Sc", _BUSY]
             one = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
             started.append(one)

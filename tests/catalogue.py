@@ -1,4 +1,4 @@
-"""Write mistakes of the course as files, and catalogues for the small courses of tests."""
+"""Write mistakes of the course as files, and catalogues of mistakes for small courses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def reference(number: str) -> str:
-    """Return the text of the reference of a problem of this course."""
+    """Return the text of the reference for a problem of this course."""
     (problem,) = own_course().select([number])
     return own_course().solution(problem).read_text(encoding="utf-8")
 
 
 def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, Path]:
-    """Write a problem's mistakes as complete files, and return their paths."""
+    """Write each mistake of a problem as a complete file. Return the paths by mistake name."""
     files = {}
     for mistake in mistakes_of(course, problem):
         files[mistake.edit.name] = path = folder / f"{mistake.edit.name}.py"
@@ -28,7 +28,12 @@ def mistake_files(course: Course, problem: Problem, folder: Path) -> dict[str, P
 
 
 def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -> Path:
-    """Write a catalogue of mistakes: a sentence, a line of the reference, and its replacement."""
+    """Write a catalogue of mistakes, and return its path.
+
+    Args:
+        solutions: the folder of the problem's solutions.
+        mistakes: by name: a sentence, a line of the reference, and the replacement of the line.
+    """
     entries = [
         f"== {name} (reference)\n# {when}\n# What is twice three?\n@\n-{old}\n+{new}\n"
         for name, (when, old, new) in mistakes.items()
@@ -39,7 +44,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
 
 def one_case_of_each(suite: Suite) -> list[str]:
-    """Return the ids of all tests; for a test with several cases, only the id of the first case."""
+    """Return the id of each test. Of a test with several cases, return the first case's id."""
     first: dict[tuple[str, str], str] = {}
     for test in suite.tests:
         first.setdefault((test.problem.id, test.name), test.id)

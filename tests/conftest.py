@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.run.suite import Suite
 
 STUDENTS_PLUGINS = {"attention-course", "pytest-timeout"}
-"""The packages with plugins of pytest that students install."""
+"""The names of the packages whose pytest plugins students install."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
-        gc.disable()  # until all is loaded and collected, as hardly any of it is garbage
+        gc.disable()  # until all tests are collected: hardly any object is garbage before
         import torch
         from typer import testing
 
@@ -52,9 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude all present objects from garbage collection, and collect less often.
+    """Exclude all existing objects from garbage collection, and run it less often.
 
-    Otherwise each collection would search a million objects, which takes a third of a second.
+    Otherwise each collection would examine a million objects, which takes a third of a second.
     """
     gc.freeze()
     gc.set_threshold(20_000, 20)
@@ -62,14 +62,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Let the interpreter find all objects again at exit; otherwise Triton complains."""
+    """Include all objects in garbage collection again. Otherwise Triton complains at exit."""
     gc.unfreeze()
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print how to repeat a random order of tests."""
+    """Print the option that repeats the random order of the tests."""
     if config.getoption("random_order_enabled", default=False):
         seed = config.getoption("random_order_seed").removeprefix("default:")
         terminalreporter.write_line(f"The same order again: --random-order-seed={seed}")
@@ -93,7 +93,7 @@ problem = ["explore.py", "hints.md", "probe.py", "fingerprints.json", "pictures/
 
 
 def entry(id: str, part: str) -> str:
-    """Return the entry in `course.toml` of a problem of the small course."""
+    """Return a problem's entry in the `course.toml` of the small course."""
     return f"""
 [[problems]]
 id = "{id}"
@@ -107,7 +107,7 @@ forbidden = ["softmax"]
 
 
 def add_problem(root: Path, id: str, part: str = "one") -> None:
-    """Add a copy of the small course's first problem with another name."""
+    """Add a copy of the small course's first problem with the given id."""
     for name in ("problems", "solutions"):
         shutil.copytree(root / name / "01-doubling", root / name / id)
     tests = root / "problems" / id / "test_doubling.py"
@@ -165,7 +165,7 @@ def doubled(x):
 '''
 
 PROBE = '''
-"""Tells mistakes apart."""
+"""Distinguish mistakes."""
 
 import torch
 
@@ -173,14 +173,14 @@ from grader.diagnose.probe import Part
 
 
 def probe(problem):
-    """Ask what three becomes."""
+    """Return a call of double with the number 3."""
     return {"double": Part(main={"three": lambda: problem.double(torch.tensor([3.0]))})}
 '''
 
 
 @pytest.fixture(scope="session")
 def origin() -> Iterator[TemplateProcess]:
-    """Start the interpreter that sandboxes are forked from; see `tests.lent`."""
+    """Start the interpreter from which tests fork their sandboxes (see `tests.lent`)."""
     if sys.platform != "linux":
         pytest.skip("the sandbox exists on Linux only")
     with TemplateProcess() as template:
@@ -189,14 +189,14 @@ def origin() -> Iterator[TemplateProcess]:
 
 @pytest.fixture
 def lent(origin: TemplateProcess) -> Iterator[None]:
-    """Fork the sandboxes of classes that this process grades from that interpreter, too."""
+    """When this process grades a class, fork the sandboxes from `origin`."""
     with lent_template(origin):
         yield
 
 
 @pytest.fixture(scope="session")
 def warm_python(origin: TemplateProcess) -> WarmPython:
-    """Run commands of Python with torch already loaded."""
+    """Return an object that runs Python commands with torch already loaded."""
     return WarmPython(origin)
 
 
@@ -216,7 +216,7 @@ def course_suite() -> Suite:
 
 @pytest.fixture
 def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]:
-    """Run tests of this course on the text of a file, and return their results."""
+    """Return a function that runs tests of this course on a text, as on a student's computer."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
 
@@ -244,7 +244,7 @@ def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]
 
 
 def write_small_course(root: Path) -> Course:
-    """Write a course of one problem, 01-doubling, that runs quickly."""
+    """Write a course whose only problem is 01-doubling, with quick tests."""
     folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
     oracles = root / "problems/shared/oracles"
     for made in (folder, solutions, oracles):
@@ -263,7 +263,7 @@ def write_small_course(root: Path) -> Course:
 
 @pytest.fixture
 def two_parts(tmp_path: Path) -> Course:
-    """A course with a problem in part one and two in part two, that runs quickly."""
+    """Write the small course with one problem in part one and two problems in part two."""
     course = write_small_course(tmp_path / "course of two parts")
     for number in ("06", "07"):
         add_problem(course.root, f"{number}-doubling", "two")
@@ -283,13 +283,13 @@ def new_course() -> Callable[[Path], Course]:
 
 @pytest.fixture
 def small_course(tmp_path: Path) -> Course:
-    """Write a course of one problem, whose tests run quickly."""
+    """Write the small course into a temporary folder."""
     return write_small_course(tmp_path / "course")
 
 
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
-    """Return a function that runs the small course's tests on a source and returns the results."""
+    """Return a function that runs the small course's tests on a text and returns the results."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite
@@ -308,7 +308,7 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
 
 @dataclass
 class StudentRun:
-    """The outcome of `uv run pytest` in the folder of the small course's problem."""
+    """The status, output and result of pytest in the folder of the small course's problem."""
 
     status: int
     text: str
@@ -320,14 +320,14 @@ class StudentRun:
 
     @property
     def screen(self) -> str:
-        """The output below pytest's own lines, without times."""
+        """The output after pytest's progress line, without times."""
         own = re.sub(r"\A.*?\[100%\]\n", "", self.text, flags=re.DOTALL)
         return re.sub(r"=* (.*) in [\d.]+s =*", r"\1", own)
 
 
 @pytest.fixture(scope="session")
 def students_plugins() -> list[Distribution]:
-    """Return the packages in which a student's pytest finds plugins."""
+    """Return the packages whose pytest plugins a student has."""
     return [found for found in distributions() if found.name in STUDENTS_PLUGINS]
 
 
@@ -351,11 +351,11 @@ def student_pytest(
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("importlib.metadata.distributions", lambda: students_plugins)
 
-    # Without the plugin that collects garbage five times at the end of each run.
     def run_pytest(source: str, *options: str) -> StudentRun:
         problem.stub.write_text(textwrap.dedent(source), encoding="utf-8")
         kept = _KeptSession()
         with modules_of_course(small_course.root), redirect_stdout(io.StringIO()) as out:
+            # The excluded plugin would collect garbage five times at the end of each run.
             status = pytest.main(["--capture=sys", "-pno:unraisableexception", *options], [kept])
         result = kept.session.results.get(problem.id, ProblemResult(problem.id))
         return StudentRun(status, out.getvalue(), result)

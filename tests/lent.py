@@ -14,17 +14,17 @@ import pytest
 
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
-from tests.processes import below, wait_until_gone
+from tests.processes import descendants_of, wait_until_gone
 
 HANG_SECONDS = 120
 
 
 @contextmanager
 def lent_template(template: TemplateProcess) -> Iterator[None]:
-    """Let classes that this process grades fork from an interpreter that is already running.
+    """When this process grades a class, fork the sandboxes from a running interpreter.
 
-    Otherwise each run would start an interpreter and load torch, which takes longer than grading a
-    few submissions.
+    Otherwise each run would start an interpreter and load torch. This takes longer than grading
+    a few submissions.
     """
     kept = SimpleNamespace(
         start=template.start, __enter__=lambda: None, __exit__=lambda *exception: None
@@ -37,7 +37,7 @@ def lent_template(template: TemplateProcess) -> Iterator[None]:
 
 
 def lend(connection: Connection, prefork_server: socket.socket) -> None:
-    """Send the prefork server of this process to the test, and do nothing else.
+    """Send the connection to this process's prefork server to the test, and wait for its end.
 
     Args:
         connection: the connection to the test.
@@ -59,7 +59,9 @@ def lent_prefork_server(template: TemplateProcess) -> socket.socket:
 
 @contextmanager
 def lent_sandbox(template: TemplateProcess, **options: object) -> Iterator[Sandbox]:
-    """Enter a sandbox with a prefork server that is a fork of a template; end all its processes.
+    """Yield a sandbox whose prefork server is forked from a template.
+
+    At exit, wait until the processes of the sandbox have ended.
 
     Args:
         template: the process to fork from.
@@ -69,5 +71,7 @@ def lent_sandbox(template: TemplateProcess, **options: object) -> Iterator[Sandb
     with Sandbox(prefork_server=prefork_server, **options) as sandbox:  # type: ignore[arg-type]
         assert sandbox._workers is not None
         yield sandbox
-        ends = [id for first in sandbox._workers.processes for id in (first, *below(first))]
+        ends = [
+            id for first in sandbox._workers.processes for id in (first, *descendants_of(first))
+        ]
     wait_until_gone(ends, HANG_SECONDS)

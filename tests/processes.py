@@ -1,5 +1,5 @@
-"""Wait for conditions, and read data about processes (on Linux), even if they are no children of
-the test.
+"""Wait for conditions, and read data about Linux processes, even if they are not children of the
+test.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 NOBODY = 65534
-"""The number of the user, and of the group, that may do least."""
+"""The id of the user, and of the group, with the fewest rights."""
 
 
 def python_for_others() -> str:
-    """Return a Python of this version that other users may run too."""
+    """Return the path of a Python of this version that other users may run."""
     for path in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
         real = Path(path).resolve()
         if real.exists() and all(p.stat().st_mode & 0o001 for p in [real, *real.parents]):
@@ -25,7 +25,7 @@ def python_for_others() -> str:
     pytest.skip("no Python here that an ordinary user could run")
 
 
-def lives(process: int) -> bool:
+def is_running(process: int) -> bool:
     """Return whether a process exists and has not ended."""
     try:
         return _stat(process)[0] != "Z"
@@ -34,7 +34,7 @@ def lives(process: int) -> bool:
 
 
 def parent_of(process: int) -> int:
-    """Return the parent of a process.
+    """Return the id of the parent of a process.
 
     Raises:
         OSError: there is no such process.
@@ -42,8 +42,8 @@ def parent_of(process: int) -> int:
     return int(_stat(process)[1])
 
 
-def below(process: int) -> set[int]:
-    """Return the running descendants of a process."""
+def descendants_of(process: int) -> set[int]:
+    """Return the ids of the running descendants of a process."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -59,7 +59,7 @@ def below(process: int) -> set[int]:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60, failure: str = "") -> None:
-    """Wait until a condition is true; fail after some seconds."""
+    """Wait until a condition is true. After `seconds`, fail with the message `failure`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, failure
@@ -69,11 +69,11 @@ def wait_until(condition: Callable[[], object], seconds: float = 60, failure: st
 def wait_until_gone(processes: Iterable[int], seconds: float) -> None:
     """Wait until processes have ended, whether or not they are children of the test."""
     waited_for = [*processes]
-    wait_until(lambda: not any(map(lives, waited_for)), seconds, "a process is left")
+    wait_until(lambda: not any(map(is_running, waited_for)), seconds, "a process is left")
 
 
 def memory_of(process: int) -> bytes:
-    """Return the content of all writable memory of a process, except that of libraries."""
+    """Return the content of all writable memory of a process, except the memory of libraries."""
     found = []
     with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb", 0) as memory:
         for line in maps:

@@ -1,4 +1,4 @@
-"""Results built by hand."""
+"""Build results without a run of tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.result import Isolation, Policy, ProblemResult, Status, SubmissionRe
 
 
 def doubles(status: Status = Status.PASSED, message: str = "") -> TestResult:
-    """Return a result of the small course's test."""
+    """Return a result of the test of the small course."""
     return TestResult("test_doubles", "it doubles", False, 4, status, message)
 
 
@@ -20,8 +20,9 @@ def result_of(
     isolation: Isolation | None = Isolation.SANDBOX,
     **more: Any,
 ) -> SubmissionResult:
-    """Return a result with these problems, by default with the small course's problem and full
-    marks.
+    """Return the result of a submission with these problems.
+
+    The default is the small course's problem with full marks.
     """
     found = [*problems] or [ProblemResult("01-doubling", "abc", [doubles()])]
     return SubmissionResult(name, 0, isolation, "", found, **more)

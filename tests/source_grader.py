@@ -17,8 +17,8 @@ class SourceGrader:
 
     Args:
         course: the course.
-        sandbox: the sandbox for all files.
-        problem: the problem; by default the first one of the course.
+        sandbox: the sandbox that runs each file.
+        problem: the problem to grade. The default is the first problem of the course.
     """
 
     def __init__(self, course: Course, sandbox: Sandbox, problem: Problem | None = None) -> None:
@@ -26,6 +26,6 @@ class SourceGrader:
         self._grader = Grader(course, Settings(), sandbox, [self._id])
 
     def __call__(self, source: str) -> ProblemResult:
-        """Return the result of a file."""
+        """Grade the text of a file."""
         file = StudentFile(textwrap.dedent(source).encode())
         return self._grader.grade(Submission("ada", {self._id: file})).problems[0]

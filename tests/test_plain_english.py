@@ -1,4 +1,4 @@
-"""The project's prose has few phrases that readers stumble over."""
+"""The project's prose contains few phrases that make readers stumble."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PHRASES = {
     r"stands? (?:for|in|beside|behind)": "represents, is in",
     r"anew|afresh|astray": "again, wrong",
 }
-"""What to avoid, and what to write instead."""
+"""Patterns of phrases to avoid, and their replacements."""
 
 ANY_PHRASE = re.compile("|".join(PHRASES), re.IGNORECASE)
 
 ALLOWED = 2.0
-"""Phrases per 1,000 words of a folder; some of them are fine where they are."""
+"""The accepted number of these phrases per 1,000 words of a folder, as some uses are fine."""
 
 FOLDERS = {
     "grader": "grader",
@@ -45,7 +45,7 @@ FOLDERS = {
 
 
 def prose(path: Path) -> Iterator[str]:
-    """Yield the comments and docstrings of Python, the lines of Markdown, the texts of edits."""
+    """Yield the lines of prose in a Python, Markdown or `.edits` file."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from re.sub(r"```.*?```", "", source, flags=re.DOTALL).splitlines()
@@ -61,8 +61,8 @@ def prose(path: Path) -> Iterator[str]:
                 waiting += node.body
 
 
-def found_in(lines: Iterator[str]) -> tuple[int, list[str]]:
-    """Return the number of words, and each line with a banned phrase and its replacement."""
+def words_and_findings(lines: Iterator[str]) -> tuple[int, list[str]]:
+    """Return the number of words, and each line with a phrase to avoid and its replacement."""
     words, found = 0, []
     for line in lines:
         words += len(line.split())
@@ -75,13 +75,13 @@ def found_in(lines: Iterator[str]) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
-def test_few_phrases_make_readers_stumble(folder: str) -> None:
+def test_prose_contains_few_phrases_to_avoid(folder: str) -> None:
     paths = [
         path
         for kind in ("*.py", "*.md", "*.edits")
         for path in sorted((ROOT / folder).rglob(kind))
         if "attacks/files" not in path.as_posix() and path != Path(__file__)
     ]
-    words, found = found_in(line for path in paths for line in prose(path))
+    words, found = words_and_findings(line for path in paths for line in prose(path))
     assert words > 1000
     assert len(found) <= ALLOWED * words / 1000, "\n".join(found)

@@ -28,7 +28,7 @@ class WarmPython:
     """Runs Python commands in forks of an interpreter.
 
     Args:
-        template: the interpreter.
+        template: the process to fork from.
     """
 
     def __init__(self, template: TemplateProcess) -> None:
@@ -41,13 +41,13 @@ class WarmPython:
         env: Mapping[str, str] | None = None,
         typed: str = "",
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command like `python *arguments`, and return its exit status and output.
+        """Run `python *arguments` in a fork, and return its exit status and output.
 
         Args:
-            arguments: `-m` and a module, `-c` and code, or a script; then its arguments.
-            cwd: the folder to run it in.
-            env: its environment; this process's by default.
-            typed: its standard input.
+            arguments: `-m` and a module, `-c` and code, or a script, followed by its arguments.
+            cwd: the folder to run the command in.
+            env: the command's environment. The default is this process's environment.
+            typed: the text of the standard input.
         """
         environment = dict(os.environ if env is None else env)
         with tempfile.TemporaryDirectory(prefix="warm-") as folder:
@@ -72,9 +72,9 @@ def run_command(
     environment: dict[str, str],
     files: list[str],
 ) -> NoReturn:
-    """Become the process of a command, and exit with its status."""
+    """Run a Python command in this process, and exit with its status."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("grader", "tests")]:
-        del sys.modules[name]  # the command may have another copy of it
+        del sys.modules[name]  # the command may import another copy
     os.chdir(folder)
     for number, path in enumerate(files):
         opened = os.open(path, os.O_RDWR)

@@ -18,7 +18,7 @@ READMES = {problem.id[:2]: text_of(problem) for problem in own_course().problems
 
 
 def row(number: str, first: str) -> list[str]:
-    """Return the cells of the first row of a problem's tables that begins with a text."""
+    """Return the cells after the first cell, in the first table row that begins with `first`."""
     rows = re.findall(rf"^\| {re.escape(first)} \|(.*)\|$", READMES[number], re.MULTILINE)
     assert rows, first
     return [cell.strip() for cell in rows[0].split("|")]

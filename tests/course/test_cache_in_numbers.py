@@ -1,4 +1,4 @@
-"""The numbers behind problem 09's README and its rule about cost."""
+"""The numbers in problem 09's README, and its limit on cost, are correct."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def digits(weights: Tensor) -> list[str]:
     return [f"{weight:.4f}" for weight in weights.flatten().tolist()]
 
 
-def shown(output: Tensor) -> str:
+def rounded(output: Tensor) -> str:
     return ", ".join(f"{number:.2f}".removesuffix(".00") for number in output.flatten().tolist())
 
 
 def attention(n_new: int, **options: Any) -> str:
-    return shown(
+    return rounded(
         F.scaled_dot_product_attention(Q[:n_new], K[: 2 + n_new], V[: 2 + n_new], **options)
     )
 
 
-def test_the_worked_example() -> None:
+def test_the_worked_example_has_the_computed_numbers() -> None:
     first, second = (digits((Q[:1] @ K[:count].T).softmax(-1)) for count in (3, 4))
     assert f"the weights {', '.join(first)}, and the output" in README
     terms = " + ".join(rf"{weight} \cdot {int(v)}" for weight, v in zip(first, V, strict=False))
@@ -69,7 +69,7 @@ def test_the_mask_of_a_chunk_is_a_shifted_triangle() -> None:
         assert torch.ones(1, n_past + 1).tril(n_past).all()  # one new token needs no mask
 
 
-def test_kilobytes_of_gpt2() -> None:
+def test_the_readme_has_the_cache_sizes_of_gpt2() -> None:
     reference = load_module(REFERENCE, "reference_09")
     assert reference.kv_cache_bytes(12, 768, 1) == 36_864
     assert reference.kv_cache_bytes(12, 768, 1024) == 37_748_736 == 36 * 2**20
@@ -80,25 +80,28 @@ def test_kilobytes_of_gpt2() -> None:
 
 
 def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
-    """Return the operations for one more token after `length` tokens, in one of three ways."""
+    """Return the number of operations for one more token after `length` tokens.
+
+    The way `how` is "call" with the cache, "whole text" without it, or "generate".
+    """
     sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
     model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))
     if how == "whole text":
-        return counted(lambda: model(idx))
+        return operations_of(lambda: model(idx))
     if how == "generate":
-        one, two = (counted(lambda n=n: model.generate(idx[:, 1:], n)) for n in (1, 2))
+        one, two = (operations_of(lambda n=n: model.generate(idx[:, 1:], n)) for n in (1, 2))
         return two - one
     _, past = model(idx[:, :-1])
-    return counted(lambda: model(idx[:, -1:], past))
+    return operations_of(lambda: model(idx[:, -1:], past))
 
 
-def counted(run: Any) -> int:
+def operations_of(run: Any) -> int:
     with counting() as cost:
         run()
     return cost.operations
 
 
-def test_operations_with_and_without_a_cache() -> None:
+def test_the_readme_has_the_operations_with_and_without_a_cache() -> None:
     reference = load_module(REFERENCE, "reference_09")
     cached = [operations(reference, 16, n, "call") for n in (17, 129)]
     again = [operations(reference, 16, n, "whole text") for n in (17, 129)]
@@ -111,7 +114,7 @@ def test_operations_with_and_without_a_cache() -> None:
 @pytest.mark.parametrize(
     ("name", "least", "most"), [("cache", 1, 3), ("generate_without_cache", 8, 20)]
 )
-def test_how_the_cost_of_one_more_token_grows(
+def test_the_cost_of_a_token_grows_less_with_a_cache(
     name: str, least: float, most: float, tmp_path: Path
 ) -> None:
     (problem,) = own_course().select(["09"])
@@ -130,7 +133,7 @@ def longer(self, idx):
 
 """
 TRICKS = {
-    ("remembers what it went on with", "generate"): """
+    ("keeps the generated text", "generate"): """
 last = {}
 
 def generate(self, idx, n):
@@ -144,7 +147,7 @@ def generate(self, idx, n):
 
 CachedGPT.generate = generate
 """,
-    ("wastes so much on one that two are no dearer", "generate"): """
+    ("wastes operations on one token, so that two cost no more", "generate"): """
 def generate(self, idx, n):
     out = idx
     for _ in range(n):
@@ -156,7 +159,7 @@ def generate(self, idx, n):
 
 CachedGPT.generate = generate
 """,
-    ("has worked out what any next token gives", "call"): """
+    ("computes the result of each next token in advance", "call"): """
 table = {}
 
 def forward(self, idx, past=None):
@@ -169,7 +172,7 @@ def forward(self, idx, past=None):
 
 CachedGPT.forward = forward
 """,
-    ("computes where nobody counts", "call"): """
+    ("computes outside of operations_of calls", "call"): """
 def forward(self, idx, past=None):
     return torch.zeros(1, idx.shape[1], self.config.vocab_size), [(idx, idx)]
 
@@ -180,10 +183,7 @@ CachedGPT.forward = forward
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "how"), TRICKS)
-def test_work_in_other_calls_is_counted(name: str, how: str, tmp_path: Path) -> None:
-    """The cost of nested calls is counted, so code that computes the past again exceeds the
-    limit.
-    """
+def test_code_that_hides_its_operations_fails(name: str, how: str, tmp_path: Path) -> None:
     path = tmp_path / "problem.py"
     trick = WITHOUT_A_CACHE + TRICKS[name, how]
     path.write_text(REFERENCE.read_text(encoding="utf-8") + trick)

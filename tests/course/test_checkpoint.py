@@ -41,26 +41,26 @@ def tensors(model: TinyGPT) -> dict[str, Tensor]:
     }
 
 
-def written(folder: Path, tensors: dict[str, Tensor], **metadata: str) -> Path:
+def write_checkpoint(folder: Path, tensors: dict[str, Tensor], **metadata: str) -> Path:
     path = folder / "model.safetensors"
     save_file(tensors, path, metadata)
     return path
 
 
 @pytest.mark.parametrize("prefix", ["", "transformer."])
-@pytest.mark.parametrize("with_the_rest", [False, True])
+@pytest.mark.parametrize("with_unused_tensors", [False, True])
 def test_weights_are_read_unchanged(
     tmp_path: Path,
     model: TinyGPT,
     tensors: dict[str, Tensor],
     prefix: str,
-    with_the_rest: bool,
+    with_unused_tensors: bool,
 ) -> None:
-    if with_the_rest:
+    if with_unused_tensors:
         tensors |= {"h.0.attn.bias": torch.ones(1, 1, 5, 5), "h.1.attn.masked_bias": torch.ones(())}
         tensors["lm_head.weight"] = tensors["wte.weight"].clone()
     named = {prefix * (name != "lm_head.weight") + name: w for name, w in tensors.items()}
-    loaded = checkpoint.load(written(tmp_path, named, n_head="2"))
+    loaded = checkpoint.load(write_checkpoint(tmp_path, named, n_head="2"))
     assert loaded.config == CONFIG
     expected = model.gpt2_weights()
     assert loaded.state.keys() == expected.keys()
@@ -70,7 +70,7 @@ def test_weights_are_read_unchanged(
 def test_the_number_of_heads_comes_from_config_json_or_head_dim_64(
     tmp_path: Path, tensors: dict[str, Tensor]
 ) -> None:
-    path = written(tmp_path, tensors)
+    path = write_checkpoint(tmp_path, tensors)
     assert checkpoint.load(path).config["n_head"] == 1
     (tmp_path / "config.json").write_text(json.dumps({"n_head": 3}))
     assert checkpoint.load(path).config["n_head"] == 3
@@ -103,18 +103,18 @@ def test_invalid_weights_are_named(tensors: dict[str, Tensor], change, said: str
         checkpoint.from_gpt2(tensors, checkpoint.config_of(tensors, 2))
 
 
-def test_a_spoilt_or_missing_file_is_told(tmp_path: Path, tensors: dict[str, Tensor]) -> None:
-    path = written(tmp_path, tensors)
+def test_a_damaged_or_missing_file_is_reported(tmp_path: Path, tensors: dict[str, Tensor]) -> None:
+    path = write_checkpoint(tmp_path, tensors)
     whole = path.read_bytes()
-    for spoilt in (b"", whole[:-1], whole.replace(b'"F32"', b'"F99"')):
-        path.write_bytes(spoilt)
+    for damaged in (b"", whole[:-1], whole.replace(b'"F32"', b'"F99"')):
+        path.write_bytes(damaged)
         with pytest.raises(UsageError, match="no safetensors file"):
             checkpoint.load(path)
     with pytest.raises(UsageError, match="can't be read: No such file"):
         checkpoint.load(tmp_path / "none")
 
 
-# The course's own, and the student's GPT
+# Loading into the GPT of the student or the course
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_model_of_the_course_is_small_and_has_its_characters() -> None:
+def test_the_course_model_is_small_and_lists_its_characters() -> None:
     loaded = checkpoint.load(checkpoint.COURSE_MODEL)
     assert checkpoint.COURSE_MODEL.stat().st_size < 230_000
     assert loaded.config["n_head"] == 4
@@ -135,7 +135,7 @@ def test_the_model_of_the_course_is_small_and_has_its_characters() -> None:
 
 
 @pytest.mark.parametrize("solved", [True, False])
-def test_it_is_loaded_into_the_gpt_of_the_student_or_the_course(
+def test_the_course_model_is_loaded_into_the_gpt_of_the_student_or_the_course(
     problem: Path, capsys: pytest.CaptureFixture[str], solved: bool
 ) -> None:
     if not solved:
@@ -154,7 +154,7 @@ def test_a_file_without_characters_shows_token_numbers(
     tensors: dict[str, Tensor],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = written(tmp_path, tensors, n_head="2")
+    path = write_checkpoint(tmp_path, tensors, n_head="2")
     assert explore_checkpoint.explore(str(path), [1, 2, 3], None, mine=False) == 0
     assert "After 1 2 3 comes" in capsys.readouterr().out
     assert saved_models.names() == []

@@ -31,12 +31,15 @@ def test_two_styles_are_shown_each_with_a_sentence(problem: Problem) -> None:
         assert style.when.endswith(".")
 
 
-def listed(numbers: list[float], digits: int = 3) -> str:
+def list_text(numbers: list[float], digits: int = 3) -> str:
     return f"[{', '.join(f'{number:.{digits}f}' for number in numbers)}"
 
 
 def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
-    """The expected content of each answer, computed by hand, by problem number."""
+    """Return, by problem number, texts that the two answers must contain.
+
+    Their numbers are computed by hand.
+    """
     with modules_of_course(COURSE.root):
         from shared.oracles.attention import OUTPUT, SCORES, WEIGHTS, multi_head_by_hand
         from shared.oracles.attention import softmax_by_hand as softmax
@@ -53,27 +56,27 @@ def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
     token = [(n - 3) / math.sqrt(21) for n in (2, -4, 6, 8)]
     return {
         "01": (
-            [listed([1 / (1 + math.e), math.e / (1 + math.e)], 4)],
-            ["[0.0000, 0.0000, 1.0000]", listed(softmax([1.0, 2.0, 3.0]), 4)],
+            [list_text([1 / (1 + math.e), math.e / (1 + math.e)], 4)],
+            ["[0.0000, 0.0000, 1.0000]", list_text(softmax([1.0, 2.0, 3.0]), 4)],
         ),
         "02": (["(largest difference 0.000000)"], []),
         "03": (
-            [listed(softmax(SCORES[1].tolist()))],
-            [listed(doubled), f"begins with {first:.3f}"],
+            [list_text(softmax(SCORES[1].tolist()))],
+            [list_text(doubled), f"begins with {first:.3f}"],
         ),
         "04": (
-            [listed(OUTPUT[0, :3].tolist()), listed(WEIGHTS[0].tolist())],
+            [list_text(OUTPUT[0, :3].tolist()), list_text(WEIGHTS[0].tolist())],
             ["Row 5 only."],
         ),
         "05": (
             [
-                f"begins with {listed(free[:3].tolist())}, ...] instead of",
-                f"instead of {listed(masked[:3].tolist())}, ...]:",
+                f"begins with {list_text(free[:3].tolist())}, ...] instead of",
+                f"instead of {list_text(masked[:3].tolist())}, ...]:",
                 "Row 5 stays",
             ],
-            [f"{3 * 8 * 8 + 3 * 8 + 8 * 8 + 8} parameters", listed(by_heads)[1:]],
+            [f"{3 * 8 * 8 + 3 * 8 + 8 * 8 + 8} parameters", list_text(by_heads)[1:]],
         ),
-        "06": ([f"{listed(token)}], where it was {listed(token)}]"], ["difference 0.0000"]),
+        "06": ([f"{list_text(token)}], where it was {list_text(token)}]"], ["difference 0.0000"]),
         "07": ([f"{math.log(65):.1f}, and ln 65 is {math.log(65):.2f}"], ["without, by 0.000"]),
         "08": (
             ["2, 3, 4."],
@@ -97,7 +100,7 @@ def expected() -> dict[str, tuple[list[str], list[str]]]:
 
 @pytest.mark.slow
 @each_problem
-def test_the_answers_are_right_for_every_right_file(
+def test_the_answers_are_correct_for_every_correct_file(
     problem: Problem, expected: dict[str, tuple[list[str], list[str]]]
 ) -> None:
     script = Script.load(comparison_of(COURSE, problem).script, COURSE)
@@ -113,10 +116,9 @@ def test_the_answers_are_right_for_every_right_file(
             assert part in text
 
 
-def test_both_rows_of_an_answer_are_equal(
+def test_both_rows_in_the_answer_of_02_are_equal(
     expected: dict[str, tuple[list[str], list[str]]],
 ) -> None:
-    """The answer of problem 02 shows two rows of random numbers, which are equal."""
     (problem,) = COURSE.select(["02"])
     script = Script.load(comparison_of(COURSE, problem).script, COURSE)
     module = load_module(COURSE.solution(problem), "problem_of_reference")

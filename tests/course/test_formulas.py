@@ -36,28 +36,28 @@ def formulas(text: str) -> list[str]:
     return [match["block"] or match["line"] for match in matches]
 
 
-def by_github(formula: str) -> str:
+def after_markdown(formula: str) -> str:
     """Return the text that GitHub passes to TeX."""
     shown = MarkdownIt("commonmark").render(f"$${ROW_END.sub(SAVED, formula)}$$")
     formula = html.unescape(shown).removeprefix("<p>$$").removesuffix("$$</p>\n")
     return formula.replace(SAVED, "\\\\")
 
 
-def by_tex(formula: str) -> str:
+def mathml_of(formula: str) -> str:
     """Return a formula as MathML. Raise an exception for an unknown command."""
-    drawn = convert(formula)
-    assert "\\" not in drawn, drawn
-    return drawn
+    mathml = convert(formula)
+    assert "\\" not in mathml, mathml
+    return mathml
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_formulas_are_the_same_on_github(path: Path) -> None:
+def test_github_does_not_change_the_formulas(path: Path) -> None:
     for formula in formulas(path.read_text(encoding="utf-8")):
-        assert by_github(formula) == formula
+        assert after_markdown(formula) == formula
         rows = formula.count("\\\\") + formula.count(r"\begin{")
-        assert by_tex(formula).count("<mtr>") == rows, formula
+        assert mathml_of(formula).count("<mtr>") == rows, formula
 
 
 @pytest.mark.parametrize("formula", [r"c^2\,x", r"{a}_b = c_{d}"])
-def test_a_formula_that_github_changes_is_found(formula: str) -> None:
-    assert by_github(formula) != formula
+def test_a_change_by_github_is_detected(formula: str) -> None:
+    assert after_markdown(formula) != formula

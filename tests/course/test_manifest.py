@@ -12,7 +12,7 @@ from grader import cli, course
 from grader.course import COURSE_VARIABLE, Course, own_course
 from grader.errors import CourseError, UsageError
 
-WRONG = {
+ERRORS = {
     "unknown key": ('title = "A small course"', 'titel = "A"'),
     "missing key": ('title = "A small course"', ""),
     "no choice of name": ("[[parts]]", 'name = "never"\n[[parts]]'),
@@ -36,16 +36,16 @@ WRONG = {
     "unknown key of students": ("[students]", "[students]\npages = 3"),
     "no TOML": ("[[parts]]", "[[parts"),
 }
-"""Text of the file, and its replacement."""
+"""By kind of error: a text of `course.toml`, and its replacement."""
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", ERRORS)
 def test_a_message_names_file_place_and_key(
     small_course: Course, snapshot: SnapshotAssertion, name: str
 ) -> None:
     path = small_course.root / "course.toml"
     text = path.read_text(encoding="utf-8")
-    old, new = WRONG[name]
+    old, new = ERRORS[name]
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(CourseError) as error:
@@ -72,22 +72,22 @@ def test_a_changed_manifest_is_read_again(small_course: Course) -> None:
     assert small_course.manifest.title == "Another"
 
 
-def test_a_command_works_on_the_given_course(
+def test_a_command_uses_the_given_course(
     two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(COURSE_VARIABLE, "")  # restored at the end of the test
+    monkeypatch.setenv(COURSE_VARIABLE, "")  # so that it is restored after the test
     done = CliRunner().invoke(cli.app, ["--course", str(two_parts.root), "check"])
     assert "01-doubling" in done.output
     assert "softmax" not in done.output
 
 
-def test_a_folder_that_is_no_course_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_course_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.app, ["--course", str(tmp_path), "check"])
     assert done.exit_code == 2
     assert "so it is not a course" in " ".join(done.output.split())
 
 
-def test_an_installed_grader_uses_the_course_around_the_folder(
+def test_an_installed_grader_uses_the_course_that_contains_the_working_folder(
     small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = small_course.root.parent / "site-packages/grader/course.py"

@@ -27,15 +27,17 @@ def with_own_attention(source: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["06", "07"])
-def test_own_attention_earns_all_points(at_home: Callable[..., ProblemResult], number: str) -> None:
+def test_a_model_with_own_attention_earns_all_points(
+    at_home: Callable[..., ProblemResult], number: str
+) -> None:
     result = at_home(number, with_own_attention(reference(number)))
     assert [test.message for test in result.tests if test.message] == []
     assert result.points == result.max
 
 
 @pytest.mark.parametrize("number", ["06", "07"])
-def test_arguments_are_passed_by_name(number: str) -> None:
-    """If it were passed by position, `bias=False` would be read as `causal=False`."""
+def test_the_provided_attention_requires_arguments_by_name(number: str) -> None:
+    """Passed by position, `bias=False` would be read as `causal=False`."""
     (problem,) = own_course().select([number])
     attention = load_module(problem.original, f"given_{number}").CausalSelfAttention
     with pytest.raises(TypeError, match="positional"):

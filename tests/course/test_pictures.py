@@ -1,4 +1,4 @@
-"""Each problem's explore.py runs and uses the right functions; its pictures exist and are small."""
+"""Each problem's explore.py shows the student's functions; its pictures exist and are small."""
 
 import ast
 import functools
@@ -28,21 +28,24 @@ FIRST_AND_SLOW_OTHERS = [
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
 ]
 IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
-"""What to type so that it doesn't train for a minute."""
+"""Arguments with which training takes seconds instead of a minute."""
 LARGEST = 60_000  # bytes
 COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
-"""Resolution of pictures that are only written: drawing them well takes longest."""
+"""Settings for coarse pictures, as drawing takes most of the time."""
 
 
 @pytest.fixture(scope="module")
 def library():
-    """Return the text that a model trains on by default."""
+    """Return a function that reads the default training text only once."""
     return functools.cache(training_text._library)
 
 
 @pytest.fixture
 def explore(tmp_path, monkeypatch, capsys, library):
-    """Return a function that runs explore.py with a file and returns the folder and output."""
+    """Return a function that runs a problem's explore.py with a file.
+
+    The function returns the folder of the problem and the output.
+    """
     monkeypatch.setattr(pictures, "own_course", lambda: Course(tmp_path))
     monkeypatch.setattr(training_text, "_library", library)
     for name, coarse in COARSE.items():
@@ -64,8 +67,8 @@ def explore(tmp_path, monkeypatch, capsys, library):
     return run
 
 
-def how_it_is(words):
-    """Return the lines about the student's functions."""
+def remarks(words):
+    """Return the remarks about the student's functions, each once."""
     return set(re.findall(r"^[\w ]+: (yours.*)$", words, re.MULTILINE))
 
 
@@ -76,7 +79,7 @@ def test_every_problem_is_tested():
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_with_a_stub_explore_shows_the_expected_picture(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "problems" / problem_id / "problem.py")
-    assert how_it_is(words) == {"yours is not written yet. The picture shows the expected table."}
+    assert remarks(words) == {"yours is not written yet. The picture shows the expected table."}
     drawn = [str(folder / f"pictures/my_{path.name}") for path in pictures_of(problem_id)]
     assert sorted(re.findall(r"^Wrote (.*)$", words, re.MULTILINE)) == sorted(drawn)
 
@@ -103,14 +106,14 @@ def test_help_prints_the_docstring_without_loading_torch(problem_id):
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
-    """Omit the slowest pictures in tests that do not need them."""
+def no_pictures(monkeypatch):
+    """Write no pictures."""
     monkeypatch.setattr(pictures, "save", lambda figure, name, **options: None)
 
 
 @pytest.fixture
 def stopped_after(monkeypatch):
-    """Simulate Ctrl-C after some steps of training."""
+    """Return a function that arranges a Ctrl-C after some steps of training."""
 
     def stop(steps):
         step, done = torch_gpt.train_step, itertools.count()
@@ -126,7 +129,7 @@ def stopped_after(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("no_pictures")
 def test_stopped_training_saves_the_model(explore, stopped_after):
     stopped_after(1)
     folder, words = explore("07-tiny-gpt", STUB_OF_07)
@@ -138,8 +141,8 @@ def test_stopped_training_saves_the_model(explore, stopped_after):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
-def test_the_mask_is_explained_when_its_effect_shows(explore):
+@pytest.mark.usefixtures("no_pictures")
+def test_without_a_mask_longer_training_is_suggested(explore):
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--no-mask")
     assert "train longer" in words
     assert "The loss goes to 0" not in words
@@ -147,9 +150,9 @@ def test_the_mask_is_explained_when_its_effect_shows(explore):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("solved", [True, False])
-def test_training_continues(explore, solved):
+def test_a_resumed_training_keeps_the_better_model(explore, solved):
     file = ROOT / "solutions/07-tiny-gpt/problem.py" if solved else STUB_OF_07
     explore("07-tiny-gpt", file, "--seed", "3")
     first = saved_models.read()
@@ -166,7 +169,7 @@ def test_training_stopped_at_once_saves_nothing(explore, stopped_after):
     assert saved_models.read() is None
 
 
-def test_a_text_too_short_is_refused(explore, tmp_path):
+def test_a_text_that_is_too_short_is_refused(explore, tmp_path):
     poem = tmp_path / "poem.txt"
     poem.write_text("short", encoding="utf-8")
     with pytest.raises(SystemExit, match="5 characters, and 650 are needed"):
@@ -174,8 +177,8 @@ def test_a_text_too_short_is_refused(explore, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
-def test_own_parts_train_on_an_own_text(explore, tmp_path):
+@pytest.mark.usefixtures("no_pictures")
+def test_own_parts_train_on_the_students_text(explore, tmp_path):
     poem = tmp_path / "poem.txt"
     poem.write_text("Мороз и солнце; день чудесный!\n" * 40, encoding="utf-8")
     solution = ROOT / "solutions" / "07-tiny-gpt" / "problem.py"
@@ -191,11 +194,11 @@ def test_own_parts_train_on_an_own_text(explore, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("no_pictures")
 def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
     monkeypatch.setattr(torch_gpt, "evaluate", lambda *_: next(losses))
-    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # what takes long
+    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # which would take long
     monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words
@@ -206,7 +209,7 @@ def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
 @pytest.mark.parametrize("problem_id", FIRST_AND_SLOW_OTHERS)
 def test_with_a_solution_explore_shows_the_students_picture(explore, problem_id):
     folder, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--save")
-    assert how_it_is(words) == {"yours, as expected."}
+    assert remarks(words) == {"yours, as expected."}
     drawn = sorted(path.name for path in folder.glob("pictures/*"))
     assert drawn == sorted(f"my_{path.name}" for path in pictures_of(problem_id))
 
@@ -229,8 +232,8 @@ def test_a_wrong_function_is_reported(tmp_path, explore, wrong, said):
     assert f"softmax: {said}" in words
 
 
-def changed(problem_id, tmp_path, right, wrong):
-    """Write a solution with an edit and return the file."""
+def write_changed(problem_id, tmp_path, right, wrong):
+    """Write a solution in which `right` is replaced by `wrong`, and return its path."""
     text = (ROOT / "solutions" / problem_id / "problem.py").read_text("utf-8")
     assert right in text
     path = tmp_path / "problem.py"
@@ -242,11 +245,11 @@ def test_a_wrong_mask_is_drawn_next_to_the_expected_one(tmp_path, explore, monke
     drawn = []
     monkeypatch.setattr(pictures, "save", lambda figure, name: drawn.append(figure))
     _, words = explore(
-        "04-causal-masking", changed("04-causal-masking", tmp_path, ".tril()", ".tril(1)")
+        "04-causal-masking", write_changed("04-causal-masking", tmp_path, ".tril()", ".tril(1)")
     )
     assert "causal_mask: yours differs from what is expected in 5 of 36 numbers." in words
     tables = [axes for axes in drawn[0].axes if axes.images]
-    # Its weights are those behind the wrong mask: each row but the last shares out among one more.
+    # The weights follow the wrong mask: in all rows but the last, one more weight is positive.
     assert "masked_softmax: yours, as expected." in words
     weights = torch.as_tensor(tables[1].images[0].get_array())
     assert torch.equal(weights > 0, torch.ones(6, 6).tril(1) == 1)
@@ -258,10 +261,10 @@ def test_a_wrong_mask_is_drawn_next_to_the_expected_one(tmp_path, explore, monke
 @pytest.mark.parametrize("problem_id", [p for p in PROBLEMS if p[:2] in ("02", "04", "05")])
 def test_explore_accepts_a_sentence(explore, problem_id):
     _, words = explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "to be or not")
-    assert how_it_is(words) == {"yours, as expected."}
+    assert remarks(words) == {"yours, as expected."}
 
 
-def test_a_shift_of_given_scores_changes_no_weight(explore):
+def test_adding_a_number_to_all_scores_changes_no_weight(explore):
     _, words = explore("01-softmax", ROOT / "solutions/01-softmax/problem.py", "4", "5")
     weights = re.findall(r"softmax\(scores \+ \d+\): (.*)", words)
     assert weights == ["0.2689 0.7311"] * 3
@@ -317,7 +320,7 @@ def test_the_pictures_of_the_readme_are_small_png_files(problem_id):
         assert len(content) < LARGEST
 
 
-def test_a_sentence_is_wrapped_in_a_terminal_only(monkeypatch, capsys):
+def test_a_sentence_is_wrapped_only_in_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "20")
     sentence = "softmax: yours is not written yet."
     pictures.say(sentence)

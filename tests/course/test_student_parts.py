@@ -1,4 +1,4 @@
-"""A model uses those of the student's classes and functions that are correct, and lists them."""
+"""A model uses the student's correct classes and functions, and lists them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "problems"
 
 
-def line(*of_the_course: str) -> str:
+def summary_line(*of_the_course: str) -> str:
     return " · ".join(
         f"{name} the course's" if name in of_the_course else yours for name, yours in YOURS.items()
     )
 
 
 def test_correct_parts_are_used_and_listed(problems: Path) -> None:
-    assert student_parts.load_parts(ALL).summary() == line()
+    assert student_parts.load_parts(ALL).summary() == summary_line()
 
 
 @pytest.mark.slow
@@ -68,14 +68,14 @@ def test_correct_parts_are_used_and_listed(problems: Path) -> None:
         ),
     ],
 )
-def test_missing_parts_come_from_the_course(
+def test_the_course_provides_missing_parts(
     problems: Path, stubs: list[str], not_used: list[str], remarks: list[str]
 ) -> None:
     for stub in (ROOT / "problems").glob("*/problem.py"):
         if stub.parent.name[:2] in stubs:
             shutil.copy(stub, problems / stub.parent.name)
     parts = student_parts.load_parts(ALL)
-    assert parts.summary().splitlines() == [line(*not_used), *remarks]
+    assert parts.summary().splitlines() == [summary_line(*not_used), *remarks]
     logits, loss = parts.model(student_parts.CONFIG)(student_parts.TOKENS, student_parts.TOKENS)
     assert logits.shape == (*student_parts.TOKENS.shape, student_parts.CONFIG.vocab_size)
     loss.backward()
@@ -105,12 +105,12 @@ def test_a_wrong_part_is_not_used(
     assert f"{name}: yours, {problem_id[:2]}, " in output
 
 
-def test_an_uncalled_softmax_is_not_listed(problems: Path) -> None:
+def test_a_softmax_that_the_attention_does_not_call_is_not_listed(problems: Path) -> None:
     variants = ROOT / "solutions" / "05-multi-head-attention" / "variants"
     file = variants / "own_softmax_and_dropout.py"
     shutil.copy(file, problems / "05-multi-head-attention" / "problem.py")
     output = student_parts.load_parts(ALL).summary()
-    assert output.startswith(line("softmax"))
+    assert output.startswith(summary_line("softmax"))
     assert "is right, but your code around it has another one" in output
 
 
@@ -128,7 +128,7 @@ def test_the_softmax_of_01_is_called_in_the_attention_of_05(problems: Path) -> N
     assert [tuple(shape) for shape in calls] == [(2, 3, 6, 6)] * student_parts.CONFIG.n_layer
 
 
-def test_global_random_numbers_are_left_alone(problems: Path) -> None:
+def test_the_global_random_state_is_unchanged(problems: Path) -> None:
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
@@ -136,7 +136,7 @@ def test_global_random_numbers_are_left_alone(problems: Path) -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_a_text_longer_than_the_cache_is_read_again(problems: Path) -> None:
+def test_a_text_longer_than_the_cache_has_correct_logits(problems: Path) -> None:
     code = pictures.students_module("09-kv-cache")
     model = code.CachedGPT(code.GPTConfig(**vars(student_parts.CONFIG))).eval()
     read, tokens = student_parts.CachedLogits(model, student_parts.CONFIG.n_positions), [1, 2, 3]

@@ -24,7 +24,7 @@ from grader.sandbox.spawn import may_want_compiler
 from grader.sandbox.starting import TemplateProcess
 from tests.grader.attacks.calls import SOURCES
 from tests.lent import lent_sandbox
-from tests.processes import below
+from tests.processes import descendants_of
 
 FILES = Path(__file__).parent / "files"
 CALL_SECONDS = 2.0
@@ -154,7 +154,7 @@ class Attacked:
     @staticmethod
     def processes() -> set[int]:
         """Return the running descendants of this process."""
-        return below(os.getpid())
+        return descendants_of(os.getpid())
 
 
 def start_prefork_servers(attacked: Attacked, source: bytes = b"") -> None:

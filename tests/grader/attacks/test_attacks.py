@@ -32,7 +32,7 @@ from grader.sandbox.starting import SandboxError
 from tests.grader.attacks.calls import SOURCES
 from tests.grader.attacks.conftest import RIGHT, start_prefork_servers
 from tests.grader.sandbox.asking import Asked
-from tests.processes import lives, parent_of, wait_until, wait_until_gone
+from tests.processes import is_running, parent_of, wait_until, wait_until_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
 
@@ -369,7 +369,7 @@ def recorders(monkeypatch):
     record = Sandbox.record
 
     def noted(*given):
-        assert not [each for each in found if lives(each._process.pid)]
+        assert not [each for each in found if is_running(each._process.pid)]
         found.append(record(*given))
         return found[-1]
 

@@ -22,7 +22,7 @@ from grader.diagnose.naming import diagnose
 from grader.diagnose.probe import Answers
 from grader.errors import CourseError, UsageError
 from tests.catalogue import write_mistakes
-from tests.processes import below, wait_until_gone
+from tests.processes import descendants_of, wait_until_gone
 
 MISTAKES = {
     "triples": ("the number is tripled", "return 3 * x"),
@@ -326,7 +326,7 @@ def test_a_stopped_audit_leaves_no_process(tmp_path: Path, how: signal.Signals) 
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
-        started = below(process.pid)
+        started = descendants_of(process.pid)
         assert len(started) >= 2
         process.send_signal(how)
         wait_until_gone([process.pid, *started], 60)

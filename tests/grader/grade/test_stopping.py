@@ -20,7 +20,7 @@ from grader.errors import InUse
 from grader.files import locked
 from grader.result import SubmissionResult
 from tests.grader.intake.uploads import FILE, write
-from tests.processes import below, wait_until, wait_until_gone
+from tests.processes import descendants_of, wait_until, wait_until_gone
 
 
 def test_a_stopped_run_continues(school: Any) -> None:
@@ -192,7 +192,7 @@ def test_a_command_that_is_stopped_leaves_results_and_no_process(
     )
     try:
         wait_until((out / "results/ada.json").is_file, 90)
-        started = below(process.pid)
+        started = descendants_of(process.pid)
         os.killpg(process.pid, how)
         output, errors = process.communicate(timeout=60)
     finally:

@@ -16,7 +16,7 @@ from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import SandboxError
 from tests.grader.sandbox.asking import Asked
 from tests.lent import lent_sandbox
-from tests.processes import lives, wait_until_gone
+from tests.processes import is_running, wait_until_gone
 
 # Each of these ends, breaks or blocks the worker in its own way.
 DEADLY = {
@@ -96,7 +96,7 @@ def test_an_interrupted_question_ends_its_worker(sandbox):
             signal.setitimer(signal.ITIMER_REAL, 0.3)
             with pytest.raises(KeyboardInterrupt):
                 asked.next()
-            assert not lives(pid)
+            assert not is_running(pid)
     finally:
         signal.signal(signal.SIGALRM, before)
 
