@@ -172,7 +172,7 @@ def forward(self, idx, past=None):
 
 CachedGPT.forward = forward
 """,
-    ("computes outside of operations_of calls", "call"): """
+    ("computes outside of counted calls", "call"): """
 def forward(self, idx, past=None):
     return torch.zeros(1, idx.shape[1], self.config.vocab_size), [(idx, idx)]
 

@@ -1,4 +1,4 @@
-"""The lines of Python in the READMEs have the results that the READMEs print."""
+"""Each line of Python in the READMEs has the result in its comment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_each_expression_has_the_value_in_its_comment(block: str) -> None:
             exec(code, here)
 
 
-def test_the_loop_over_queries_is_attention() -> None:
+def test_the_loop_over_queries_computes_attention() -> None:
     (loop,) = (str(p.values[0]) for p in BLOCKS if "for i in range(T)" in str(p.values[0]))
     queries, keys, values = torch.randn(3, 5, 4).unbind()
     here = {"torch": torch, "T": 5, "queries": queries, "keys": keys, "values": values}
@@ -47,7 +47,7 @@ def test_the_loop_over_queries_is_attention() -> None:
     torch.testing.assert_close(output, right)
 
 
-def test_good_and_bad_lines_of_the_common_rules() -> None:
+def test_only_the_good_lines_of_the_common_rules_are_exact_and_keep_the_dtype() -> None:
     page = (own_course().root / "docs/robust.md").read_text(encoding="utf-8")
     block = page.partition("```python\n")[2].partition("```")[0]
     x, d = torch.rand(3, dtype=torch.float64), 3

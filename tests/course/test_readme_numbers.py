@@ -1,4 +1,4 @@
-"""Numbers that the READMEs of problems give, computed again."""
+"""The numbers in the problems' READMEs equal computed numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def digits(numbers: Tensor, places: int = 4) -> str:
 # 01 and 02: softmax, and averages
 
 
-def test_softmax_of_the_worked_example() -> None:
+def test_the_softmax_of_the_worked_example_is_correct() -> None:
     scores = torch.tensor([-1.0, -4, 0])
     powers = scores.exp()
     assert row("01", "$e^x$") == [*digits(powers[:2]).split(", "), "1", f"{powers.sum():.4f}"]
@@ -39,7 +39,7 @@ def test_softmax_of_the_worked_example() -> None:
 @pytest.mark.parametrize(
     ("scores", "said"), [([2.0, 4], "0.8808; then"), ([4.0, 8], "then 0.9820")]
 )
-def test_the_prediction_of_01(scores: list[float], said: str) -> None:
+def test_the_prediction_of_01_is_correct(scores: list[float], said: str) -> None:
     assert f"{torch.tensor(scores).softmax(0)[1]:.4f}" in said
     assert said in READMES["01"]
 
@@ -54,7 +54,7 @@ def test_the_word_bank_moves_towards_its_neighbour(near: str) -> None:
     assert cells == ["[1, 1]", f"[{digits(weights @ x)}]"]
 
 
-def test_attention_in_numbers() -> None:
+def test_the_attention_example_of_02_is_correct() -> None:
     x = torch.tensor([[1.0, 0], [0, 1], [1, 1]])
     k = x @ torch.tensor([[1.0, 1], [0, 1]]).T
     v = x @ torch.tensor([[2.0, 0], [1, -1]]).T
@@ -67,13 +67,12 @@ def test_attention_in_numbers() -> None:
 
 
 def row_of_position(position: int) -> list[str]:
-    """Return the row of a position in the tables of queries, which have a row for each position."""
+    """Return the three cells after a position in the table of queries of problem 02."""
     rows = re.findall(rf"^\| {position} \|(.*)\|$", READMES["02"], re.MULTILINE)
     return next(cells for line in rows if len(cells := [c.strip() for c in line.split("|")]) == 3)
 
 
-def test_the_picture_of_one_query() -> None:
-    """The picture shows the numbers of the example."""
+def test_the_picture_of_one_query_shows_the_numbers_of_the_example() -> None:
     script = COURSE.root / "problems/02-basic-attention/explore.py"
     (tables,) = re.findall(r"^tables = (\[.*?^\])", script.read_text(encoding="utf-8"), re.M | re.S)
     q, k, scores, weights, v, output = (
@@ -91,7 +90,7 @@ def test_the_picture_of_one_query() -> None:
 # 03: variances
 
 
-def test_attention_by_hand() -> None:
+def test_the_attention_by_hand_of_03_is_correct() -> None:
     q = torch.tensor([1.0, 2, 1, 0])
     scores = torch.stack([torch.tensor([1.0, 1, 1, 1]), torch.tensor([2.0, 0, 0, 3])]) @ q
     assert scores.tolist() == [4, 2]
@@ -99,7 +98,7 @@ def test_attention_by_hand() -> None:
     assert f"Weights: {scaled}. Without the division they would be {plain}." in READMES["03"]
 
 
-def test_dot_products_of_small_vectors() -> None:
+def test_the_dot_products_of_small_vectors_are_correct() -> None:
     for dimension in (1, 2, 3):
         signs = [*itertools.product((-1.0, 1.0), repeat=dimension)]
         dots = [
@@ -116,7 +115,7 @@ def test_dot_products_of_small_vectors() -> None:
 
 
 @pytest.mark.slow
-def test_scores_of_512_entries() -> None:
+def test_scores_of_512_entries_are_as_large_as_stated() -> None:
     torch.manual_seed(0)
     dots = torch.stack(
         [(torch.randn(10_000, 512) * torch.randn(10_000, 512)).sum(-1) for _ in "abc"]
@@ -128,7 +127,7 @@ def test_scores_of_512_entries() -> None:
     assert 3.5 < extremes.mean() / 512**0.5 < 4.5
 
 
-def test_why_the_scores_of_the_worked_example_have_no_variance_of_8() -> None:
+def test_covariances_explain_the_variance_of_the_scores_of_03() -> None:
     q, k, v = (getattr(worked_example, name).double() for name in "QKV")
     of_entries = [table.var(correction=0).item() for table in (q, k, v)]
     products = (q[:, None] * k[None]).flatten(0, 1)  # a row per pair, a column per entry
@@ -146,7 +145,7 @@ def test_why_the_scores_of_the_worked_example_have_no_variance_of_8() -> None:
     assert f"covariances add up to {together - alone:.2f}. The sum is {together:.2f}." in text
 
 
-def test_the_derivatives_of_a_weight() -> None:
+def test_the_derivatives_of_a_weight_are_correct() -> None:
     weights, scores = torch.tensor([0.7311, 0.2689]), torch.tensor([2.0, 1])
     slopes = torch.func.jacrev(lambda s: s.softmax(-1))(scores)
     assert torch.allclose(scores.softmax(-1), weights, atol=1e-4)
@@ -173,7 +172,7 @@ def test_scaled_scores_of_new_layers_have_a_variance_of_a_ninth(n_embd: int) -> 
     assert mean == pytest.approx(1 / 9, rel=0.1)
 
 
-def test_evenly_drawn_entries_have_seven_parts_of_144() -> None:
+def test_dot_products_of_uniform_entries_have_the_stated_variance() -> None:
     torch.manual_seed(0)
     q, k = torch.rand(2, 200_000, 16)
     assert (q * k).sum(-1).var().item() == pytest.approx(7 * 16 / 144, rel=0.05)
@@ -183,7 +182,7 @@ def test_evenly_drawn_entries_have_seven_parts_of_144() -> None:
 # 04 and 05: masks and heads
 
 
-def test_masked_weights() -> None:
+def test_the_masked_weights_of_04_are_correct() -> None:
     scores = torch.tensor([[0.0, 1, 3], [2, 0, 2]])
     late = scores[0].softmax(0)[:2]
     text = READMES["04"]
@@ -195,7 +194,7 @@ def test_masked_weights() -> None:
     assert f"{10 * 0.2689414 + 20 * 0.7310586:.3f} and 20." in text
 
 
-def test_two_heads_and_one() -> None:
+def test_the_outputs_of_two_heads_and_of_one_are_correct() -> None:
     q, k, v = (
         torch.tensor(rows)
         for rows in ([[1.0, 0], [0, 2]], [[1.0, 1], [0, 2]], [[10.0, 30], [20, 50]])
@@ -208,7 +207,7 @@ def test_two_heads_and_one() -> None:
     assert f"the output $[{one[0]:.2f}, {one[1]:.2f}]$" in READMES["05"]
 
 
-def test_parameters_of_an_attention_and_of_blocks() -> None:
+def test_the_counts_of_parameters_are_correct() -> None:
     assert f"{768 * 2304 + 2304:,}" in READMES["05"]
     assert f"{768 * 768 + 768:,}" in READMES["05"]
 
@@ -223,7 +222,7 @@ def test_parameters_of_an_attention_and_of_blocks() -> None:
     assert f"it would have {50257 * 768 / 1e6:.1f} million more." in READMES["07"]
 
 
-def test_losses_of_07() -> None:
+def test_the_losses_of_07_are_correct() -> None:
     text = READMES["07"]
     logits = torch.tensor([2.0, 1, 0])
     assert f"give the probabilities {digits(logits.softmax(0))}." in text
@@ -241,7 +240,7 @@ def test_losses_of_07() -> None:
 # 06 and 08: gelu, norm, cuts
 
 
-def test_gelu_and_layer_norm() -> None:
+def test_the_numbers_of_gelu_and_layer_norm_are_correct() -> None:
     x = torch.tensor([-3.0, -2, -1, -0.5, 0, 0.5, 1, 2, 3])
     values = [f"{y:.4f}" if y else "0" for y in F.gelu(x, approximate="tanh").tolist()]
     assert row("06", "gelu") == values
@@ -259,7 +258,7 @@ def test_gelu_and_layer_norm() -> None:
     assert f"$y$ is {digits(F.layer_norm(torch.tensor([0.001, -0.001]), (2,)))}." in READMES["06"]
 
 
-def test_probabilities_at_three_temperatures() -> None:
+def test_the_probabilities_at_three_temperatures_are_correct() -> None:
     logits = torch.tensor([1.0, 4, 0, 2, 3])
     for name, t in (("T = 0.5", 0.5), ("T = 1", 1), ("T = 2", 2)):
         assert (

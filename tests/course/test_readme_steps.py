@@ -1,4 +1,4 @@
-"""The command of each step succeeds once the parts up to this step are written."""
+"""The command of each step succeeds once this step and the steps before it are written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ WRITTEN = {
         ["train_step", "evaluate"],
     ],
 }
-"""The parts that each step of a problem adds. An empty step completes the part before it."""
+"""By problem: the functions, methods and classes that each step adds.
+
+A step that adds none completes the code of the previous step.
+"""
 
 STEPS = [
     pytest.param(number, step, id=f"{number}-step {step + 1}")
@@ -63,7 +66,7 @@ STEPS = [
 
 
 def partly_written(stub: str, solution: str, written: set[str]) -> str:
-    """Return a file with these functions of the solution and all other functions of the stub."""
+    """Return the solution without the bodies of unwritten functions, as they are in the stub."""
     tree, of_stub = ast.parse(solution), functions(ast.parse(stub))
     to_write = {name for name, function in of_stub if STUB_LINE in ast.unparse(function)}
     for name, function in functions(tree):
@@ -84,7 +87,7 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "step"), STEPS)
-def test_the_command_of_a_step_succeeds_after_it(
+def test_the_command_of_a_step_succeeds_once_the_step_is_written(
     at_home: Callable[..., ProblemResult], number: str, step: int
 ) -> None:
     (problem,) = own_course().select([number])

@@ -16,13 +16,13 @@ PROBLEMS = own_course().problems()
 READMES = [problem.folder / "README.md" for problem in PROBLEMS]
 MOST_WORDS = {"01": 1000, "02": 1100, "03": 900, "04": 1100, "05": 1300}
 MOST_WORDS |= {"06": 1200, "07": 1500, "08": 1000, "09": 1300, "10": 1600}
-"""All in all 12,000."""
+"""The limits, which sum to 12,000."""
 
 each_readme = pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
 
 
 def words(text: str) -> int:
-    """Count words as `wc -w` does."""
+    """Return the number of words, as `wc -w` does."""
     return len(text.split())
 
 
@@ -33,7 +33,7 @@ def sections(readme: Path) -> dict[str, str]:
 
 
 @each_readme
-def test_its_parts_and_its_length(readme: Path) -> None:
+def test_a_readme_has_the_required_parts_and_is_short(readme: Path) -> None:
     text = readme.read_text(encoding="utf-8")
     assert words(text) <= MOST_WORDS[readme.parent.name[:2]]
     assert words(text.partition("```bash")[0]) <= 150
@@ -51,19 +51,19 @@ def test_its_parts_and_its_length(readme: Path) -> None:
 @pytest.mark.parametrize(
     "page", sorted(ROOT.glob("problems/*/more.md")), ids=lambda path: path.parent.name
 )
-def test_the_length_of_more(page: Path) -> None:
+def test_the_page_more_is_short(page: Path) -> None:
     assert words(page.read_text(encoding="utf-8")) <= 600
     assert "](more.md)" in page.with_name("README.md").read_text(encoding="utf-8")
 
 
 @each_readme
-def test_each_step_has_a_command_and_all_of_the_stub_is_in_a_step(readme: Path) -> None:
+def test_each_step_has_a_command_and_the_steps_name_all_parts_of_the_stub(readme: Path) -> None:
     steps = [text for title, text in sections(readme).items() if title.startswith("Step ")]
     drawings = re.compile(r"```(?!bash).*?```|\$\$.*?\$\$|^[|!][^\n]*$", re.DOTALL | re.MULTILINE)
     for text in steps:
         idea, command, _ = drawings.sub("", text).partition("```bash\nuv run pytest -k ")
         assert command
-        assert words(idea) <= 140  # 120 for the idea, and the function to write
+        assert words(idea) <= 140  # 120 for the idea, the rest for the function to write
     stub = readme.with_name("problem.py").read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```", "", "".join(steps), flags=re.DOTALL)
     named = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))}
@@ -73,9 +73,7 @@ def test_each_step_has_a_command_and_all_of_the_stub_is_in_a_step(readme: Path) 
 
 @each_readme
 def test_the_command_of_a_step_runs_some_of_the_visible_tests(readme: Path) -> None:
-    """The command selects some tests, not all: pytest compares `-k` with names of files too, so `-k
-    block` would run all tests of 06.
-    """
+    """As pytest also compares file names, `-k block` would run all tests of 06."""
     (file,) = readme.parent.glob("test_*.py")
     visible = file.read_text(encoding="utf-8").partition("\n# --- hidden tests ---\n")[0]
     names = re.findall(r"^def (test_\w+)", visible, re.MULTILINE)
@@ -93,7 +91,7 @@ SHAPE = re.compile(r"""-->(?:\|"[^"|]*\(.*?\)[^"|]*"\|)?""")
 
 @pytest.mark.parametrize("readme", DRAWN, ids=lambda path: path.parent.name)
 def test_the_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
-    """GitHub can draw the diagram: labels are quoted, as an unquoted bracket is an error."""
+    """Labels are quoted, as an unquoted bracket is an error on GitHub."""
     (diagram,) = re.findall(r"```mermaid\n(.*?)```", readme.read_text("utf-8"), re.DOTALL)
     assert diagram.startswith("flowchart TD\n")
     arrows = SHAPE.findall(diagram)
@@ -106,7 +104,7 @@ def test_the_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
 def test_the_first_lines_agree_with_the_manifest(problem: Problem) -> None:
-    """The first lines agree with course.toml. The audit compares the other facts."""
+    """The audit compares the other facts."""
     title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert title == f"# {problem.id[:2]} · {problem.entry.title}"
     part = f"Part {problem.part.id} · " if problem.part.optional else ""

@@ -46,7 +46,7 @@ def test_a_saved_model_is_found_by_name_and_no_other_file_is_left(folder: Path) 
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "stays"),
+    ("first", "second", "first_is_kept"),
     [
         (model(2.0), model(1.0), False),
         (model(1.0), model(2.0), True),
@@ -58,20 +58,22 @@ def test_a_saved_model_is_found_by_name_and_no_other_file_is_left(folder: Path) 
     ],
 )
 def test_the_better_model_is_kept(
-    folder: Path, first: SavedModel, second: SavedModel, stays: bool
+    folder: Path, first: SavedModel, second: SavedModel, first_is_kept: bool
 ) -> None:
     saved_models.save(first)
     said = saved_models.save(second)
     loaded = saved_models.read()
     assert loaded is not None
     assert (loaded.loss, loaded.is_yours) == (
-        (first.loss, first.is_yours) if stays else (second.loss, second.is_yours)
+        (first.loss, first.is_yours) if first_is_kept else (second.loss, second.is_yours)
     )
-    assert said.startswith("model.pt holds a better one already" if stays else "The model is kept")
+    assert said.startswith(
+        "model.pt holds a better one already" if first_is_kept else "The model is kept"
+    )
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         lambda kept: b"spoilt",
         lambda kept: b"",
@@ -80,9 +82,9 @@ def test_the_better_model_is_kept(
         lambda kept: {"config": CONFIG},
     ],
 )
-def test_a_damaged_model_is_reported_and_replaced(folder: Path, spoil) -> None:
+def test_a_damaged_model_is_reported_and_replaced(folder: Path, damage) -> None:
     saved_models.save(model())
-    content = spoil(model())
+    content = damage(model())
     if isinstance(content, bytes):
         saved_models.file().write_bytes(content)
     else:
@@ -123,7 +125,7 @@ def test_training_continues_with_the_kept_model_only(
     ("option", "texts", "name"),
     [(None, [], ""), (None, ["a/Faust I.txt", "b.txt"], "Faust_I"), ("own", ["a.txt"], "own")],
 )
-def test_a_model_is_called_after_its_first_text(
+def test_a_model_is_named_after_its_first_text(
     option: str | None, texts: list[str], name: str
 ) -> None:
     assert saved_models.name_for(option, texts) == name

@@ -18,7 +18,7 @@ MODULES = (
     *("torch.autograd", "math", "numpy"),
 )
 STARS = "".join(f"from {name} import *\n" for name in (*MODULES, "builtins"))
-"""The last one brings `sum`, `max` and others back, which the references use."""
+"""The last import restores `sum`, `max` and others, which the references use."""
 
 FUTURE = "from __future__ import annotations\n"
 
@@ -34,7 +34,7 @@ def submission(tmp_path: Path) -> Path:
     return tmp_path / "class/ada"
 
 
-def test_star_imports_keep_all_points(submission: Path, tmp_path: Path, lent: None) -> None:
+def test_star_imports_lose_no_points(submission: Path, tmp_path: Path, lent: None) -> None:
     out = tmp_path / "out"
     words = ["grade", str(submission.parent), "--out", str(out), "--jobs", "1"]
     done = CliRunner().invoke(app, words)

@@ -1,4 +1,4 @@
-"""`talk_command.py` with a trained model: which code it uses, valid input and empty input."""
+"""`talk.py` uses correct code of the student, applies settings, and reports invalid input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def talk(problems: Path) -> Talk:
-    """Save a small model, and return a function that sends typed lines and returns the output."""
+    """Save a small model. Return a function that types lines to `talk` and returns the output."""
     torch.manual_seed(3)
     model = torch_gpt.TinyGPT(argparse.Namespace(**CONFIG))
     kept = {"config": CONFIG, "state": model.gpt2_weights(), "characters": CHARACTERS}
@@ -76,7 +76,7 @@ def test_with_stubs_the_code_of_the_course_is_used(talk: Talk) -> None:
     assert len(written.replace(" " * 4, "\t")) == 24 + 1
 
 
-def test_the_student_s_code_talks_if_it_is_right(problems: Path, talk: Talk) -> None:
+def test_the_students_code_is_used_if_it_is_correct(problems: Path, talk: Talk) -> None:
     for problem_id in (talk_command.MODEL, talk_command.SAMPLING):
         shutil.copy(ROOT / "solutions" / problem_id / "problem.py", problems / problem_id)
     shown = talk("ab")
@@ -90,7 +90,7 @@ def test_the_student_s_code_talks_if_it_is_right(problems: Path, talk: Talk) -> 
     assert "the course's sample (until yours is right) draws" in talk()
 
 
-def test_settings_are_typed_and_shown(talk: Talk) -> None:
+def test_typed_settings_are_applied_and_shown(talk: Talk) -> None:
     shown = talk("T 0.5", "k 3", "p", "k", "T=0", "p=0.25")
     settings = ["[T 0.8  p 0.95] >", "[T 0.5  p 0.95] >", "[T 0.5  k 3  p 0.95] >"]
     settings += ["[T 0.5  k 3] >", "[T 0.5] >", "[T 0] >", "[T 0  p 0.25] >"]
@@ -126,7 +126,7 @@ def test_talking_continues_if_the_students_sample_fails(
 
 @pytest.fixture
 def all_solved(problems: Path) -> Path:
-    """Solve all problems in the copy."""
+    """Solve all problems in the copy, and return their folder."""
     for solution in (ROOT / "solutions").glob("*/problem.py"):
         (problems / solution.parent.name).mkdir(exist_ok=True)
         shutil.copy(solution, problems / solution.parent.name / "problem.py")
@@ -139,14 +139,16 @@ ALL_YOURS = (
 )
 
 
-def test_with_mine_each_part_is_the_students_and_listed(all_solved: Path, talk: Talk) -> None:
+def test_with_mine_the_students_parts_are_used_and_listed(all_solved: Path, talk: Talk) -> None:
     shown = talk("T 0", "abcab cab", mine=True)
     assert shown.startswith(ALL_YOURS + "\n")
     assert "Your code stops" not in shown
 
 
-def test_the_cache_writes_what_the_model_writes(all_solved: Path, talk: Talk) -> None:
-    def written(mine: bool) -> str:  # the first tokens, until there is no place left
+def test_text_written_with_the_cache_equals_text_written_without_it(
+    all_solved: Path, talk: Talk
+) -> None:
+    def written(mine: bool) -> str:  # the tokens before the context is full
         return talk("T 0", "ab", mine=mine).partition("] > ab")[2].replace("    ", "\t")[:6]
 
     assert written(mine=True) == written(mine=False)

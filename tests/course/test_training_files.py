@@ -97,23 +97,23 @@ def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
 
 
 def graded(sandbox: Sandbox, added: str) -> ProblemResult:
-    """Grade the reference with additional code at its end."""
+    """Return the result of the reference with additional code at its end."""
     return SourceGrader(COURSE, sandbox, PROBLEM)(f"{REFERENCE}\n{textwrap.dedent(added)}")
 
 
-def differentiating(suite: Suite, result: ProblemResult) -> dict[str, str]:
-    """Return the messages of the tests of functions in which autograd is forbidden."""
+def autograd_messages(suite: Suite, result: ProblemResult) -> dict[str, str]:
+    """Return, by test id, the first sentence of the message of each test that forbids autograd."""
     watching = {test.id for test in suite.tests if "autograd" in test.forbidden}
     return {test.id: test.message.split(".")[0] for test in result.tests if test.id in watching}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_letting_pytorch_differentiate_earns_no_points(
+def test_calling_autograd_earns_no_points(
     sandbox: Sandbox, course_suite: Suite, wrong: str
 ) -> None:
     result = graded(sandbox, wrong)
-    output = differentiating(course_suite, result)
+    output = autograd_messages(course_suite, result)
     visible = {output[test.id] for test in result.tests if test.id in output and not test.hidden}
     assert visible == {"Your code calls PyTorch's autograd"}
     wrong = {test.id: test.status for test in result.tests if test.status is not Status.PASSED}
@@ -121,9 +121,11 @@ def test_letting_pytorch_differentiate_earns_no_points(
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_the_message_at_home_is_the_same(course_suite: Suite, at_home: AtHome, wrong: str) -> None:
+def test_calling_autograd_at_home_shows_the_same_message(
+    course_suite: Suite, at_home: AtHome, wrong: str
+) -> None:
     result = at_home("10", REFERENCE + textwrap.dedent(wrong), hidden=False)
-    assert {*differentiating(course_suite, result).values()} == {
+    assert {*autograd_messages(course_suite, result).values()} == {
         "Your code calls PyTorch's autograd"
     }
 
@@ -162,7 +164,7 @@ def evaluate(model, batches):
 
 @pytest.fixture
 def evaluated(course_suite: Suite, at_home: AtHome) -> Evaluated:
-    """Run the tests of `evaluate` on the reference with a different `evaluate`."""
+    """Return a function that runs the tests of `evaluate` on the reference with added code."""
     tests = [test.id for test in course_suite.tests if "evaluate" in test.id]
     return lambda added: at_home("10", REFERENCE + added, tests=tests).tests
 
@@ -189,7 +191,7 @@ def test_weights_may_have_requires_grad_false_during_evaluation(evaluated: Evalu
 
 
 @pytest.mark.parametrize("switch", ["if True:", "with torch.enable_grad():"])
-def test_gradients_have_to_be_switched_off(evaluated: Evaluated, switch: str) -> None:
+def test_evaluating_with_gradients_fails(evaluated: Evaluated, switch: str) -> None:
     tests = evaluated(EVALUATE.format(switch=switch))
     failed = [test.name for test in tests if test.status is Status.FAILED]
     assert failed == ["test_evaluate_records_no_gradients"]

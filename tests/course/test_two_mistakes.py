@@ -30,7 +30,7 @@ COURSE = own_course()
 PROBLEMS = {problem.id[:2]: problem for problem in COURSE.problems()}
 FREQUENT = tomllib.loads(Path(__file__).with_name("frequent_mistakes.toml").read_text())
 IN_EACH_RUN = 4
-"""The number of pairs that do not wait for the slow tests."""
+"""The number of pairs that are not marked as slow."""
 
 SAME_AS = {
     ("global_maximum", "sum_of_everything"): "dim_everything",
@@ -42,7 +42,7 @@ SAME_AS = {
     ("mask_not_cut", "batch_is_measured"): "too_long_fails_by_chance",
     ("mask_top_left", "new_before_past"): "past_not_seen",
 }
-"""Pairs that give the answers of another mistake."""
+"""Pairs of mistakes, and a third mistake with the same answers."""
 
 
 @cache
@@ -50,9 +50,10 @@ def mistakes(number: str) -> dict[str, Mistake]:
     return {mistake.edit.name: mistake for mistake in mistakes_of(COURSE, PROBLEMS[number])}
 
 
-def together(number: str, *names: str) -> str | None:
-    """Return a correct file with these mistakes, or None if their edits overlap or no correct file
-    has their lines.
+def source_with(number: str, *names: str) -> str | None:
+    """Return the source of a file with these mistakes.
+
+    Return None if their edits overlap, or if no correct file contains all lines to replace.
     """
     edits = [mistakes(number)[name] for name in names]
     blocks = tuple(block for each in edits for block in each.edit.blocks)
@@ -65,23 +66,23 @@ def together(number: str, *names: str) -> str | None:
 
 
 def pairs() -> Iterator[tuple[str, str, str]]:
-    """Yield the pairs of frequent mistakes of a function that can be applied together."""
+    """Yield each problem number with two frequent mistakes of a function that can be combined."""
     for number, functions in FREQUENT.items():
         for names in functions.values():
             for one, other in combinations(names, 2):
-                if together(number, one, other):
+                if source_with(number, one, other):
                     yield number, one, other
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What a student sees after a run.
+    """The screen that a student sees after a run.
 
     Attributes:
-        text: the screen.
-        named: groups of mistakes that are named or asked about; those of a group can't be
-            distinguished.
-        observes: whether it shows more than the returned and expected numbers.
+        text: the text of the screen.
+        named: the groups of mistakes that the screen names or asks about. The mistakes of a group
+            can't be distinguished.
+        observes: whether the screen shows more than the returned and expected numbers.
     """
 
     text: str
@@ -97,7 +98,7 @@ def suite(number: str) -> Suite:
 @cache
 def screen(number: str, *names: str) -> Screen:
     problem = PROBLEMS[number]
-    source = together(number, *names)
+    source = source_with(number, *names)
     assert source is not None
     with TemporaryDirectory() as folder:
         path = Path(folder, "problem.py")
@@ -120,7 +121,7 @@ def screen(number: str, *names: str) -> Screen:
 
 ALL = [*pairs()]
 QUICK = [pair for pair in ALL if pair[0] in {"02", "03"}]
-"""Pairs of the problems whose tests are collected here anyway, which takes longer than a run."""
+"""The pairs of two problems, as collecting the tests of a problem takes longer than a run."""
 EARLY = {*random.Random(5).sample(QUICK, IN_EACH_RUN)}
 
 
@@ -147,9 +148,9 @@ def test_two_mistakes_get_a_true_message_that_a_repair_changes(
 
 @cache
 def answers_with(number: str, *names: str) -> dict[str, Answers]:
-    """Return the answers of a file with these mistakes to the probe."""
+    """Return the answers that a file with these mistakes gives to the probe."""
     problem = PROBLEMS[number]
-    source = together(number, *names) if names else COURSE.solution(problem).read_text()
+    source = source_with(number, *names) if names else COURSE.solution(problem).read_text()
     probe = load_probe(problem)
     assert source is not None
     assert probe is not None
@@ -159,9 +160,10 @@ def answers_with(number: str, *names: str) -> dict[str, Answers]:
         return ask(probe, LocalFiles(lambda _: path)(problem))
 
 
-def named(number: str, among: list[str], *names: str) -> set[str]:
-    """Return the mistakes that are named for a file with mistakes, if only those in `among` are
-    known.
+def diagnosed(number: str, among: list[str], *names: str) -> set[str]:
+    """Return the mistakes that the diagnosis of a file with `names` reports.
+
+    The diagnosis knows only the mistakes in `among`.
     """
     reference = answers_with(number)
     those = tuple(KnownMistake(n, deviations(answers_with(number, n), reference)) for n in among)
@@ -174,16 +176,16 @@ def named(number: str, among: list[str], *names: str) -> set[str]:
 def test_three_mistakes_of_adamw_are_named() -> None:
     three = {"adamw_l2", "adamw_eps_inside_the_root", "adamw_correction_missing"}
     among = [*{*FREQUENT["10"]["AdamW"], *three}]
-    assert named("10", among, *three) == three
+    assert diagnosed("10", among, *three) == three
 
 
 @pytest.mark.parametrize(
     ("number", "one", "other"),
     [
-        # The layers that exist, and the result computed with them.
+        # One mistake creates wrong layers, the other computes a wrong result.
         ("02", "weights_transposed", "made_bias_never"),
         ("02", "softmax_largest", "made_value_bias_always"),
-        # The dropouts that exist, and the heads.
+        # One mistake concerns the dropout layers, the other the heads.
         ("05", "rates_opposite", "heads_first_keys"),
         ("05", "rates_no_resid", "heads_one_with_its_width"),
     ],
@@ -195,7 +197,7 @@ def test_mistakes_in_two_parts_of_a_class_are_both_named(number: str, one: str, 
 
 
 def test_a_wrong_scale_is_recognized_with_more_columns_than_keys() -> None:
-    """A wrong scale is recognized although the last columns of such an output are 0."""
+    """With more columns than keys, the last columns of the output are 0."""
     shown = screen("03", "module_scaled_twice").text
     assert "The scores behind these weights are 1/√n_embd" in shown
 

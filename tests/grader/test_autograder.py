@@ -1,4 +1,4 @@
-"""The archive for Gradescope grades in Gradescope's layout of folders."""
+"""The Gradescope archive grades a submission in Gradescope's folder layout."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.results import doubles, result_of
 
 @pytest.fixture
 def small_course(small_course: Course) -> Course:
-    """The small course, with versions and a second problem."""
+    """Add a lock file and a second problem to the small course."""
     (small_course.root / "uv.lock").write_text(LOCK)
     add_problem(small_course.root, "02-halving")
     return small_course
@@ -58,18 +58,18 @@ source = { registry = "https://pypi.org/simple" }
 """
 
 
-def hand_in(root: Path, *names: str) -> None:
+def write_submission(root: Path, *names: str) -> None:
     write(root / "submission", {f"{name}/problem.py": RIGHT for name in names})
 
 
-def upload(
+def upload_results(
     root: Path,
     course: Course,
     status: Status = Status.PASSED,
     only: str = "",
     part: str | None = None,
 ) -> dict[str, Any]:
-    """Grade a folder in Gradescope's layout; every test gets the same simulated status."""
+    """Return Gradescope's results for a folder. Simulate the same status for each test."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions
@@ -96,12 +96,12 @@ def upload(
         (["a/01-doubling", "b/01-doubling"], "", "several submissions (a, b)"),
     ],
 )
-def test_anything_but_one_submission_is_reported(
+def test_no_submission_or_several_are_reported(
     tmp_path: Path, small_course: Course, names: list[str], only: str, words: str
 ) -> None:
     (tmp_path / "submission").mkdir()
-    hand_in(tmp_path, *names)
-    data = upload(tmp_path, small_course, only=only)
+    write_submission(tmp_path, *names)
+    data = upload_results(tmp_path, small_course, only=only)
     assert data["score"] == 0
     assert words in str(data["output"])
 
@@ -120,20 +120,20 @@ def test_anything_but_one_submission_is_reported(
 def test_a_bare_file_is_accepted_for_one_problem(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
-    """A file that is named after a different problem is reported and never graded as this one."""
+    """A file of a different problem is reported, and never graded as this problem."""
     write(tmp_path / "submission", dict.fromkeys(files, RIGHT))
-    (test,) = upload(tmp_path, small_course, only="02")["tests"]
+    (test,) = upload_results(tmp_path, small_course, only="02")["tests"]
     assert test["name"].startswith("02-halving:")
     assert ("There is no problem.py" in test["output"]) is not found
 
 
 def test_an_internal_error_gives_no_score(tmp_path: Path, small_course: Course) -> None:
-    hand_in(tmp_path, "01-doubling")
-    data = upload(tmp_path, small_course)
+    write_submission(tmp_path, "01-doubling")
+    data = upload_results(tmp_path, small_course)
     assert [test["score"] for test in data["tests"]] == [4, 4]
     assert data["score"] == 8
     with pytest.raises(InternalError, match="a fault"):
-        upload(tmp_path, small_course, Status.INTERNAL)
+        upload_results(tmp_path, small_course, Status.INTERNAL)
     assert not (tmp_path / "results/results.json").exists()
 
 
@@ -202,8 +202,8 @@ def test_the_score_belongs_to_the_part_of_the_assignment(
     score: float,
     graded: list[str],
 ) -> None:
-    hand_in(tmp_path, *names)
-    data = upload(tmp_path, two_parts, part=part)
+    write_submission(tmp_path, *names)
+    data = upload_results(tmp_path, two_parts, part=part)
     assert data["score"] == score
     assert [test["name"][:2] for test in data.get("tests", ())] == graded
     assert graded or "Submit 06-doubling/problem.py, 07-doubling/problem.py." in data["output"]
@@ -237,7 +237,7 @@ def test_versions_come_from_the_lock_file(tmp_path: Path, small_course: Course) 
 
 
 FAKE_PYTHON = """#!{bash}
-# Records its arguments; answers the check of its version as the test requires.
+# Records its arguments, and returns the exit statuses that the test requires.
 case "$1 $2" in
   "-c "*) exit {too_old} ;;
   "--version "*) echo "Python 3.10.12" ;;
@@ -254,9 +254,9 @@ esac
         (1, 0, "uv python install 3.12", "This image has Python 3.10.12, and the course needs", 0),
         (1, 1, "uv python install 3.12", "Choose an image with Python 3.11 or later", 1),
     ],
-    ids=["its own Python serves", "it is too old", "there is no other"],
+    ids=["suitable Python", "old Python", "old Python without a download"],
 )
-def test_setup_uses_the_python_of_the_image(
+def test_setup_uses_a_suitable_python(
     tmp_path: Path,
     small_course: Course,
     too_old: int,
@@ -293,7 +293,9 @@ def test_setup_uses_the_python_of_the_image(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Gradescope's scripts are for bash")
 @pytest.mark.parametrize("only", ["", "01"])
-def test_run_autograder_grades(tmp_path: Path, small_course: Course, only: str) -> None:
+def test_run_autograder_grades_a_submission(
+    tmp_path: Path, small_course: Course, only: str
+) -> None:
     shutil.copytree(own_course().root / "grader", small_course.root / "grader")
     isolation = "sandbox" if sys.platform == "linux" else "process"
     problem = small_course.select([only])[0] if only else None
@@ -301,7 +303,7 @@ def test_run_autograder_grades(tmp_path: Path, small_course: Course, only: str) 
     root = tmp_path / "auto grader"
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(root / "source")
-    hand_in(root, "01-doubling")
+    write_submission(root, "01-doubling")
     environment = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
     subprocess.run(
         ["bash", str(root / "source/run_autograder")],

@@ -1,10 +1,10 @@
 """Every command in the documents works.
 
-A block that begins with ```bash is run line by line in a copy of the project: from its root, or in
-a problem's README from the problem's folder, unless the block begins with `cd problems/`. Commands
-in all problems' READMEs are run in the first problem's folder; tests chosen by -k are only
-collected. Commands that install something, never end, or use files of the reader are in
-blocks that begin with ```console or ```text, which are not run.
+The lines of blocks that begin with ```bash run in a copy of the project. They run in the root of
+the copy, or in a problem's folder if its README contains them and they do not begin with `cd
+problems/`. A command that several READMEs contain runs only in the folder of the first one. Tests
+that `-k` selects are only collected. Commands that install something, never end or use files of
+the reader are in blocks that begin with ```console or ```text. These blocks do not run.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ DOCUMENTS = sorted(
 )
 
 RUNNABLE = re.compile(r"(cat|grader|ls|make|pytest|python|uv run)\b|\[ ")
-"""How each part of a command may begin. Anything else might install something, or wait."""
+"""The beginnings of commands that may run. Others might install something, or wait."""
 
 SECONDS = 480
-"""How long a command may take before it counts as one that hangs, also on a busy machine."""
+"""The time limit for a command, which is long enough on a busy machine."""
 
-OF_MAKE = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL", "ARGS")
-"""What one make tells another through the environment."""
+MAKE_VARIABLES = ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL", "ARGS")
+"""Environment variables that one make passes to another."""
 
 UV = """#!/bin/sh
 # Replaces uv: runs a command in the existing environment, off the network.
@@ -60,36 +60,36 @@ esac
 
 
 class Command(NamedTuple):
-    """A command and the folder that it runs in, seen from the root."""
+    """A command, and the folder in which it runs, relative to the root."""
 
     folder: str
     text: str
 
     def runnable(self) -> bool:
-        """Whether the test may run the command."""
+        """Return whether the test may run the command."""
         return all(RUNNABLE.match(part.strip()) for part in re.split(r"&&|\|\|?|;", self.text))
 
     @property
-    def chooses(self) -> str:
-        """The argument of `pytest -k`, if the command has no other argument."""
+    def selection(self) -> str:
+        """The argument of `pytest -k`, or "" for a command with other arguments."""
         match = re.fullmatch(r"uv run pytest -k (.+)", self.text)
         return shlex.split(match[1])[0] if match else ""
 
-    def may_return(self) -> set[int]:
-        """The allowed exit statuses; 1 means that a problem isn't solved yet."""
+    def allowed_statuses(self) -> set[int]:
+        """Return the allowed exit statuses. 1 means that a problem isn't solved yet."""
         unsolved = re.search(r"\bpytest(?! tests)\b|\bgrader( check|$)", self.text)
         return {0, 1} if unsolved else {0}
 
 
 def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Return a document's blocks of code: line number, text after the ```, lines."""
+    """Yield the line number, the language and the lines of each code block in a document."""
     for match in re.finditer(r"^( *)```([^\n`]*)\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL):
         lines = textwrap.dedent(match[3]).replace("\\\n", " ").splitlines()
         yield text.count("\n", 0, match.start()) + 1, match[2].strip(), lines
 
 
 def written_commands() -> Iterator[tuple[str, Command]]:
-    """Yield every command of the documents, each with its file and line."""
+    """Yield each command in the documents, after the file and line of its block."""
     for path in DOCUMENTS:
         document = path.relative_to(ROOT)
         for number, language, lines in blocks(path.read_text(encoding="utf-8")):
@@ -107,12 +107,12 @@ def written_commands() -> Iterator[tuple[str, Command]]:
                     yield f"{document}:{number}", Command(folder, rest)
 
 
-def made_by(make: str) -> list[str]:
-    """Return the commands that a target of make runs."""
+def make_commands(make: str) -> list[str]:
+    """Return the commands that a call of make runs."""
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
-    # Without variables of the make that runs these tests, such as ARGS, and as a top-level make:
-    # a make below another one also prints where it is.
-    variables = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    # Remove variables of a make that runs these tests. Some change the commands, such as ARGS, and
+    # others let a nested make print its folder.
+    variables = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
     done = subprocess.run(dry, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     return [line.strip() for line in done.stdout.splitlines()]
 
@@ -121,7 +121,7 @@ def made_by(make: str) -> list[str]:
 def ci_commands() -> list[str]:
     """Return the commands that CI runs."""
     lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-    return [made for line in lines if line.startswith("make ") for made in made_by(line)]
+    return [made for line in lines if line.startswith("make ") for made in make_commands(line)]
 
 
 def runs_in_ci(command: Command) -> bool:
@@ -132,13 +132,13 @@ def runs_in_ci(command: Command) -> bool:
 
 
 def commands_to_run() -> dict[Command, str]:
-    """Return each command once, with its first place."""
+    """Return the commands that CI does not run, and the place where each is written first."""
     places: dict[Command, str] = {}
     for place, command in written_commands():
-        made = made_by(command.text) if command.text.startswith("make ") else []
+        made = make_commands(command.text) if command.text.startswith("make ") else []
         plain = bool(made) and all(line.startswith("uv run ") for line in made)
         for each in [Command(".", line) for line in made] if plain else [command]:
-            in_problem = each.folder.startswith("problems/") and not each.chooses
+            in_problem = each.folder.startswith("problems/") and not each.selection
             first = next((c for c in places if in_problem and c.text == each.text), each)
             if not runs_in_ci(each):
                 places.setdefault(first, place)
@@ -159,8 +159,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_commands_work(copy: Path, tmp_path: Path) -> None:
-    """Each command ends with an allowed status. Two run at a time."""
+def test_commands_end_with_an_allowed_status(copy: Path, tmp_path: Path) -> None:
     (tmp_path / "uv").write_text(UV, encoding="utf-8")
     (tmp_path / "uv").chmod(0o755)
     environment = {
@@ -168,21 +167,21 @@ def test_commands_work(copy: Path, tmp_path: Path) -> None:
         "PATH": os.pathsep.join(
             [str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]]
         ),
-        # An editable install refers to the original; this tests the copy.
+        # An editable install would use the original instead of the copy.
         "PYTHONPATH": str(copy),
     }
 
     def failure(place: str, command: Command) -> str:
-        """Return why a command fails, or an empty string."""
+        """Return the reason why a command fails, or an empty string."""
         where = f"{place}: '{command.text}' in {command.folder}"
-        if command.chooses:
-            return "" if is_any(command) else f"{where} chooses no test"
+        if command.selection:
+            return "" if selects_tests(command) else f"{where} selects no test"
         if not command.runnable():
             return f"{where} isn't run here: write ```console instead of ```bash"
         status, output = run(command, copy, environment)
         if status is None:
             return f"{where} took more than {SECONDS} s:\n{output}"
-        right = status in command.may_return()
+        right = status in command.allowed_statuses()
         return "" if right else f"{where} returned {status}:\n{output}"
 
     commands = commands_to_run()
@@ -194,9 +193,7 @@ def test_commands_work(copy: Path, tmp_path: Path) -> None:
 
 
 def run(command: Command, copy: Path, environment: dict[str, str]) -> tuple[int | None, str]:
-    """Run a command; return its exit status and its output. The status is None if it took too
-    long.
-    """
+    """Run a command, and return its exit status and output. The status is None at a timeout."""
     process = subprocess.Popen(
         ["bash", "-c", command.text],
         cwd=copy / command.folder,
@@ -210,40 +207,38 @@ def run(command: Command, copy: Path, environment: dict[str, str]) -> tuple[int 
     try:
         output, _ = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # with all that the command started
+        os.killpg(process.pid, signal.SIGKILL)  # including its child processes
         return None, process.communicate()[0]
     return process.returncode, output
 
 
-def is_any(command: Command) -> bool:
-    """Return whether a command chooses any tests."""
+def selects_tests(command: Command) -> bool:
+    """Return whether the `-k` argument of a command selects any tests."""
     look = [
         "--collect-only",
         "--override-ini=addopts=",
         "--import-mode=importlib",
         "-pno:cacheprovider",
-        "-pno:unraisableexception",  # which collects garbage, and there is much of it here
+        "-pno:unraisableexception",  # it collects garbage, which is slow here
     ]
     with contextlib.redirect_stdout(io.StringIO()):
-        status = pytest.main([*look, "-k", command.chooses, str(ROOT / command.folder)])
+        status = pytest.main([*look, "-k", command.selection, str(ROOT / command.folder)])
     return status == pytest.ExitCode.OK
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[str(p.relative_to(ROOT)) for p in DOCUMENTS])
-def test_every_block_is_marked(path: Path) -> None:
-    """Each block of commands is marked as bash, console or text."""
+def test_blocks_of_commands_are_marked_as_bash_console_or_text(path: Path) -> None:
     in_file = blocks(path.read_text(encoding="utf-8"))
     unclear = [n for n, language, _ in in_file if language in ("", "sh", "shell", "zsh")]
     assert not unclear, f"lines {unclear}: write ```bash (run by the tests), ```console or ```text"
 
 
-def test_targets_call_existing_commands() -> None:
-    """Each target of the Makefile that calls the grader names one of its commands."""
+def test_make_targets_call_existing_commands() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     apps = [app, *(group.typer_instance for group in app.registered_groups)]
     commands = [c for each in apps if each is not None for c in each.registered_commands]
     known = {c.name or getattr(c.callback, "__name__", "") for c in commands}
     for target in re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE):
-        for line in made_by(f"make {target}"):
+        for line in make_commands(f"make {target}"):
             if called := re.match(r"uv run grader (?:author )?(\w+)", line):
                 assert called[1] in known, f"make {target} calls '{line}'"

@@ -1,4 +1,4 @@
-"""Correct values pass a check; for other values the message uses terms such as query and key."""
+"""A correct value passes a check. Messages about wrong values use terms such as query and key."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "array: NaN": (ARRAY * numpy.nan, ARRAY, {}),
     "array: factor": (2 * ARRAY, ARRAY, {}),
 }  # fmt: skip
-"""Returned value, expected value, and options of the comparison."""
+"""By kind of error: the returned value, the expected value, and options of `check`."""
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -134,11 +134,11 @@ def test_equal_tensors_pass() -> None:
 
 
 @pytest.mark.parametrize("wrong", [torch.zeros(0, 3), torch.zeros(1, 3), torch.zeros(())])
-def test_nothing_is_broadcast(wrong: torch.Tensor) -> None:
+def test_shapes_are_not_broadcast(wrong: torch.Tensor) -> None:
     assert "shape" in message(wrong.double(), torch.zeros(2, 3, dtype=torch.float64))
 
 
-def test_float64_needs_the_digits_of_float32_unless_all_are_required() -> None:
+def test_float64_values_need_the_precision_of_float32_by_default() -> None:
     check(ROWS.float().double(), ROWS, "f(x)")
     message(ROWS + 1e-3, ROWS)
     message(ROWS + 1e-8, ROWS, all_digits=True)
@@ -159,7 +159,7 @@ def test_a_number_must_be_a_float_within_its_bounds(wrong: object, why: str) -> 
         check_number(wrong, 0.0, 2.0, "f()", "about 1")
 
 
-def test_a_number_that_is_a_function_of_the_right_one_is_reported() -> None:
+def test_a_number_that_is_a_function_of_the_expected_one_is_reported() -> None:
     with pytest.raises(Mismatch, match="It is exp of what it should be") as caught:
         check_number(math.exp(2.5), 2.4999, 2.5001, "f()", "2.5")
     assert caught.value.shown.factor == pytest.approx(math.exp(2.5) / 2.5)

@@ -1,4 +1,4 @@
-"""The cost of a call: equal mathematics costs the same, in all of torch's modes."""
+"""Equal computations have the same cost in all of torch's gradient modes."""
 
 import pytest
 import torch
@@ -16,11 +16,11 @@ def cost(function, *args, **kwargs):
     return counted.operations, counted.elements, counted.largest
 
 
-def written_out(q, k, v):
+def attention_by_hand(q, k, v):
     return torch.softmax(q @ k.mT, -1) @ v
 
 
-def of_torch(q, k, v, mask=None):
+def torch_attention(q, k, v, mask=None):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0)
 
 
@@ -30,28 +30,28 @@ def qkv():
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("wanted", [False, True])
-def test_attention_counts_as_its_two_products(qkv, mode, wanted):
-    inputs = [x.requires_grad_(wanted) for x in qkv]
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_attention_costs_its_two_products(qkv, mode, requires_grad):
+    inputs = [x.requires_grad_(requires_grad) for x in qkv]
     mask = torch.ones(5, 7, dtype=torch.bool).tril(2)
     expected = 2 * 3 * 5 * 7 * 2 * (8 + 4), 6 * 5 * (7 + 7 + 4), 6 * 5 * 7
     with mode():
-        assert cost(written_out, *inputs) == expected
-        assert cost(of_torch, *inputs)[0] == expected[0]
-        assert cost(of_torch, *inputs, mask)[0] == expected[0]
+        assert cost(attention_by_hand, *inputs) == expected
+        assert cost(torch_attention, *inputs)[0] == expected[0]
+        assert cost(torch_attention, *inputs, mask)[0] == expected[0]
         assert cost(torch.ops.aten.scaled_dot_product_attention, *inputs)[0] == expected[0]
         assert cost(torch.ops.aten.scaled_dot_product_attention.default, *inputs)[0] == expected[0]
 
 
-@pytest.mark.parametrize("function", [written_out, of_torch])
-def test_backward_passes_count(function):
+@pytest.mark.parametrize("function", [attention_by_hand, torch_attention])
+def test_backward_passes_are_counted(function):
     inputs = [torch.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3)]
     forward = cost(function, *inputs)[0]
     assert cost(lambda: function(*inputs).sum().backward())[0] == 3 * forward
 
 
 @pytest.mark.slow
-def test_torchs_causal_masks_can_be_used():
+def test_torchs_causal_masks_work_while_counting():
     from torch.nn.attention.bias import causal_lower_right
 
     q, k = torch.randn(1, 2, 2, 8), torch.randn(1, 2, 5, 8)
@@ -79,7 +79,7 @@ PRODUCTS = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_the_cost_of_products(name, mode):
+def test_each_product_has_the_expected_cost(name, mode):
     function, expected = PRODUCTS[name]
     with mode():
         assert cost(function, torch.randn(2, 3, 4), torch.randn(4, 4))[0] == expected

@@ -1,4 +1,4 @@
-"""The course itself: its points, and its problems in a student's pytest.
+"""The points of this course, and its problems in a student's pytest.
 
 `grader author audit` shows that every stub scores 0 and every correct file gets all points.
 """
@@ -22,7 +22,7 @@ from tests.catalogue import one_case_of_each
 from tests.warm import WarmPython
 
 
-def test_the_problems_and_their_points(course_suite: Suite) -> None:
+def test_the_points_of_the_tests_sum_to_those_of_the_problems(course_suite: Suite) -> None:
     points = {problem.id: 0.0 for problem in own_course().problems()}
     for test in course_suite.tests:
         points[test.problem.id] += test.points
@@ -32,7 +32,7 @@ def test_the_problems_and_their_points(course_suite: Suite) -> None:
 
 @pytest.mark.parametrize("problem", own_course().problems(), ids=lambda problem: problem.id)
 def test_visible_tests_have_the_points_in_the_readme(course_suite: Suite, problem: Problem) -> None:
-    """The front page promises 60 % for them."""
+    """The front page promises 60 % of the points for visible tests."""
     tests = [test for test in course_suite.tests if test.problem.id == problem.id]
     visible = sum(test.points for test in tests if not test.hidden)
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
@@ -57,10 +57,7 @@ def test_functions_that_return_none_get_no_points(
 
 
 @pytest.mark.slow
-def test_a_typo_does_not_fail_the_rule_about_forbidden_calls(
-    course_suite: Suite, tmp_path: Path
-) -> None:
-    """The test for forbidden calls reports the typo."""
+def test_the_test_for_forbidden_calls_reports_a_typo(course_suite: Suite, tmp_path: Path) -> None:
     course = own_course()
 
     def with_typo(problem: Problem) -> Path:
@@ -72,19 +69,19 @@ def test_a_typo_does_not_fail_the_rule_about_forbidden_calls(
     session = Session(LocalFiles(with_typo), hidden=True, diagnose=False)
     course_suite.run(session, tests=one_case_of_each(course_suite))
     for result in session.results.values():
-        watching = [test for test in result.tests if test.name.endswith("is_your_own")]
-        assert len(watching) == (result.id != "08-sampling")
-        if not watching:
+        found = [test for test in result.tests if test.name.endswith("is_your_own")]
+        assert len(found) == (result.id != "08-sampling")
+        if not found:
             continue
-        (looks,) = watching
-        assert looks.message == "This can't be judged yet: NameError: name 'typo' is not defined"
-        assert looks.status is Status.ERROR
-        assert not any("judged" in test.message for test in result.tests if test is not looks)
+        (watching,) = found
+        assert watching.message == "This can't be judged yet: NameError: name 'typo' is not defined"
+        assert watching.status is Status.ERROR
+        assert not any("judged" in test.message for test in result.tests if test is not watching)
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the problems, in a folder with a space in its name."""
+    """Copy the problems into a folder with a space in its name."""
     root = tmp_path_factory.mktemp("a course")
     for name in ("problems", "solutions"):
         shutil.copytree(own_course().root / name, root / name)
@@ -94,7 +91,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_all_problems_in_a_students_pytest(clone: Path, warm_python: WarmPython) -> None:
+def test_all_stubs_score_nothing_in_a_students_pytest(clone: Path, warm_python: WarmPython) -> None:
     problems = clone / "problems"
     for problem in own_course().problems():
         shutil.copy(problem.stub, problems / problem.id)
@@ -105,7 +102,7 @@ def test_all_problems_in_a_students_pytest(clone: Path, warm_python: WarmPython)
 
 
 @pytest.mark.slow
-def test_one_problem_in_its_folder(clone: Path, warm_python: WarmPython) -> None:
+def test_one_problem_is_tested_in_its_folder(clone: Path, warm_python: WarmPython) -> None:
     folder = clone / "problems/01-softmax"
     shutil.copy(own_course().problems()[0].stub, folder)
     stub = warm_python.run("-m", "pytest", cwd=folder)

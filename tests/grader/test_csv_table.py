@@ -27,7 +27,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_other_cells_stay(text: str) -> None:
+def test_an_unchanged_table_is_encoded_unchanged(text: str) -> None:
     assert parse_table(text.encode(), "f.csv", any_encoding=True).encoded() == text.encode()
 
 
@@ -38,7 +38,7 @@ def test_a_declared_separator_is_used(declared: str) -> None:
     assert [(row.line, row.cells) for row in table.rows] == [(3, ["Ada,L,M", "7"])]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock judges it
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no time limit
 @given(st.lists(st.lists(st.text(alphabet='a",;\n\r é陳 =', max_size=5), min_size=2, max_size=4)))
 def test_every_cell_is_read_and_written(rows: list[list[str]]) -> None:
     text = io.StringIO(newline="")
@@ -81,7 +81,9 @@ def test_invalid_tables_are_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom"])
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, mark: str) -> None:
+def test_lists_in_the_encodings_of_spreadsheets_are_read(
+    tmp_path: Path, encoding: str, mark: str
+) -> None:
     text = mark.join(["name", "mark"]) + "\r\n" + mark.join(["Łukasz Żółć", '"1,5"']) + "\r\n"
     data = b"\xff\xfe" + text.encode("utf-16-le") if "bom" in encoding else text.encode(encoding)
     (tmp_path / "list.csv").write_bytes(data)
@@ -91,7 +93,7 @@ def test_a_list_is_read_as_spreadsheets_write_it(tmp_path: Path, encoding: str, 
 
 
 def test_a_list_in_an_old_encoding_is_refused_with_advice(tmp_path: Path) -> None:
-    """The encoding can't be recognized, and a wrong guess would change the names of people."""
+    """An old encoding can't be recognized, and a wrong guess would change the names of people."""
     (tmp_path / "list.csv").write_bytes("name\nJosé\n".encode("cp1252"))
     with pytest.raises(UsageError, match="In a spreadsheet, save it as 'CSV UTF-8'"):
         read_table(tmp_path / "list.csv")

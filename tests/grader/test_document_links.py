@@ -17,20 +17,20 @@ PAGES = sorted(
 )
 
 
-def without(pattern: str, text: str) -> str:
+def text_without(pattern: str, text: str) -> str:
     return re.sub(pattern, "", text, flags=re.DOTALL)
 
 
 def headings(page: Path) -> set[str]:
     """Return the names that GitHub gives to the headings of a page."""
-    text = without(r"```.*?```", page.read_text(encoding="utf-8"))
+    text = text_without(r"```.*?```", page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in titles}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_lead_to_existing_files(page: Path) -> None:
-    text = without(r"```.*?```|`[^`\n]*`", page.read_text(encoding="utf-8"))
+    text = text_without(r"```.*?```|`[^`\n]*`", page.read_text(encoding="utf-8"))
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         name, _, heading = link.partition("#")
         if "://" not in link:
@@ -39,6 +39,6 @@ def test_links_lead_to_existing_files(page: Path) -> None:
             assert not heading or heading in headings(to), link
 
 
-def test_a_heading_is_linked_to_as_on_github() -> None:
+def test_headings_have_the_names_that_github_gives() -> None:
     page = ROOT / "docs/weekly.md"
     assert {"who-is-who", "2-keep-your-own-files-in-a-book"} <= headings(page)

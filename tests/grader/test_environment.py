@@ -1,4 +1,4 @@
-"""If the grader cannot work in an environment, it prints one sentence at its start."""
+"""If the grader cannot print, it reports the reason in one sentence."""
 
 from __future__ import annotations
 

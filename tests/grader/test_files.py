@@ -1,4 +1,4 @@
-"""A lock lasts as long as its process, and files that are in the way are moved."""
+"""A lock ends with its process, and a path that can't be written is reported with the reason."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_every_command_refuses_to_write_below_a_file(
     assert "Errno" not in run.output
 
 
-def test_an_unreadable_file_is_no_error_of_the_grader() -> None:
+def test_an_unreadable_file_is_not_an_internal_error() -> None:
     refused = PermissionError(errno.EACCES, "Permission denied", "marks.csv")
     assert is_of_a_place(refused)
     assert os_error_sentence(refused).startswith("marks.csv: Permission denied.")

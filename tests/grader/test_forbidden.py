@@ -1,4 +1,4 @@
-"""Forbidden functions are detected under any name, and no others."""
+"""Forbidden functions are detected under any name. Other functions are not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X = torch.randn(2, 3, 4)
 
 
 @torch.jit.script
-def scripted(x: torch.Tensor) -> torch.Tensor:
+def scripted_softmax(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, -1)
 
 
@@ -38,14 +38,14 @@ def scripted_attention(x: torch.Tensor) -> torch.Tensor:
     return F.scaled_dot_product_attention(x, x, x)
 
 
-def swallowed() -> torch.Tensor:
+def softmax_in_try() -> torch.Tensor:
     try:
         return torch.softmax(X, -1)
     except Exception:
         return X
 
 
-def with_overrides_off() -> torch.Tensor:
+def softmax_without_overrides() -> torch.Tensor:
     with torch._C.DisableTorchFunction():
         return torch.softmax(X, -1)
 
@@ -68,7 +68,7 @@ SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "operator": lambda: torch.ops.aten.softmax.int(X, -1),
     "kernel": lambda: torch.ops.aten._softmax(X, -1, False),
     "bindings": lambda: torch._C._VariableFunctions.softmax(X, -1),
-    "scripted": lambda: scripted(X),
+    "scripted": lambda: scripted_softmax(X),
     "softmin": lambda: F.softmin(-X, -1),
     "log": lambda: X.log_softmax(-1).exp(),
     "logsumexp": lambda: (X - X.logsumexp(-1, keepdim=True)).exp(),
@@ -80,8 +80,8 @@ SOFTMAX_SPELLINGS: dict[str, Callable[[], object]] = {
     "transform": lambda: SoftmaxTransform()(X),
     "composed transform": lambda: ComposeTransform([SoftmaxTransform()])(X),
     "transform of a constraint": lambda: transform_to(constraints.simplex)(X),
-    "swallowed": swallowed,
-    "overrides off": with_overrides_off,
+    "in a try statement": softmax_in_try,
+    "overrides off": softmax_without_overrides,
 }
 
 ATTENTION_SPELLINGS: dict[str, Callable[[], object]] = {
@@ -129,7 +129,7 @@ W.grad = torch.ones(3)
 
 
 class OwnOptimizer(torch.optim.Optimizer):
-    """Inherits torch's optimizer without changes."""
+    """An unchanged subclass of torch's optimizer."""
 
 
 SPELLINGS_OF_TRAINING: dict[str, Callable[[], object]] = {
@@ -167,7 +167,7 @@ def own_training() -> None:
         W.addcdiv_(W.grad, W.grad.square().sqrt() + 1e-8, value=-1e-3)
 
 
-def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
+def is_detected(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
     guard = Guard(forbidden)
     try:
         with guard:
@@ -179,34 +179,34 @@ def is_noticed(forbidden: tuple[str, ...], call: Callable[[], object]) -> bool:
 
 @pytest.mark.parametrize("spelling", SOFTMAX_SPELLINGS)
 def test_softmax_is_detected(spelling: str) -> None:
-    assert is_noticed(SOFTMAX, SOFTMAX_SPELLINGS[spelling])
+    assert is_detected(SOFTMAX, SOFTMAX_SPELLINGS[spelling])
 
 
 @pytest.mark.parametrize("spelling", ATTENTION_SPELLINGS)
 def test_attention_is_detected(spelling: str) -> None:
-    assert is_noticed(ATTENTION, ATTENTION_SPELLINGS[spelling])
+    assert is_detected(ATTENTION, ATTENTION_SPELLINGS[spelling])
 
 
 def test_softmax_is_allowed_where_only_attention_is_forbidden() -> None:
-    assert not is_noticed(ATTENTION, lambda: torch.softmax(X, -1))
+    assert not is_detected(ATTENTION, lambda: torch.softmax(X, -1))
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_OF_A_BLOCK)
 def test_a_part_of_a_block_is_detected(spelling: str) -> None:
-    assert is_noticed(PARTS_OF_A_BLOCK, SPELLINGS_OF_A_BLOCK[spelling])
+    assert is_detected(PARTS_OF_A_BLOCK, SPELLINGS_OF_A_BLOCK[spelling])
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_OF_TRAINING)
 def test_a_part_of_training_is_detected(spelling: str) -> None:
-    assert is_noticed(TRAINING, SPELLINGS_OF_TRAINING[spelling])
+    assert is_detected(TRAINING, SPELLINGS_OF_TRAINING[spelling])
 
 
 def test_a_training_step_by_hand_is_allowed() -> None:
-    assert not is_noticed(TRAINING, own_training)
+    assert not is_detected(TRAINING, own_training)
 
 
 class OwnNorm(nn.LayerNorm):
-    """Uses the parameters of torch's LayerNorm, but not its forward."""
+    """A layer norm that uses the parameters of torch's LayerNorm, but not its `forward`."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
@@ -214,14 +214,14 @@ class OwnNorm(nn.LayerNorm):
 
 
 def own_parts_of_a_block() -> torch.Tensor:
-    """Use the operations of a block: var, std, tanh, norms, fused attention."""
+    """Call operations that a block may use: var, std, tanh, norms, fused attention."""
     x = OwnNorm(4)(X) / X.std(-1, keepdim=True) / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
     x = F.scaled_dot_product_attention(x, x, F.normalize(x), is_causal=True)
     return F.dropout(0.5 * x * (1 + torch.tanh(x)))
 
 
 def test_operations_of_a_block_are_allowed() -> None:
-    assert not is_noticed(PARTS_OF_A_BLOCK, own_parts_of_a_block)
+    assert not is_detected(PARTS_OF_A_BLOCK, own_parts_of_a_block)
 
 
 def own_softmax() -> torch.Tensor:
@@ -230,8 +230,8 @@ def own_softmax() -> torch.Tensor:
     return softmax / softmax.sum(-1, keepdim=True)
 
 
-def test_own_code_and_mentions_are_not_calls() -> None:
-    assert not is_noticed(SOFTMAX, own_softmax)
+def test_mentions_of_forbidden_functions_are_not_calls() -> None:
+    assert not is_detected(SOFTMAX, own_softmax)
 
 
 def test_results_and_gradients_are_the_same_under_the_guard() -> None:
@@ -243,8 +243,8 @@ def test_results_and_gradients_are_the_same_under_the_guard() -> None:
     assert torch.equal(watched, x.grad)
 
 
-def test_refused_functions_work_outside_of_the_guard() -> None:
-    assert is_noticed(SOFTMAX, lambda: SoftmaxTransform()(X))
+def test_forbidden_functions_work_outside_of_the_guard() -> None:
+    assert is_detected(SOFTMAX, lambda: SoftmaxTransform()(X))
     assert torch.allclose(SoftmaxTransform()(X).sum(-1), torch.ones(2, 3))
 
 
@@ -253,21 +253,21 @@ def test_the_exact_name_of_the_call_is_reported() -> None:
         X.log_softmax(-1)
 
 
-def test_a_created_but_uncalled_module_is_no_call() -> None:
+def test_creating_a_module_is_not_a_call() -> None:
     def made() -> object:
         return str(nn.Softmax(-1)), nn.MultiheadAttention(4, 2), nn.Transformer(4, 2, 1, 1, 4)
 
-    assert not is_noticed(SOFTMAX + ATTENTION + PARTS_OF_A_BLOCK, made)
+    assert not is_detected(SOFTMAX + ATTENTION + PARTS_OF_A_BLOCK, made)
 
 
-def test_an_unknown_name_is_an_error() -> None:
+def test_an_unknown_name_cannot_be_forbidden() -> None:
     with pytest.raises(KeyError):
         Guard(["no_such_function"])
 
 
-# As in a worker, where no hook watches. The effect of `remove` is permanent, so a separate process
-# tests it.
-WITHOUT_HOOKS = """
+# Detects calls of removed functions without a guard, as a worker does. The effect of `remove` is
+# permanent, so a separate process runs this code.
+WITHOUT_GUARD = """
 import importlib.util, sys
 import torch._refs
 spec = importlib.util.spec_from_file_location("spellings", sys.argv[1])
@@ -277,7 +277,7 @@ noted = []
 names = [*tests.SOFTMAX, *tests.ATTENTION, *tests.PARTS_OF_A_BLOCK, *tests.TRAINING]
 tests.remove(names, noted)
 
-def is_noticed(call):
+def is_detected(call):
     try:
         call()
     except (tests.ForbiddenCall, RuntimeError):
@@ -287,16 +287,16 @@ def is_noticed(call):
 kinds = tests.SOFTMAX_SPELLINGS, tests.ATTENTION_SPELLINGS, tests.SPELLINGS_OF_A_BLOCK
 kinds += (tests.SPELLINGS_OF_TRAINING,)
 for spellings in kinds:
-    print(*(name for name, call in spellings.items() if not is_noticed(call)))
+    print(*(name for name, call in spellings.items() if not is_detected(call)))
 in_python = torch._refs.softmax, torch._refs.softmax.__wrapped__
-print(*(is_noticed(lambda: softmax(tests.X, -1)) for softmax in in_python))
-print(is_noticed(tests.own_softmax))
+print(*(is_detected(lambda: softmax(tests.X, -1)) for softmax in in_python))
+print(is_detected(tests.own_softmax))
 """
 
 
 @pytest.mark.slow
-def test_removed_functions_are_not_watched() -> None:
-    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_HOOKS, __file__]
+def test_removed_functions_are_detected_without_a_guard() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_GUARD, __file__]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.stdout == "\n\n\n\nTrue True\nFalse\n", run.stderr
 

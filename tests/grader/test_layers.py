@@ -1,4 +1,4 @@
-"""The import layers of the package, as in CONTRIBUTING's picture."""
+"""Each module imports only the allowed layers of the package, as in CONTRIBUTING's picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import grader
 
 PACKAGE = Path(grader.__file__).parent
 TOP = {"course", "csv_table", "errors", "files", "result", "text"}
-UNDER = {
+ALLOWED = {
     "code": set[str](),
     "diagnose": {"code"},
     "run": {"code", "diagnose"},
@@ -26,26 +26,28 @@ UNDER = {
         *("cli", "run", "intake", "gradebook", "reports", "grade", "author", "diagnose"),
     },
 }
-"""Allowed imports of each folder, in addition to the files at the top and itself. Nothing else
-imports `cli`, and nothing imports `cli_instructor`."""
+"""The folders that each folder may import, in addition to itself and the files at the top.
 
-DO_WITHOUT_COURSE = {"gradebook", "reports"}
-"""Folders that read results only, and know the course only from results."""
+Only `cli_instructor` may import `cli`, and nothing may import `cli_instructor`.
+"""
 
-WORKERS_SIDE = {"sandbox/worker", "sandbox/frames"}
-WORKERS_SIDE |= {
+WITHOUT_COURSE = {"gradebook", "reports"}
+"""Folders that may not import `course`, as they read only results."""
+
+WORKER_MODULES = {"sandbox/worker", "sandbox/frames"}
+WORKER_MODULES |= {
     f"code/{name}" for name in ("cost", "forbidden", "graded_alone", "quiet", "tensors")
 }
-"""All that a process with a student's code in it may hold of the package."""
+"""The modules of the package that a process with student code may load."""
 
 
-def imported(path: Path) -> set[str]:
+def imported_modules(path: Path) -> set[str]:
     """Return the modules of the package that a file imports, as paths without `.py`."""
-    return {place for name in names_imported(path) if (place := place_of(name))}
+    return {place for name in imported_names(path) if (place := module_path(name))}
 
 
 @functools.cache
-def names_imported(path: Path) -> set[str]:
+def imported_names(path: Path) -> set[str]:
     """Return all modules that a file imports."""
     modules = set[str]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -60,12 +62,12 @@ def names_imported(path: Path) -> set[str]:
 
 
 def called_name(function: ast.expr) -> str:
-    """Return the last part of a called function's name."""
+    """Return the name of a called function, without the module or object before it."""
     return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
-def place_of(name: str) -> str:
-    """Return the path of a name's module in the package, or "" for other packages."""
+def module_path(name: str) -> str:
+    """Return the path of the module that defines a name, or "" for a name of another package."""
     first, _, rest = name.partition(".")
     if first != "grader":
         return ""
@@ -79,7 +81,7 @@ def is_module(path: Path) -> bool:
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
-def room(place: str) -> str:
+def layer(place: str) -> str:
     """Return the folder of a module, or the module if it is not in a folder."""
     return place.partition("/")[0].removesuffix(".py")
 
@@ -87,20 +89,20 @@ def room(place: str) -> str:
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 
-def imports_above(module: str) -> set[str]:
-    """Return the forbidden imports of a module."""
-    here = room(module)
-    allowed = TOP - ({"course"} if here in DO_WITHOUT_COURSE else set())
+def forbidden_imports(module: str) -> set[str]:
+    """Return the imports of a module that its layer does not allow."""
+    here = layer(module)
+    allowed = TOP - ({"course"} if here in WITHOUT_COURSE else set())
     if here == "__init__":
-        allowed = {"student/notebook"}  # when a notebook asks for it
+        allowed = {"student/notebook"}  # imported when a notebook calls it
     elif here not in TOP:
-        assert here in UNDER, f"{here} has no place in the layers; give it one here"
-        allowed |= UNDER[here] | {here}
-    return {p for p in imported(PACKAGE / module) if not {p, room(p)} & allowed}
+        assert here in ALLOWED, f"{here} is not in the layers; add it here"
+        allowed |= ALLOWED[here] | {here}
+    return {p for p in imported_modules(PACKAGE / module) if not {p, layer(p)} & allowed}
 
 
 def test_modules_import_only_allowed_layers() -> None:
-    assert {module: above for module in MODULES if (above := imports_above(module))} == {}
+    assert {module: above for module in MODULES if (above := forbidden_imports(module))} == {}
 
 
 def test_files_at_the_top_are_used_by_several_folders() -> None:
@@ -109,10 +111,10 @@ def test_files_at_the_top_are_used_by_several_folders() -> None:
 
 
 def test_files_at_the_top_import_each_other_one_way() -> None:
-    waiting = {name: imported(PACKAGE / f"{name}.py") & TOP for name in TOP}
+    waiting = {name: imported_modules(PACKAGE / f"{name}.py") & TOP for name in TOP}
     while waiting:
         ready = {name for name, needs in waiting.items() if not needs & waiting.keys()}
-        assert ready, f"these import each other in a circle: {', '.join(sorted(waiting))}"
+        assert ready, f"these files import each other in a circle: {', '.join(sorted(waiting))}"
         for name in ready:
             del waiting[name]
 
@@ -124,24 +126,24 @@ def test_a_worker_loads_only_the_protocol_and_the_forbidden_functions() -> None:
         seen.add(place)
         path = PACKAGE / place
         files = [path.with_suffix(".py")] if not path.is_dir() else [*path.rglob("*.py")]
-        waiting |= {p for file in files for p in imported(file)} - seen
-    outside = {place for place in seen if not any(place.startswith(own) for own in WORKERS_SIDE)}
+        waiting |= {p for file in files for p in imported_modules(file)} - seen
+    outside = {place for place in seen if not any(place.startswith(own) for own in WORKER_MODULES)}
     assert not outside, f"a worker would load {', '.join(sorted(outside))}"
 
 
 def test_the_sandbox_does_not_import_pytest() -> None:
-    for module in (module for module in MODULES if room(module) == "sandbox"):
-        first = {name.partition(".")[0] for name in names_imported(PACKAGE / module)}
+    for module in (module for module in MODULES if layer(module) == "sandbox"):
+        first = {name.partition(".")[0] for name in imported_names(PACKAGE / module)}
         assert not first & {"pytest", "_pytest"}, module
 
 
 def test_only_the_instructors_commands_import_the_commands() -> None:
     for module in MODULES:
-        commands = imported(PACKAGE / module) & {"cli", "cli_instructor"}
+        commands = imported_modules(PACKAGE / module) & {"cli", "cli_instructor"}
         assert commands <= ({"cli"} if module == "cli_instructor.py" else set()), module
 
 
 def test_the_package_uses_no_private_names_of_pytest() -> None:
     for module in MODULES:
-        private = [n for n in names_imported(PACKAGE / module) if n.startswith("_pytest")]
+        private = [n for n in imported_names(PACKAGE / module) if n.startswith("_pytest")]
         assert not private, module

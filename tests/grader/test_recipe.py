@@ -1,4 +1,4 @@
-"""The recipe in CONTRIBUTING.md: `grader author new` writes a problem that passes the audit."""
+"""`grader author new` writes a problem that passes the audit, as CONTRIBUTING.md describes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli_instructor import
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the course with the new problem's two folders."""
+    """Copy the course, and add the two folders of a new problem."""
     root = tmp_path_factory.mktemp("a course")
     for name in ("docs", "grader", "problems", "solutions"):
         without = shutil.ignore_patterns("__pycache__", EDITS_FILE, "variants")
@@ -38,7 +38,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(course: Path, warm_python: WarmPython) -> Run:
-    """Return a function that runs a command in the copy."""
+    """Return a function that runs a grader command in the copy."""
     environment = os.environ | {"PYTHONPATH": str(course), "COLUMNS": "120"}
     return lambda *words: warm_python.run("-c", COMMAND, *words, cwd=course, env=environment)
 
@@ -65,7 +65,7 @@ def test_a_long_name_passes_the_linter(small_course: Course) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_oracles_of_other_problems_stay(small_course: Course) -> None:
+def test_a_new_problem_does_not_replace_existing_oracles(small_course: Course) -> None:
     oracles = new_problem(small_course, "12-sum").folder.parent / "shared/oracles/sum.py"
     before = oracles.read_bytes()
     with pytest.raises(UsageError, match="sum.py already exists"):

@@ -32,20 +32,22 @@ KNOWN = {
     "self.c_proj = nn.Linear(n_embd, n_embd, bias=bias)",
     "self.n_embd, self.n_head = n_embd, n_head",
 }
-"""Lines in the solutions and in the pictures' replacement for a student's code, which calls
-PyTorch's functions. They reveal no more than the READMEs do."""
+"""Lines of the solutions that the provided PyTorch model also contains.
+
+They reveal no more than the READMEs do.
+"""
 
 TRIVIAL = 24
-"""Shorter lines, such as `return weights`, give nothing away."""
+"""Lines of at most this length, such as `return weights`, reveal nothing."""
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
-    """A released copy, in a folder with a space in its name."""
+    """Release a copy into a folder with a space in its name."""
     folder = tmp_path_factory.mktemp("for students") / "a course"
     release(own_course(), folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "dont_write_bytecode", True)  # the tests here look at all that is in it
+        patch.setattr(sys, "dont_write_bytecode", True)  # as tests check all files of the copy
         yield Course(folder)
 
 
@@ -60,7 +62,7 @@ def texts(course: Course) -> dict[str, str]:
 
 
 def environment_of(copy: Course) -> dict[str, str]:
-    """Return an environment with the copy's grader, which writes no byte code."""
+    """Return an environment in which Python uses the copy's grader and writes no byte code."""
     variables = {"PYTHONPATH": str(copy.root), "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
     return os.environ | variables
 
@@ -77,13 +79,13 @@ def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.Complete
 
 
 def secrets(source: str, given: set[str]) -> set[str]:
-    """Return the lines of a solution, a variant or a mistake that are not in the stubs."""
+    """Return the lines of a solution, variant or mistake that the copy must not contain."""
     lines = code_lines(source) - given - KNOWN
     return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
 
 
 def signatures(source: str) -> Iterator[str]:
-    """Yield the first line of each function, without types."""
+    """Yield the `def` line of each function, without type annotations."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
             for argument in ast.walk(node.args):
@@ -108,17 +110,17 @@ def test_the_copy_contains_no_solution_and_no_mistake(copy: Course) -> None:
     assert len(sources) > 300
     anywhere = set[str]().union(*copied.values())
     for path, source in sources.items():
-        # A test's oracle and one of so many mistakes and faults may have a line in common.
+        # One of the many mistakes may share a line or two with an oracle of the tests.
         common = 0 if path.name == SUBMISSION_FILE else 2
         possible = {line.strip() for line in source.splitlines()} & anywhere
         if len([line for line in possible - given - KNOWN if len(line) > TRIVIAL]) <= common:
-            continue  # to look closer takes long
+            continue  # as the exact comparison is slow
         secret = secrets(source, given) & anywhere
         for name, lines in copied.items():
             assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
 
 
-def test_the_hidden_halves_are_cut_off(copy: Course, tmp_path: Path) -> None:
+def test_the_hidden_halves_are_not_released(copy: Course, tmp_path: Path) -> None:
     release(own_course(), tmp_path / "solved", solutions=True)
     hidden: set[str] = set()
     for problem in own_course().problems():
@@ -144,7 +146,7 @@ def test_solutions_are_released_without_secrets_of_hidden_tests(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_copy_has_the_files_of_students_only(copy: Course) -> None:
+def test_the_copy_contains_only_the_files_of_students(copy: Course) -> None:
     top = {path.name for path in copy.root.iterdir()}
     assert top == {
         ".devcontainer", ".gitattributes", ".gitignore", ".release.json", "AGENTS.md",
@@ -198,7 +200,7 @@ def test_the_front_page_describes_the_problems() -> None:
 
 
 def test_corrections_are_fetched_without_losing_work(tmp_path: Path) -> None:
-    """The commands of the front page work with git's default settings."""
+    """The command on the front page works with git's default settings."""
     page = (ROOT / "students/README.md").read_text(encoding="utf-8")
     (fetch,) = re.findall(r"`(git pull[^`]*)`", page)
     config = tmp_path / "config"
@@ -242,8 +244,8 @@ def toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def test_both_lock_files_agree() -> None:
-    """Equal versions mean that students run the tested packages."""
+def test_both_project_files_declare_the_same_versions() -> None:
+    """With equal versions, students run the packages with which the course is tested."""
     ours, theirs = (toml(folder / "pyproject.toml") for folder in (ROOT, ROOT / "students"))
     assert set(theirs["project"]["dependencies"]) < set(ours["project"]["dependencies"])
     for key in ("name", "version", "requires-python", "license", "entry-points"):
@@ -257,7 +259,7 @@ def test_both_lock_files_agree() -> None:
     assert set(options[0]["addopts"].split()) <= set(options[1]["addopts"].split())
 
 
-def test_students_install_what_they_need() -> None:
+def test_students_install_only_required_packages() -> None:
     packages = {package["name"]: package for package in toml(ROOT / "students/uv.lock")["package"]}
     (asked,) = (p for p in packages.values() if p["source"] == {"editable": "."})
     assert {need["name"] for need in asked["dependencies"]} == {
@@ -265,7 +267,7 @@ def test_students_install_what_they_need() -> None:
         "safetensors", "torch", "typer", "watchfiles",
     }  # fmt: skip
     assert "dev-dependencies" not in asked
-    # Those of CUDA come with torch on Linux.
+    # On Linux, torch installs the packages of CUDA.
     others = {name for name in packages if not name.startswith(("nvidia-", "cuda-", "triton"))}
     assert len(others) <= 45, sorted(others)
     assert not {"distributed", "hypothesis", "mypy", "pytest-xdist", "pyyaml", "ruff"} & others
@@ -273,7 +275,6 @@ def test_students_install_what_they_need() -> None:
 
 @pytest.mark.slow
 def test_released_modules_import_only_installed_packages(copy: Course) -> None:
-    """Each imported package is installed with the copy; otherwise a command would end at once."""
     declared = toml(ROOT / "students/pyproject.toml")["project"]["dependencies"]
     installed = {re.split(r"\W", need.replace("-", "_"), maxsplit=1)[0] for need in declared}
     known = sys.stdlib_module_names | installed | {"PIL", "grader"}
@@ -282,19 +283,19 @@ def test_released_modules_import_only_installed_packages(copy: Course) -> None:
         for path in copy.root.glob("grader/**/*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         for name in imported_by(node)
-        if name.partition(".")[0] not in known or not is_there(copy, name)
+        if name.partition(".")[0] not in known or not is_in_copy(copy, name)
     }
     assert not missing
 
 
 def imported_by(node: ast.stmt) -> list[str]:
-    """Return the modules that a statement at the top level of a file imports."""
+    """Return the modules that a statement imports."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
-def is_there(copy: Course, name: str) -> bool:
+def is_in_copy(copy: Course, name: str) -> bool:
     """Return whether a module is in the copy or belongs to a different package."""
     path = copy.root.joinpath(*name.split("."))
     ours = name.startswith("grader.")
@@ -351,19 +352,18 @@ def test_pytest_and_explore_work_in_the_copy(copy: Course, warm_python: WarmPyth
 
 @pytest.mark.slow
 def test_the_visible_tests_have_the_promised_points(copy: Course) -> None:
-    """The visible tests of the copy run and have the points that the front page promises."""
     tests = Suite(copy.problems(), copy.root).tests
     assert {test.problem.id for test in tests} == {problem.id for problem in copy.problems()}
     of_one = [test.points for test in tests if test.problem.part.id == "one"]
     assert sum(of_one) == pytest.approx(60)
 
 
-# Bringing a copy up to date
+# Updating a copy
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """Copy the course without its solutions, so that a test can correct it."""
+    """Copy the course without its solutions, so that a test can change it."""
     root = tmp_path / "instructor"
     for name in ("problems", "students"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -375,7 +375,7 @@ def course(tmp_path: Path) -> Course:
 
 @pytest.fixture
 def of_two_parts(two_parts: Course) -> Course:
-    """Return a course of two parts with all files that students get."""
+    """Add all files that students receive to the course of two parts."""
     shutil.copytree(ROOT / "students", two_parts.root / "students")
     shutil.copy(ROOT / "LICENSE", two_parts.root)
     readme = two_parts.problems()[0].folder / "README.md"
@@ -389,7 +389,7 @@ def of_two_parts(two_parts: Course) -> Course:
     return two_parts
 
 
-def released(folder: Path) -> set[str]:
+def released_names(folder: Path) -> set[str]:
     return {path.name for path in (folder / "problems").iterdir()}
 
 
@@ -397,9 +397,14 @@ def released(folder: Path) -> set[str]:
 def test_a_new_copy_has_both_parts_by_default(of_two_parts: Course, tmp_path: Path) -> None:
     both = release(of_two_parts, tmp_path / "both")
     assert "part one and part two" in both.summary()
-    assert released(both.folder) >= {"01-doubling", "06-doubling", "07-doubling", "small_gpt.py"}
+    assert released_names(both.folder) >= {
+        "01-doubling",
+        "06-doubling",
+        "07-doubling",
+        "small_gpt.py",
+    }
     two = release(of_two_parts, tmp_path / "two", ["two"])
-    assert released(two.folder) == {
+    assert released_names(two.folder) == {
         "06-doubling", "07-doubling", "shared", "small_gpt.py", "worked_example.py"
     }  # fmt: skip
 
@@ -411,13 +416,13 @@ def test_an_update_keeps_the_parts_of_the_copy(of_two_parts: Course, tmp_path: P
     again = release(of_two_parts, copy)
     assert (again.written, again.removed) == ([], [])
     release(of_two_parts, copy, ["one", "two"])
-    assert "06-doubling" in released(copy)
+    assert "06-doubling" in released_names(copy)
     (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
     done = release(of_two_parts, copy, ["one"])
     assert done.kept == ["problems/07-doubling/problem.py"]
     assert [path.name for path in (copy / "problems/07-doubling").iterdir()] == ["problem.py"]
     assert [problem.id for problem in Course(copy).problems()] == ["01-doubling"]
-    assert not (copy / "problems/06-doubling").exists()  # it had nothing of the student's
+    assert not (copy / "problems/06-doubling").exists()  # it contained no work of the student
 
 
 @pytest.mark.slow
@@ -429,14 +434,16 @@ def test_an_update_keeps_the_students_other_files(of_two_parts: Course, tmp_path
     assert "https://example.org/us/course" in (copy / "README.md").read_text(encoding="utf-8")
     manifest = copy / ".release.json"
     said = json.loads(manifest.read_text(encoding="utf-8"))
-    del said["extras"]  # an earlier version wrote down the files alone
+    del said["extras"]  # an earlier version recorded only the files
     manifest.write_text(json.dumps(said), encoding="utf-8")
     assert release(of_two_parts, copy).removed == []
     without = release(of_two_parts, copy, notebooks=False)
     assert {Path(path).name for path in without.removed} == {"notebook.ipynb"}
 
 
-def test_packs_of_an_earlier_version_are_removed(of_two_parts: Course, tmp_path: Path) -> None:
+def test_packed_files_of_an_earlier_version_are_removed(
+    of_two_parts: Course, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy)
     packs = ("problems/01-doubling/.compare.bin", "problems/06-doubling/.practice.bin")
@@ -480,7 +487,7 @@ def test_a_copy_of_one_part_does_not_mention_the_other(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
     one = release(of_two_parts, tmp_path / "one", ["one"]).folder
-    assert released(one) == {"01-doubling", "shared"}
+    assert released_names(one) == {"01-doubling", "shared"}
     for readme in (one / "README.md", one / "problems/01-doubling/README.md"):
         text = readme.read_text(encoding="utf-8")
         assert "06-doubling" not in text
@@ -541,12 +548,12 @@ def test_changed_files_of_a_copy_are_never_lost(of_two_parts: Course, tmp_path: 
             file.write("# my work\n")
     problem = of_two_parts.problems()[0]
     with (problem.folder / "README.md").open("a", encoding="utf-8") as file:
-        file.write("Corrected.\n")  # in the notebook as well, which is made from it
+        file.write("Corrected.\n")  # also changes the notebook, which is made from the README
 
     summary = release(of_two_parts, copy).summary().splitlines()
 
     at = "problems/01-doubling"
-    assert summary[1:-1] == [  # but for the front page, which is not of this course
+    assert summary[1:-1] == [  # the first line is about the front page
         f"written: {at}/README.md",
         f"written: {at}/notebook.ipynb",
         f"renamed, because it was changed in the copy: {at}/README.md.bak-1",
@@ -560,7 +567,7 @@ def test_changed_files_of_a_copy_are_never_lost(of_two_parts: Course, tmp_path: 
 
 
 @pytest.mark.slow
-def test_an_empty_clone_is_filled_without_byte_code(course: Course, tmp_path: Path) -> None:
+def test_an_empty_clone_receives_no_byte_code(course: Course, tmp_path: Path) -> None:
     for folder in ("problems/shared", f"problems/{course.problems()[0].id}/pictures"):
         (course.root / folder / "__pycache__").mkdir(exist_ok=True)
         (course.root / folder / "__pycache__/module.pyc").write_bytes(b"")

@@ -31,7 +31,7 @@ MARKS = {
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A copy of the second course."""
+    """Copy the second course."""
     root = tmp_path_factory.mktemp("second") / "numpy-course"
     shutil.copytree(ROOT / "examples/numpy-course", root)
     return Course(root)
@@ -40,10 +40,10 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 @pytest.fixture(scope="module")
 def run(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a function that runs a command on the course from a different folder."""
-    return runner(course, tmp_path_factory.mktemp("elsewhere"))
+    return command_runner(course, tmp_path_factory.mktemp("elsewhere"))
 
 
-def runner(course: Course, folder: Path) -> Run:
+def command_runner(course: Course, folder: Path) -> Run:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", COMMAND, "--course", str(course.root), *words],
@@ -58,7 +58,7 @@ def runner(course: Course, folder: Path) -> Run:
 
 
 def grade(run: Run, course: Course, out: Path) -> dict[str, str]:
-    """Grade the class and return the marks; check that a sandbox was used if one is available."""
+    """Grade the class, and return the marks. On Linux, check that a sandbox was used."""
     level = [] if sys.platform == "linux" else ["--isolation", "process"]
     submissions, limits = str(course.root / "class"), ["--timeout", "0.5", "--jobs", "1", *level]
     done = run("grade", submissions, "--out", str(out), *limits)
@@ -85,7 +85,7 @@ def test_the_class_is_graded(run: Run, course: Course, tmp_path: Path) -> None:
 
 
 def assert_messages(out: Path) -> None:
-    """Check that messages name a dtype, a row and the mistake."""
+    """Check that a student's feedback names a dtype, a row and the mistake."""
     output = page_text((out / "feedback/tomas-silva.html").read_text(encoding="utf-8"))
     assert "It returned an array of dtype float64, expected float32." in output
     assert "row [0]: got      [1.0000, 0.8944]" in output
@@ -94,7 +94,6 @@ def assert_messages(out: Path) -> None:
 
 @pytest.mark.slow
 def test_the_audit_has_no_findings(run: Run, tmp_path: Path) -> None:
-    """Stubs get no points and solutions all points; each mistake is caught and named."""
     done = run("author", "audit", "--jobs", "1", "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     last = " ".join(done.stdout.split("\n\n")[-1].split())
@@ -104,10 +103,10 @@ def test_the_audit_has_no_findings(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_first_problem_is_written_in_numpy(tmp_path: Path) -> None:
+def test_the_first_problem_of_a_numpy_course_passes_the_audit(tmp_path: Path) -> None:
     head = 'title = "Empty"\nvalues = "numpy"\n\n[[parts]]\nid = "one"\ntitle = "All"\n'
     (tmp_path / "course.toml").write_text(head, encoding="utf-8")
-    run = runner(Course(tmp_path), tmp_path)
+    run = command_runner(Course(tmp_path), tmp_path)
     assert "there is no [[problems]]" in " ".join(run("check").stderr.split())
     written = run("author", "new", "01-residual-sum").stdout
     assert f"uv run grader --course {tmp_path} author audit 01 --write-fingerprints" in written

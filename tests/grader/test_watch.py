@@ -23,11 +23,11 @@ from grader.student.watch import Key, Watch
 from tests.processes import wait_until
 
 SECONDS = 60
-"""More than anything here takes; only for what would hang."""
+"""A timeout for runs that would hang. Each correct run takes less."""
 
 RIGHT = "def double(x):\n    return x + x\n"
 WRONG = "def double(x):\n    return 3 * x\n"
-DEAF = """
+IGNORES_ALARMS = """
 import signal
 def double(x):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
@@ -36,7 +36,7 @@ def double(x):
 
 
 @pytest.mark.slow
-def test_each_save_is_answered(small_course: Course) -> None:
+def test_each_saved_file_is_tested(small_course: Course) -> None:
     screen = io.StringIO()
     watch = Watch(small_course, Console(file=screen, width=100))
     thread = Thread(target=watch.run)
@@ -76,7 +76,7 @@ def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[FoundSoFar]]]:
     runs.close()
 
 
-def finished(found: Queue[FoundSoFar]) -> FoundSoFar:
+def finished_event(found: Queue[FoundSoFar]) -> FoundSoFar:
     while not (event := found.get(timeout=SECONDS)).finished:
         pass
     return event
@@ -86,9 +86,9 @@ def finished(found: Queue[FoundSoFar]) -> FoundSoFar:
 @pytest.mark.skipif(os.name == "nt", reason="the file blocks a signal that Windows doesn't have")
 def test_a_hanging_run_is_ended(runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course) -> None:
     problem = small_course.problems()[0]
-    problem.stub.write_text(DEAF, encoding="utf-8")
+    problem.stub.write_text(IGNORES_ALARMS, encoding="utf-8")
     runs[0].start(problem)
-    assert finished(runs[1]).trouble == "Your code did not finish in time."
+    assert finished_event(runs[1]).trouble == "Your code did not finish in time."
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_each_result_is_reported_at_once(
     problem.stub.write_text(RIGHT, encoding="utf-8")
     runs[0].start(problem)
     counts = [len(runs[1].get(timeout=SECONDS).result.tests) for _ in range(3)]
-    assert counts == [1, 2, 2]  # the last one has the whole result
+    assert counts == [1, 2, 2]  # the last event reports the end of the run
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_new_run_ends_the_previous_run(
     runs[0].start(problem)
     problem.stub.write_text(RIGHT, encoding="utf-8")
     runs[0].start(problem)
-    while (event := finished(runs[1])).run != runs[0].number:
+    while (event := finished_event(runs[1])).run != runs[0].number:
         pass
     assert event.result.passed
 
@@ -132,7 +132,7 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 @pytest.mark.slow
 def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
-    """Also in a folder in which the student's files have names of modules."""
+    """The folder contains files of the student with the names of modules."""
     import pty
     import termios
 

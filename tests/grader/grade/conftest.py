@@ -27,7 +27,7 @@ OTHER = "02-doubling"
 
 
 class School:
-    """A class, its course and its folder of reports. Commands run in this process."""
+    """A class of students, its course and its folder of reports. Commands run in this process."""
 
     right = "def double(x): return x + x"
     wrong = "def double(x): return 3 * x"
@@ -57,7 +57,7 @@ class School:
         return grade_class(submissions, self.course, settings, self.out, **options)  # type: ignore[arg-type]
 
     def command(self, *words: str, path: Path | None = None, status: int = 0) -> str:
-        """Run `grader grade` on the class or on a path; return the output in one line."""
+        """Run `grader grade` on the class or on `path`, and return the output in one line."""
         self.graded.clear()
         given = str(path or self.folder)
         done = CliRunner().invoke(app, ["grade", given, "--out", str(self.out), *words])
@@ -65,7 +65,7 @@ class School:
         return " ".join(done.output.split())
 
     def rows(self, by: str = "identity") -> dict[str, dict[str, str]]:
-        """Return the rows of the gradebook by one of its columns."""
+        """Return the rows of the gradebook by their value in a column."""
         with (self.out / "gradebook.csv").open(encoding="utf-8-sig", newline="") as file:
             return {row[by]: row for row in csv.DictReader(file)}
 
@@ -79,13 +79,13 @@ class School:
 
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """Create a class of two. Marks are derived from the text of the files, which do not run."""
+    """Create a class of two students. Their files are compared, but do not run."""
     return school_of(small_course, tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def term(school: School) -> School:
-    """Create a course of two problems, and a class without students."""
+    """Create a course of two problems, and a class without submissions."""
     add_problem(school.course.root, OTHER)
     shutil.rmtree(school.folder)
     return school
@@ -93,7 +93,7 @@ def term(school: School) -> School:
 
 @pytest.fixture
 def long_school(tmp_path: Path, two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """Create a class of two in a course of two parts."""
+    """Create a class of two students in a course of two parts."""
     return school_of(two_parts, tmp_path, monkeypatch)
 
 
@@ -103,15 +103,15 @@ def school_of(course: Course, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def grade_all(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         for submission in submissions:
             made.graded.append((submission.name, list(submission.files)))
-            on_result(made_up(submission, course, settings))
+            on_result(fake_result(submission, course, settings))
 
     monkeypatch.setattr(class_run, "grade_all", grade_all)
     monkeypatch.setattr("grader.cli.own_course", lambda: course)
     return made
 
 
-def made_up(submission, course, settings):  # type: ignore[no-untyped-def]
-    """Return a result: 4 points for each right source."""
+def fake_result(submission, course, settings):  # type: ignore[no-untyped-def]
+    """Return a result with 4 points for each correct file."""
     result = SubmissionResult(submission.name, 0, "sandbox", "", [])
     for id, file in submission.files.items():
         status = Status.PASSED if file.source == School.right.encode() else Status.FAILED

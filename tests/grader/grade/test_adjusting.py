@@ -105,14 +105,14 @@ def test_a_correction_without_a_match_ends_the_run_and_suggests_a_line(
     ],
 )
 def test_a_late_policy_for_an_unknown_problem_ends_the_run(text: str, school: Any) -> None:
-    """A number that no problem has is reported as an error, because it may be a typing error."""
+    """The unknown number may be a typing error."""
     school.write_book("late.toml", text)
     said = school.command(status=2)
     assert "late.toml: there is no problem '11'" in said
     assert school.names() == []
 
 
-def test_one_submission_alone_does_not_report_other_corrections(school: Any) -> None:
+def test_grading_one_submission_does_not_report_other_corrections(school: Any) -> None:
     correct(school, "bob,01,,3,why\nada,01,test_gone,2,why\n")
     assert "test_gone" in school.command("--only", "ada", status=2)
     correct(school, "bob,01,,3,why\n")
@@ -232,8 +232,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
     assert bool(told) is asked
 
 
-def test_a_correction_does_not_load_torch(school: Any) -> None:
-    """Applying a correction does not import the test file."""
+def test_applying_a_correction_does_not_import_the_test_file(school: Any) -> None:
     correct(school, "bob,01,test_doubles,1,why\n")
     source = school.course.problems()[0].test_file
     source.write_text("import nothing_that_is_there\n" + source.read_text())

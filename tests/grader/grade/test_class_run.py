@@ -90,7 +90,6 @@ def test_a_different_grader_grades_again(school: Any, monkeypatch: pytest.Monkey
 
 
 def test_internal_errors_are_not_kept(school: Any) -> None:
-    """Even if it concerns everybody."""
     for name in ("ada", "bob"):
         school.hand_in(name, "fault")
     school.grade()
@@ -114,8 +113,7 @@ def test_missing_students_are_listed_and_kept(school: Any) -> None:
     assert school.gradebook() == {"ada": "4", "eve": "4"}
 
 
-def test_one_student_graded_again_leaves_the_others(school: Any) -> None:
-    """The reports contain the whole class, and the results of the other students are unchanged."""
+def test_grading_one_student_again_changes_no_other_result(school: Any) -> None:
     school.hand_in("eve", school.wrong)
     school.grade()
     before = {p: p.read_bytes() for p in school.out.rglob("*") if p.is_file()}

@@ -37,19 +37,19 @@ CLASS = {
 # Without a cluster
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no such limit elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
 def test_a_dask_worker_limits_memory_while_it_grades(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import resource
 
-    class Looks:
+    class ReadsLimit:
         def grade(self, submission: Submission, seconds: float | None) -> tuple[int, int]:
             return resource.getrlimit(resource.RLIMIT_DATA)
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     order = cluster._RunOfCluster(None, Settings(), ())
-    monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, Looks(), lambda: None))
+    monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, ReadsLimit(), lambda: None))
     limit, _ = cluster._grade(Submission("ada", {}), order, None)
     assert 0 < limit < 1 << 40
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
@@ -60,7 +60,7 @@ def test_without_dask_the_command_to_install_it_is_printed(
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setattr("grader.cli.own_course", lambda: small_course)
-    hand_in(tmp_path / "class")
+    write_class(tmp_path / "class")
     command = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as stopped:
         app([*command, "--scheduler", "tcp://127.0.0.1:1"])
@@ -72,10 +72,10 @@ def test_without_dask_the_command_to_install_it_is_printed(
 
 @pytest.fixture
 def no_client_left() -> Iterator[None]:
-    """Delete a dask client that could not be created.
+    """Delete the rest of a dask client that could not connect.
 
-    The garbage collector could delete the client while the thread of the next client starts. Then
-    both would wait for each other.
+    Otherwise the garbage collector could delete it while the thread of the next client starts.
+    Then both threads would wait for each other.
     """
     yield
     gc.collect()
@@ -83,16 +83,18 @@ def no_client_left() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_client_left")
-def test_an_unreachable_scheduler(small_course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_scheduler_is_reported(
+    small_course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address = "tcp://127.0.0.1:1"
-    needs_dask()
+    skip_without_dask()
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
     with pytest.raises(UsageError, match=f"no dask scheduler answers at {address}"):
         cluster.grade_on_cluster([], small_course, Settings(), address, print)
 
 
 class FakeFuture:
-    """The result of a submission that was sent to a worker."""
+    """A future whose result is an error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -101,10 +103,10 @@ class FakeFuture:
         raise self.error
 
 
-def test_faults_of_workers_are_internal_and_those_of_the_cluster_end_the_run(
+def test_a_lost_worker_is_an_internal_error_and_a_lost_scheduler_ends_the_run(
     submissions: list[Submission],
 ) -> None:
-    needs_dask()
+    skip_without_dask()
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 
@@ -118,7 +120,7 @@ def test_faults_of_workers_are_internal_and_those_of_the_cluster_end_the_run(
         cluster._received(FakeFuture(ModuleNotFoundError("grader")), submissions[0])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process stays on a core")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
 def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2001, 2002, 2003})
     monkeypatch.setattr(os, "getpid", lambda: 2001)
@@ -133,13 +135,13 @@ def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) 
     assert taken_by_others() == (0, 3)
 
 
-# With one
+# With a cluster
 
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Any]:
-    """Two worker processes, as on two machines."""
-    needs_dask()
+    """Start a dask cluster of two worker processes."""
+    skip_without_dask()
     from distributed import LocalCluster
 
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
@@ -159,21 +161,21 @@ def shared_class(
 ) -> list[Submission]:
     """Return submissions to the shared course."""
     folder = tmp_path_factory.mktemp("handed in") / "class"
-    hand_in(folder)
+    write_class(folder)
     return find_submissions(folder, shared_course)
 
 
-def needs_dask() -> None:
+def skip_without_dask() -> None:
     pytest.importorskip("distributed", reason="needs the extra: pip install -e '.[cluster]'")
 
 
-def hand_in(folder: Path) -> None:
+def write_class(folder: Path) -> None:
     write(folder, {f"{name}/{FILE}": source for name, source in CLASS.items()})
 
 
 @pytest.fixture
 def submissions(small_course: Course, tmp_path: Path) -> list[Submission]:
-    hand_in(tmp_path / "class")
+    write_class(tmp_path / "class")
     return find_submissions(tmp_path / "class", small_course)
 
 
@@ -186,7 +188,7 @@ def without_seconds(results: list[SubmissionResult]) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
-def test_results_equal_those_of_one_machine(
+def test_a_cluster_gives_the_same_results_as_one_machine(
     shared_course: Course, shared_class: list[Submission], scheduler: Any
 ) -> None:
     here: list[SubmissionResult] = []

@@ -18,11 +18,11 @@ from grader.sandbox.starting import SandboxError
 def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a machine without a sandbox."""
 
-    def tried(function: str, isolation: str) -> None:
+    def fail(function: str, isolation: str) -> None:
         assert isolation == "sandbox"
         raise SandboxError("this machine can't keep student code in a sandbox: no kernel.\nMore.")
 
-    monkeypatch.setattr(doctor, "call_apart", tried)
+    monkeypatch.setattr(doctor, "call_apart", fail)
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ def test_a_machine_without_a_sandbox_gets_advice(no_sandbox: None) -> None:
     assert "all files that you can" in text
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
+@pytest.mark.skipif(sys.platform != "linux", reason="the layers exist on Linux only")
 def test_a_missing_layer_is_reported_with_advice(
     no_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_missing_layer_is_reported_with_advice(
     assert "container" in found["seccomp"].advice
 
 
-def test_the_version_of_torch_is_right() -> None:
+def test_the_version_of_torch_is_correct() -> None:
     assert torch_version() == str(torch.__version__)
 
 

@@ -18,8 +18,8 @@ def files(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.fixture
-def dry(school: Any) -> Any:
-    """Return a function that returns the output of a dry run."""
+def dry_run(school: Any) -> Any:
+    """Return a function that starts a dry run and returns its output."""
 
     def run(*more: str) -> str:
         said = school.command("--dry-run", *more)
@@ -29,15 +29,15 @@ def dry(school: Any) -> Any:
     return run
 
 
-def test_a_first_run_is_described_and_creates_no_folder(school: Any, dry: Any) -> None:
-    assert "A run would grade 2 submissions (problems: 2 new)." in dry()
+def test_a_first_run_is_described_and_creates_no_folder(school: Any, dry_run: Any) -> None:
+    assert "A run would grade 2 submissions (problems: 2 new)." in dry_run()
     write(school.folder, {"eve/01.py": school.right, "eve/more.ipynb": ""})
-    assert dry().count("more.ipynb") == 1
-    assert "A run would grade 1 submission " in dry("--only", "ada")
+    assert dry_run().count("more.ipynb") == 1
+    assert "A run would grade 1 submission " in dry_run("--only", "ada")
     assert not school.out.exists()
 
 
-def test_changes_are_described_and_nothing_is_written(school: Any, dry: Any) -> None:
+def test_changes_are_described_and_nothing_is_written(school: Any, dry_run: Any) -> None:
     school.hand_in("eve", school.wrong)
     school.grade()
     lines = "submission,problem,mark,reason\neve,01,3,By hand\nkim,01,3,why\nbob,01,3,why\n"
@@ -46,7 +46,7 @@ def test_changes_are_described_and_nothing_is_written(school: Any, dry: Any) -> 
     school.hand_in("bob", school.right)
     write(school.folder, {"dan/a.py": school.right, "dan/b.py": school.wrong})
     before = files(school.out.parent)
-    said = dry()
+    said = dry_run()
     assert files(school.out.parent) == before
     assert "would change: eve: 01-doubling 0 -> 3 (Corrected: By hand)" in said
     assert "corrections.csv, line 4: bob has submitted a new file for 01-doubling" in said
@@ -59,21 +59,21 @@ def test_changes_are_described_and_nothing_is_written(school: Any, dry: Any) -> 
     assert school.gradebook()["eve"] == "3"
 
 
-def test_marks_that_would_be_lost_are_listed(school: Any, dry: Any) -> None:
+def test_marks_that_would_be_lost_are_listed(school: Any, dry_run: Any) -> None:
     school.hand_in("eve", school.right)
     school.grade()
     (school.out / "results/eve.json").unlink()
     shutil.rmtree(school.folder / "eve")
     school.hand_in("bob", school.right)
     (school.out / "results/ada.json").write_text("{")
-    said = dry()
+    said = dry_run()
     assert "would change: eve: 01-doubling 4 -> none (it has no result any more)" in said
     assert "results/ada.json is damaged and was ignored" in said
     assert "ada: 01-doubling 4 -> none" not in said
     assert "bob: 01-doubling" not in said
 
 
-def test_roster_messages_are_the_same_as_in_a_run(school: Any, dry: Any) -> None:
+def test_roster_messages_are_the_same_as_in_a_run(school: Any, dry_run: Any) -> None:
     school.grade()
     for name in ("Kim-Lee", "kim_lee", "eve"):
         school.hand_in(name, school.wrong)
@@ -84,7 +84,7 @@ def test_roster_messages_are_the_same_as_in_a_run(school: Any, dry: Any) -> None
         "New since the last run: Kim-Lee, eve, kim_lee.",
         "On the roster, without a submission: Zoe.",
     ]
-    assert [line in dry() for line in lines] == [True] * 4
+    assert [line in dry_run() for line in lines] == [True] * 4
     said = school.command()
     assert [line in said for line in lines] == [True] * 4
 

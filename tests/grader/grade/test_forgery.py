@@ -21,11 +21,11 @@ pytestmark = [
 ]
 
 SHARE = 1 / 20
-"""The share of all points that an attack may gain in addition to its code's points."""
+"""The share of all points that a forgery may add to the points of the wrong file."""
 
 
 def stub(number: str) -> str:
-    """Return a problem's stub, which contains parts that wrong files need."""
+    """Return the text of a problem's stub, which provides definitions for wrong files."""
     (problem,) = own_course().select([number])
     return problem.stub.read_text(encoding="utf-8")
 
@@ -263,17 +263,17 @@ def grade(sandbox: Sandbox) -> Grade:
 
 
 @pytest.fixture(scope="module")
-def without(grade: Grade) -> Callable[[str], ProblemResult]:
+def grade_honestly(grade: Grade) -> Callable[[str], ProblemResult]:
     """Return a function that grades a wrong file without a forgery."""
     return functools.cache(lambda number: grade(number, WRONG[number]))
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 @pytest.mark.parametrize("number", WRONG)
-def test_a_forgery_earns_hardly_more(
-    grade: Grade, without: Callable[[str], ProblemResult], number: str, attack: str
+def test_a_forgery_earns_at_most_a_few_points_more(
+    grade: Grade, grade_honestly: Callable[[str], ProblemResult], number: str, attack: str
 ) -> None:
-    honest, forged = without(number), grade(number, WRONG[number] + HEAD + attack)
+    honest, forged = grade_honestly(number), grade(number, WRONG[number] + HEAD + attack)
     assert honest.points < honest.max / 2
     assert forged.points <= honest.points + SHARE * honest.max
     assert all(test.status is not Status.INTERNAL for test in forged.tests)

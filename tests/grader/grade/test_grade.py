@@ -85,7 +85,9 @@ def test_each_submission_gets_the_right_points(
     assert {test.status.value for p in result.problems for test in p.tests} == statuses
 
 
-def test_unattempted_problems_are_marked(results: dict[str, SubmissionResult]) -> None:
+def test_submissions_without_work_are_marked_as_not_attempted(
+    results: dict[str, SubmissionResult],
+) -> None:
     untouched = {name for name, result in results.items() if result.status == "not_attempted"}
     assert untouched == {"stub", "empty", "nothing"}
 
@@ -117,11 +119,11 @@ def test_a_result_is_saved_completely(results: dict[str, SubmissionResult], tmp_
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can keep a process on a core")
 def test_a_job_and_its_processes_stay_on_one_core(small_course: Course) -> None:
     cores, threads = os.sched_getaffinity(0), torch.get_num_threads()
-    others = children()
+    others = child_processes()
     torch.set_num_threads(2)
     try:
         with grader_for(small_course, Settings(), max(cores)):
-            mine = [os.getpid(), *(children() - others)]
+            mine = [os.getpid(), *(child_processes() - others)]
             assert len(mine) > 1
             assert torch.get_num_threads() == 1
             assert all(os.sched_getaffinity(process) == {max(cores)} for process in mine)
@@ -130,7 +132,7 @@ def test_a_job_and_its_processes_stay_on_one_core(small_course: Course) -> None:
         torch.set_num_threads(threads)
 
 
-def children() -> set[int]:
+def child_processes() -> set[int]:
     return {int(child) for child in Path("/proc/thread-self/children").read_text().split()}
 
 
@@ -151,7 +153,7 @@ def test_no_student_is_graded_when_the_reference_fails(
 def test_errors_of_the_course_are_reported(small_course: Course, tmp_path: Path) -> None:
     path = small_course.root / "course.toml"
     path.write_text(path.read_text().replace('["softmax"]', '["softmaxx"]'))
-    for name in ("ada", "bob", "cy"):  # each gets a process's answer
+    for name in ("ada", "bob", "cy"):
         (tmp_path / "class" / name / "01-doubling").mkdir(parents=True)
     with pytest.raises(InternalError, match="01-doubling forbids .*'softmaxx'"):
         grade(small_course, tmp_path / "class")

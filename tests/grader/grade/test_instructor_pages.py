@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 
-def kept(school: Any) -> set[str]:
+def stored_sources(school: Any) -> set[str]:
     return {path.stem for path in (school.out / "sources").iterdir()}
 
 
@@ -20,7 +20,7 @@ def test_instructor_pages_show_the_graded_files(school: Any) -> None:
     pages = {path.name for path in (school.out / "instructor").iterdir()}
     assert pages == {"ada.html", "bob.html"}
     assert school.wrong in (school.out / "instructor/bob.html").read_text()
-    assert kept(school) == hashes(school.right, school.wrong)
+    assert stored_sources(school) == hashes(school.right, school.wrong)
     handed_out = {path.stem: path.read_text() for path in (school.out / "feedback").iterdir()}
     assert {*handed_out} == {"ada", "bob"}
     assert not any("Only for the instructor" in page for page in handed_out.values())
@@ -28,11 +28,11 @@ def test_instructor_pages_show_the_graded_files(school: Any) -> None:
     school.hand_in("bob", "def double(x): return 5 * x")
     school.grade()
     assert "5 * x" in (school.out / "instructor/bob.html").read_text()
-    assert kept(school) == {*hashes(school.right, "def double(x): return 5 * x"), "notes"}
+    assert stored_sources(school) == {*hashes(school.right, "def double(x): return 5 * x"), "notes"}
 
 
 def test_files_of_former_students_stay_with_their_results(school: Any) -> None:
     school.grade()
     shutil.rmtree(school.folder / "bob")
     school.grade()
-    assert kept(school) == hashes(school.right, school.wrong)
+    assert stored_sources(school) == hashes(school.right, school.wrong)

@@ -1,4 +1,4 @@
-"""A command with an impossible number stops at once; the message has the option and a remedy."""
+"""A command rejects an invalid number, and the message names the option or key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ NO_POINTS = ["nan", "1e999", "-0.5", MANY, THOUSANDS, "1000001", "３", "²", "4
     ],
     ids=["points", "max", "mark"],
 )
-def test_points_by_hand(school: School, file: str, line: str, number: str) -> None:
+def test_invalid_points_in_gradebook_files_are_reported(
+    school: School, file: str, line: str, number: str
+) -> None:
     columns = {
         "criteria.csv": "submission,problem,criterion,points,max,comment",
         "corrections.csv": "submission,problem,test,mark,reason",
@@ -61,7 +63,9 @@ DEADLINE = "[deadlines]\n01 = 2026-11-02T23:59:00+01:00\n"
         (f'share = 0.1\n{DEADLINE}[extensions]\nada = "{MANY} days"\n', "extension"),
     ],
 )
-def test_the_late_policy(school: School, text: str, key: str) -> None:
+def test_invalid_numbers_in_the_late_policy_are_reported(
+    school: School, text: str, key: str
+) -> None:
     school.write_book("late.toml", text)
     said = school.command(status=2)
     assert "toml is invalid: " in said
@@ -78,12 +82,14 @@ def test_the_late_policy(school: School, text: str, key: str) -> None:
         *[(f"minutes = {n}", "minutes") for n in ("[-5, 5]", "[9, 5]", f"[5, {MANY}]")],
     ],
 )
-def test_the_course(small_course: Course, entry: str, key: str) -> None:
+def test_invalid_numbers_in_the_manifest_are_reported(
+    small_course: Course, entry: str, key: str
+) -> None:
     manifest = small_course.root / MANIFEST
     start = f"{entry.partition(' ')[0]} = "
     lines = manifest.read_text().splitlines()
     manifest.write_text("\n".join(entry if line.startswith(start) else line for line in lines))
-    said = in_course(small_course, "check", status=3)
+    said = error_output(small_course, "check", status=3)
     assert "course.toml" in "".join(said.split())
     assert key in said
     assert len(said) < 500
@@ -99,18 +105,20 @@ def test_the_course(small_course: Course, entry: str, key: str) -> None:
         *[f"--problem={n}" for n in ("²", THOUSANDS, "-1")],
     ],
 )
-def test_options(school: School, words: str) -> None:
+def test_invalid_numbers_of_options_are_reported(school: School, words: str) -> None:
     assert words.partition("=")[0] in school.command(words, status=2) or "problem" in words
 
 
 @pytest.mark.parametrize("number", ["²", THOUSANDS])
 @pytest.mark.parametrize("command", ["check", "hint", "reset"])
-def test_the_number_of_a_problem(small_course: Course, command: str, number: str) -> None:
-    assert "problem" in in_course(small_course, command, number)
+def test_an_invalid_problem_number_is_reported(
+    small_course: Course, command: str, number: str
+) -> None:
+    assert "problem" in error_output(small_course, command, number)
 
 
-def in_course(course: Course, *words: str, status: int = 2) -> str:
-    """Run a command that fails; return its output."""
+def error_output(course: Course, *words: str, status: int = 2) -> str:
+    """Run a command that fails, and return its output in one line."""
     done = CliRunner().invoke(app, words, env={COURSE_VARIABLE: str(course.root)})
     assert done.exit_code == status, (done.output, done.exception)
     return " ".join(done.output.split())

@@ -18,13 +18,13 @@ OTHER = "02-doubling"
 
 @pytest.fixture
 def term(school: Any) -> Any:
-    """Grade the second problem of a class that submitted the two problems separately."""
+    """Add a second problem, and a separate folder with its submissions."""
     add_problem(school.course.root, OTHER)
-    hand_in_second(school, ada=school.wrong, bob=school.right)
+    write_second(school, ada=school.wrong, bob=school.right)
     return school
 
 
-def hand_in_second(term: Any, **sources: str) -> None:
+def write_second(term: Any, **sources: str) -> None:
     files = {f"{name}/problem.py": source for name, source in sources.items()}
     write(term.folder.with_name("second"), files)
 
@@ -34,13 +34,13 @@ def grade_second(term: Any, **options: object) -> ClassRun:
 
 
 def rows(term: Any) -> dict[str, tuple[str, ...]]:
-    """Return for each row the points of both problems, the total and the maximum."""
+    """Return the points of both problems, the total and the maximum of each student."""
     columns = ("01-doubling", OTHER, "total", "max")
     return {name: tuple(row[column] for column in columns) for name, row in term.rows().items()}
 
 
 def test_only_the_marks_of_the_given_problem_change(term: Any) -> None:
-    """Only that problem's column changes, and a missing submission does not become 0 points."""
+    """A missing submission of the other problem does not become 0 points."""
     run = grade_second(term)
     assert term.graded == [("ada", [OTHER]), ("bob", [OTHER])]
     assert rows(term) == {"ada": ("", "0", "0", "4"), "bob": ("", "4", "4", "4")}
@@ -73,7 +73,7 @@ def test_students_without_this_problem_keep_their_row(term: Any) -> None:
     term.hand_in("eve", term.right)
     term.grade(only="01")
     shutil.rmtree(term.folder.with_name("second") / "bob")
-    hand_in_second(term, eve=term.wrong)
+    write_second(term, eve=term.wrong)
     run = grade_second(term)
     assert (run.news.missing, run.news.of_one_problem) == (["bob"], True)
     eve = {"eve": ("4", "0", "4", "8")}
@@ -86,10 +86,10 @@ def test_students_without_this_problem_keep_their_row(term: Any) -> None:
 
 def test_an_internal_error_affects_only_its_problem(term: Any) -> None:
     term.grade(only="01")
-    hand_in_second(term, bob="fault")
+    write_second(term, bob="fault")
     grade_second(term)
     assert rows(term)["bob"] == ("", "", "", "")
-    hand_in_second(term, bob=term.right)
+    write_second(term, bob=term.right)
     grade_second(term)
     assert term.graded == [("bob", [OTHER])]
     assert rows(term)["bob"] == ("0", "4", "4", "8")
@@ -108,8 +108,7 @@ def test_marks_from_different_inputs_are_reported(term: Any) -> None:
     assert data["isolation"] == "process"
 
 
-def test_a_whole_class_after_one_problem(term: Any) -> None:
-    """Results of the earlier problem are kept, and missing students are listed."""
+def test_grading_all_problems_keeps_earlier_results_and_lists_missing_students(term: Any) -> None:
     for name, source in {"ada": term.wrong, "bob": term.right, "eve": term.right}.items():
         term.hand_in(name, source, OTHER)
     grade_second(term)
@@ -121,9 +120,7 @@ def test_a_whole_class_after_one_problem(term: Any) -> None:
 
 
 def test_the_option_for_the_problem_is_requested(term: Any) -> None:
-    """The command requests `--problem`. Without the option, marks of other problems would become
-    zero.
-    """
+    """Without `--problem`, the marks of other problems would become zero."""
     grade_second(term)
     before = (term.out / "gradebook.csv").read_bytes()
     folder = term.folder.with_name("second")
@@ -136,6 +133,6 @@ def test_the_option_for_the_problem_is_requested(term: Any) -> None:
     said = term.command(path=folder)
     assert "1 submission has a Python file of an unknown problem." in said
     before = (term.out / "gradebook.csv").read_bytes()
-    write(folder, {"cem/problem.py": term.right})  # now these are most
+    write(folder, {"cem/problem.py": term.right})  # now most files name no problem
     assert "--problem 01-doubling" in term.command(path=folder, status=2)
     assert (term.out / "gradebook.csv").read_bytes() == before

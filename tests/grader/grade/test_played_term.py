@@ -1,4 +1,4 @@
-"""In a simulated term on three platforms every student gets the right marks in every week."""
+"""In a simulated term on three platforms, all students get correct marks in each week."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATE = (
     "[deadlines]\n03 = 2026-10-31T20:00:00\n[extensions]\n"
     '"Ada Lovelace" = { 03 = "1 day" }\n"l1@x" = { 03 = "24 hours" }\n'
 )
-"""Clocks are turned back in the night to Sunday: one day is 25 hours."""
+"""The clocks are turned back on Sunday, so an extension of one day lasts 25 hours."""
 
 SUNDAY_EVENING = "2026-11-01 19:30:00 -05:00"
 
@@ -51,7 +51,7 @@ class Term:
         return {who: row[column] for who, row in self.school.rows().items() if row[column]}
 
     def export(self, platform: str, sheet: str, problem: str, *options: str) -> list[str]:
-        """Export marks and return the last column of the file."""
+        """Export marks, and return the last column of the exported file."""
         file = self.folder / f"{platform}.csv"
         file.write_text(sheet, encoding="utf-8")
         words = ["export", platform, str(file), "--reports", str(self.school.out), *options]
@@ -62,7 +62,10 @@ class Term:
 
 
 def gradescope(people: dict[str, tuple[str, str]], time: str) -> dict[str, str]:
-    """Write Gradescope's export: one file for each key; the values are names and addresses."""
+    """Return the files of a Gradescope export.
+
+    `people` maps the text of each file to the name and the address of the student.
+    """
     lines, files = [], {}
     for number, (source, (name, email)) in enumerate(people.items()):
         lines.append(f"submission_{number}:\n  :submitters:\n  - :name: {name}\n")
@@ -74,7 +77,7 @@ def gradescope(people: dict[str, tuple[str, str]], time: str) -> dict[str, str]:
 def test_a_term_ends_with_the_right_marks(school: Any, tmp_path: Path) -> None:
     term, right, wrong = Term(school, tmp_path), school.right, school.wrong
 
-    # Canvas: resubmissions in one download, and two of one name
+    # Canvas: resubmissions in one download, and two students with the same name
     first = {
         "lovelaceada_1001_11_problem.py": right,
         "godelkurt_LATE_1002_12_problem.py": right,
@@ -88,7 +91,7 @@ def test_a_term_ends_with_the_right_marks(school: Any, tmp_path: Path) -> None:
     marks = {"1001": "4", "1002": "2", "1003": "4", "1004": "4", "1005": "0"}
     assert term.marks("01-doubling") == {f"canvas:{id}": mark for id, mark in marks.items()}
 
-    # A correction by the readable name, and one by a name that is two people's
+    # A correction by a readable name, and one by a name that two students have
     kims = {who: row["submission"] for who, row in school.rows().items() if who[-1] in "45"}
     head = "submission,problem,test,mark,reason\n"
     school.write_book("corrections.csv", f"{head}leekim,01,,3,A slip\n")
@@ -126,7 +129,7 @@ def test_a_term_ends_with_the_right_marks(school: Any, tmp_path: Path) -> None:
     options = ("--column", "03")
     assert term.export("gradescope", sheet, "03", *options) == ["4", "3.6", "3.6", ""]
 
-    # Two names of one student are one row, and Canvas has each student's mark of the first week
+    # Two names of one student are in one row, and the export for Canvas has the marks of week 1
     row = school.rows()["gradescope:a@x"]
     assert (row["01-doubling"], row["03-doubling"]) == ("4", "4")
     sheet = "Student,ID,Section,01 (7)\n    Points Possible,,,4\n"

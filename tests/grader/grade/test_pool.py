@@ -1,4 +1,4 @@
-"""The pool grades a submission again, alone, if its code is perhaps not the cause of a failure."""
+"""If a failure may not be caused by a submission, the pool grades the submission again, alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FakeProcess:
 
 
 class FakeConnection:
-    """Answers each task by the script; real ones are pipes."""
+    """A connection that returns the result of `answer` for each task."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer, self.tasks = answer, []  # type: ignore[var-annotated]
@@ -51,7 +51,7 @@ class FakeConnection:
 def grade(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., dict[str, SubmissionResult]]:
-    """Return a function that grades submissions of these names, with answers of no process."""
+    """Return a function that grades submissions of these names. `answer` replaces processes."""
 
     def grade_them(names: str, answer: Answer, jobs: int) -> dict[str, SubmissionResult]:
         def start(*given: Any) -> pool._Grading:
@@ -123,7 +123,7 @@ def test_unexplained_failures_are_retried_alone(
 def test_slow_submissions_are_graded_last(
     grade: Callable[..., dict[str, SubmissionResult]],
 ) -> None:
-    """A slow submission first gets a short time limit, and the full one after all others."""
+    """A slow submission first has a short time limit. After all others, it has the full limit."""
     asked: list[tuple[str, bool]] = []
 
     def answer(submission: Submission, seconds: float | None) -> SubmissionResult:

@@ -46,17 +46,17 @@ def write(text: str | bytes) -> Callable[[Path], None]:
     return lambda path: (path.write_bytes(data), None)[1]
 
 
-def put_folder(path: Path) -> None:
+def replace_by_folder(path: Path) -> None:
     path.unlink()
     (path / "inside").mkdir(parents=True)
 
 
-def point_nowhere(path: Path) -> None:
+def replace_by_broken_link(path: Path) -> None:
     path.unlink()
     path.symlink_to(path.with_name("nowhere"))
 
 
-def of_another(path: Path) -> None:
+def replace_by_bobs_result(path: Path) -> None:
     path.write_bytes(path.with_name("bob.json").read_bytes())
 
 
@@ -75,19 +75,19 @@ DAMAGES = {
     "a missing version": change("schema", to=GONE),
     "a key too many": change("bonus", to=10),
     "another name": change("submission", to="bob"),
-    "another's result": of_another,
-    "a problem twice": lambda path: twice(path),
+    "another's result": replace_by_bobs_result,
+    "a problem twice": lambda path: repeat_problems(path),
     "an unknown level in the provenance": change(*LEVEL, to="prison"),
     "nesting without end": write("[" * 99_999),
     "a list at the top": write("[]"),
     "half of it": lambda path: path.write_bytes(path.read_bytes()[:-100]),
     "not UTF-8": write(b'{"schema": "\xff"}'),
-    "a folder": put_folder,
-    "a link to nowhere": point_nowhere,
+    "a folder": replace_by_folder,
+    "a link to nowhere": replace_by_broken_link,
 }
 
 
-def twice(path: Path) -> None:
+def repeat_problems(path: Path) -> None:
     data = json.loads(path.read_text())
     data["problems"] *= 2
     data["points"], data["max"] = 8, 8
@@ -138,8 +138,10 @@ def test_a_damaged_result_is_graded_again(school: Any, name: str) -> None:
     assert school.grade().damaged == {}
 
 
-def test_an_unreadable_file_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result holds even if the grader runs as root, who may read every file."""
+def test_an_unreadable_file_is_reported_as_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is simulated, as root may read every file."""
 
     def refused(path: Path, **options: str) -> str:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -156,14 +158,14 @@ def test_results_of_a_different_version_are_refused_and_unchanged(
 ) -> None:
     school.grade()
     change("schema", to=version)(school.out / "results/ada.json")
-    before = everything_in(school.out)
+    before = contents(school.out)
     said = school.command(*words, status=2)
     assert f"contains results in version {version} of the format" in said
     assert "Grade the submissions again into another folder with --out." in said
-    assert everything_in(school.out) == before
+    assert contents(school.out) == before
 
 
-def everything_in(folder: Path) -> dict[Path, bytes]:
+def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -227,7 +229,7 @@ def test_a_damaged_result_outside_of_the_run_is_reported_and_unchanged(school: A
     assert (school.out / "results/bob.json").read_text() == "{"
 
 
-def test_other_files_among_the_results_are_no_results(school: Any) -> None:
+def test_other_files_among_the_results_are_ignored(school: Any) -> None:
     school.grade()
     for name in ("notes.txt", "._ada.json", "ada.json.bak"):
         (school.out / "results" / name).write_text("\x00")
@@ -235,7 +237,7 @@ def test_other_files_among_the_results_are_no_results(school: Any) -> None:
     assert (run.graded, run.damaged) == (0, {})
 
 
-def test_other_files_of_equal_folder_names_are_reported(school: Any) -> None:
+def test_different_files_in_folders_of_the_same_name_are_reported(school: Any) -> None:
     def replaced(names: str) -> list[str]:
         files = {f"{name}/01-doubling/problem.py": f"# {names}" for name in names.split()}
         section = write_files(school.folder.parent / names, files)

@@ -1,4 +1,4 @@
-"""Code in a worker can read no right answers, and what it forges is not accepted."""
+"""Code in a worker can't read expected values, and the messages that it forges are not accepted."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_caught_forbidden_call_still_counts(grade: Grade) -> None:
     assert "softmax" in result.tests[0].message
 
 
-def in_the_second(what: str) -> str:
+def source_with_failure(what: str) -> str:
     return f"import os, time\ndef double(x):\n    if len(x) == 2: {what}\n    return x + x\n"
 
 
@@ -103,7 +103,7 @@ def in_the_second(what: str) -> str:
     [("os._exit(0)", CRASH), ("os.abort()", CRASH), ("time.sleep(100)", TIMEOUT)],
 )
 def test_a_lost_worker_affects_only_its_test(grade: Grade, what: str, status: Status) -> None:
-    assert statuses(grade(in_the_second(what))) == [PASSED, status, PASSED]
+    assert statuses(grade(source_with_failure(what))) == [PASSED, status, PASSED]
 
 
 def test_after_two_endless_tests_the_others_do_not_run(grade: Grade) -> None:
@@ -224,7 +224,7 @@ def test_a_mistake_is_named_by_answers_from_a_worker(grade: Grade) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forged", FORGED_ANSWERS.values(), ids=FORGED_ANSWERS)
-def test_forged_answers_name_nothing(
+def test_forged_answers_name_no_mistake(
     grade: Grade, forged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorded, "PROBE_SECONDS", 0.3)
@@ -233,7 +233,7 @@ def test_forged_answers_name_nothing(
     assert (result.mistakes, result.diagnoses, result.unknown) == ([], [], {})
 
 
-def test_a_huge_answer_is_recorded_as_huge(grade: Grade) -> None:
+def test_a_huge_answer_is_recorded_without_its_content(grade: Grade) -> None:
     result = grade("def double(x): return (3 * x).repeat(10**6) if x.tolist() == [3.0] else 3 * x")
     assert (result.mistakes, result.unknown) == ([], {"double": {"three": "!returned-too-much"}})
 
@@ -279,7 +279,7 @@ def double(x):
 """
 
 
-def searching(*words: str) -> str:
+def search_for(*words: str) -> str:
     return SEARCH + f"\nREVERSED = {[word[::-1] for word in words]}\n"
 
 
@@ -289,32 +289,32 @@ OF_HIDDEN = ("double is right for other numbers", "test_hidden")
 
 @pytest.fixture(scope="module")
 def grade_slowly(recorded_course: Course, origin: TemplateProcess) -> Iterator[Grade]:
-    """Return a function that grades a slow file, with a longer time limit."""
+    """Return a function that grades a file with a longer time limit."""
     with lent_sandbox(origin, call_seconds=60, memory_mb=512) as sandbox:
         yield SourceGrader(recorded_course, sandbox)
 
 
 @pytest.mark.slow
-def test_no_worker_holds_an_oracle_or_the_salt_and_the_visible_one_no_hidden_test(
+def test_no_worker_contains_an_oracle_and_no_visible_worker_contains_a_hidden_test(
     grade_slowly: Grade,
 ) -> None:
-    result = grade_slowly(searching(*SECRET, *OF_HIDDEN, "test_doubles"))
-    # That it finds anything shows that it looks in the right places.
+    result = grade_slowly(search_for(*SECRET, *OF_HIDDEN, "test_doubles"))
+    # The search works, as it finds the texts that the worker contains.
     assert statuses(result) == [Status.ERROR] * 3
     assert result.tests[0].message.startswith("ValueError: test_doubles\n")
-    assert statuses(grade_slowly(searching(*SECRET, *OF_HIDDEN)))[:2] == [PASSED] * 2
-    assert statuses(grade_slowly(searching(*SECRET))) == [PASSED] * 3
-    assert statuses(grade_slowly(searching(*OF_HIDDEN))) == [PASSED, PASSED, Status.ERROR]
+    assert statuses(grade_slowly(search_for(*SECRET, *OF_HIDDEN)))[:2] == [PASSED] * 2
+    assert statuses(grade_slowly(search_for(*SECRET))) == [PASSED] * 3
+    assert statuses(grade_slowly(search_for(*OF_HIDDEN))) == [PASSED, PASSED, Status.ERROR]
 
 
 @pytest.mark.slow
-def test_the_worker_of_the_probe_holds_no_test_and_no_reference(
+def test_the_worker_of_the_probe_contains_no_test_and_no_reference(
     grade_slowly: Grade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorded, "PROBE_SECONDS", 60.0)
     secret = [*SECRET, *OF_HIDDEN, "test_doubles", "only_in_the_reference"]
-    source = searching(*secret, "Ask what three becomes")
-    # The probe returns the name of the exception. The tests must fail.
+    source = search_for(*secret, "Return a call of double")
+    # The answer to the probe contains the name of the exception. The probe runs if tests fail.
     told = "def double(x):\n    if x.tolist() != [3.0]: return 3 * x\n"
     source = source.replace("def double(x):\n", told)
     source = source.replace(
@@ -322,8 +322,8 @@ def test_the_worker_of_the_probe_holds_no_test_and_no_reference(
         'raise type("_".join(found).replace(" ", "_"), (Exception,), {})',
     )
     result = grade_slowly(source)
-    # That it finds anything shows that it looks in the right places.
-    assert result.unknown == {"double": {"three": "!Ask_what_three_becomes"}}
+    # The search works, as it finds the texts that the worker contains.
+    assert result.unknown == {"double": {"three": "!Return_a_call_of_double"}}
 
 
 def test_text_of_a_hidden_worker_is_not_shown(grade: Grade) -> None:

@@ -32,7 +32,7 @@ def helper(x):
 
 @pytest.fixture
 def graded(tmp_path: Path, small_course: Course) -> Path:
-    """Write results of two students, who were graded with different seeds."""
+    """Write two submissions, and the result of one of them, which was graded with seed 7."""
     write(tmp_path / "class", {f"{name}/{FILE}": SOURCE for name in ("ada", "bob")})
     (ada, _) = find_submissions(tmp_path / "class", small_course)
     test = TestResult("test_hidden", "It doubles", True, 2, Status.ERROR, "an error")
@@ -44,7 +44,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
 
 @pytest.fixture
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect the seeds of replays; the replays do not run."""
+    """Return the list of seeds of replays, which do not run the tests."""
     used = []
 
     def run(function: str, isolation: str, *args: Any) -> Rerun:
@@ -56,7 +56,7 @@ def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.slow
-def test_all_facts_are_shown(
+def test_a_replay_shows_the_source_the_error_and_the_checks(
     graded: Path, new_course: Callable[[Path], Course], tmp_path: Path
 ) -> None:
     course = new_course(tmp_path / "recorded")
@@ -78,7 +78,7 @@ def test_all_facts_are_shown(
 
 @pytest.fixture
 def replayed(graded: Path, small_course: Course, seeds: list[int]) -> Callable[[str], Replay]:
-    """Replay the hidden test of a student, with the seed 3 if no result has another one."""
+    """Return a function that replays a student's hidden test, with seed 3 if there is no result."""
     settings = Settings(3, isolation="process")
     folder, out = graded / "class", graded / "out"
     return lambda name: replay(folder / name, "test_hidden", small_course, settings, out)
@@ -126,13 +126,15 @@ def test_an_unknown_test_is_reported(small_course: Course, test: str) -> None:
 def test_a_submission_is_found_by_its_name_in_reports(
     graded: Path, replayed: Callable[[str], Replay], seeds: list[int]
 ) -> None:
-    """A download of Canvas without real names is found by the names that the roster gave."""
+    """A folder of a Canvas download without names is found by the name on the roster."""
     path = graded / "out/results/ada.json"
     path.write_text(path.read_text().replace('"full_name": ""', '"full_name": "Ada Lovelace"'))
     assert (replayed("Ada Lovelace").submission, seeds) == ("ada", [7])
 
 
-def test_a_submission_may_be_given_as_class_and_name(graded: Path, small_course: Course) -> None:
+def test_a_submission_may_be_given_as_a_path_in_the_class(
+    graded: Path, small_course: Course
+) -> None:
     assert find_one(graded / "class" / "ada", small_course).name == "ada"
     with pytest.raises(SubmissionError, match="2 submissions"):
         find_one(graded / "class", small_course)

@@ -1,4 +1,4 @@
-"""The command for a class, with part of the sample class."""
+"""`grader grade` gives a part of the sample class the correct marks and remarks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from grader.gradebook.export.feedback_archive import page_text
 
 pytestmark = pytest.mark.slow
 
-# By problem: "all" points, "none", or "some" because of one slip. Problems that aren't named
-# are left away, which saves time, and get none.
+# The expected points of each problem: "all", "none", or "some" because of one slip. To save time,
+# other problems are not submitted.
 EXPECTED = {
     "elif-demir": {"02": "some", "03": "some", "05": "some"},
     "greta-novak": {"01": "all", "02": "all", "03": "all", "4-": "none"},
@@ -30,8 +30,8 @@ OF_PART_TWO = {
     "amara-okafor": {"01": "all", "08": "all"},
     "bjorn-lindqvist": {"01": "all", "08": "some"},
 }
-LEFT_AWAY = ("06", "07", "09", "10")
-"""Problems that the course is graded without: the reference of each takes seconds."""
+OMITTED = ("06", "07", "09", "10")
+"""Problems that the graded course omits, as grading their references takes seconds."""
 
 HAS_PART_TWO = own_course().problems()[-1].part.id == "two"
 if HAS_PART_TWO:
@@ -44,7 +44,7 @@ REMARKS = {
     "imani-mwangi": "does not end",
     "jonas-weber": "not attempted",
 }
-# The command itself does without torch, which takes seconds to load; the pool's processes have it.
+# The command itself must not load torch, which takes seconds. Only the pool's processes load it.
 RUN = """
 import sys
 from grader.cli_instructor import app
@@ -56,15 +56,15 @@ if __name__ == "__main__":
 """
 
 
-def copy_in_short(course: Course, root: Path) -> None:
-    """Copy a course without some problems."""
-    away = [f"{number}-*" for number in LEFT_AWAY]
+def copy_without_omitted_problems(course: Course, root: Path) -> None:
+    """Copy a course without the omitted problems."""
+    away = [f"{number}-*" for number in OMITTED]
     for name in ("problems", "solutions"):
         ignored = shutil.ignore_patterns("__pycache__", *away)
         shutil.copytree(course.root / name, root / name, ignore=ignored)
     manifest = (course.root / MANIFEST).read_text(encoding="utf-8")
     first, *entries = manifest.split("[[problems]]")
-    kept = [each for each in entries if each.split('"')[1][:2] not in LEFT_AWAY]
+    kept = [each for each in entries if each.split('"')[1][:2] not in OMITTED]
     (root / MANIFEST).write_text("[[problems]]".join([first, *kept]), encoding="utf-8")
 
 
@@ -77,7 +77,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
             if handed_in.name[:2] in problems:
                 shutil.copytree(handed_in, folder / "class" / name / handed_in.name)
     (folder / "run.py").write_text(RUN, encoding="utf-8")
-    copy_in_short(own_course(), folder / "course")
+    copy_without_omitted_problems(own_course(), folder / "course")
     arguments = ["grade", str(folder / "class"), "--out", str(folder / "reports")]
     arguments += ["--timeout", "1", "--jobs", "1"]
     command = [sys.executable, str(folder / "run.py"), *arguments]
@@ -94,7 +94,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return done.stdout, folder / "reports"
 
 
-def test_the_gradebook_has_the_right_marks(graded: tuple[str, Path]) -> None:
+def test_the_gradebook_has_the_expected_marks(graded: tuple[str, Path]) -> None:
     rows = list(csv.DictReader((graded[1] / "gradebook.csv").open(encoding="utf-8-sig")))
     most = {"01": 10, "02": 15, "03": 25, "04": 25, "05": 25, "06": 25, "07": 40, "08": 15}
     assert {row["submission"] for row in rows} == set(EXPECTED)
@@ -111,7 +111,7 @@ def test_the_gradebook_has_the_right_marks(graded: tuple[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, remark in REMARKS.items() if remark])
-def test_remarkable_submissions_are_reported(graded: tuple[str, Path], name: str) -> None:
+def test_remarks_on_submissions_are_printed(graded: tuple[str, Path], name: str) -> None:
     text = " ".join(graded[0].split())
     assert REMARKS[name] in text[text.index(f"{name}: ") :]
 

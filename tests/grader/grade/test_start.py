@@ -19,7 +19,7 @@ from tests.grader.intake.uploads import FILE, RIGHT, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
-# The command, which tells its own process and must load nothing that takes long.
+# The command. It records its process id, and must not load modules that take long.
 RUN = """
 import os
 import sys
@@ -37,7 +37,7 @@ if __name__ == "__main__":
         assert not {"torch", "numpy", "pytest", "distributed"} & sys.modules.keys()
 """
 
-# The first test notes the running processes when it records the reference; a worker cannot.
+# The first test records the running processes when it runs on the reference, outside of a worker.
 NOTE = """
     import json
     import os
@@ -47,7 +47,7 @@ NOTE = """
         try:
             return "libtorch" in Path(f"/proc/{process}/maps").read_text()
         except OSError:
-            return None  # it hides itself
+            return None  # the process is protected
 
     def below(process):
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
@@ -64,8 +64,9 @@ NOTE = """
 
 @pytest.fixture
 def run(tmp_path: Path, small_course: Course) -> Any:
-    """Return a function that runs a command on one submission and returns the processes that exist
-    during the first test.
+    """Return a function that runs a command on one submission.
+
+    The function returns the tree of processes during the first test.
     """
     file = small_course.problems()[0].test_file
     text = file.read_text()
@@ -95,8 +96,8 @@ def run(tmp_path: Path, small_course: Course) -> Any:
     return command
 
 
-def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[int]:
-    """Return the processes that loaded torch themselves."""
+def processes_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[int]:
+    """Return the processes that have torch although their parents do not."""
     has = {process: torch for process, (_, torch) in tree.items()}
     return [process for process, (above, torch) in tree.items() if torch and not has.get(above)]
 
@@ -105,7 +106,7 @@ def those_that_loaded_torch(tree: dict[int, tuple[int, bool | None]]) -> list[in
 def test_grading_loads_torch_once_and_only_if_needed(run: Any) -> None:
     tree = run("grade", run.one)
     assert len(tree) >= 4  # the command, its fork server, the trusted side, a server, a worker
-    assert len(those_that_loaded_torch(tree)) == 1
+    assert len(processes_that_loaded_torch(tree)) == 1
     assert run("grade", run.one) == {}
 
 
@@ -113,4 +114,4 @@ def test_grading_loads_torch_once_and_only_if_needed(run: Any) -> None:
 def test_a_replay_loads_torch_once(run: Any) -> None:
     tree = run("replay", run.one, "test_doubles", folder="--reports")
     assert len(tree) >= 4
-    assert len(those_that_loaded_torch(tree)) == 1
+    assert len(processes_that_loaded_torch(tree)) == 1

@@ -97,7 +97,7 @@ def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.Mon
 def test_a_run_interrupted_at_any_file_continues(
     school: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """At each file that two weeks' runs write and rename, and with a correction in the book."""
+    """The disk is full at any file that one of two runs writes or renames."""
     take_step, left = getattr(Path, step), 1000
 
     def until_full(self: Path, *args: Any) -> Any:
@@ -142,7 +142,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_grading(school: Any) ->
     assert school.names() == []
 
 
-def test_half_written_files_are_removed(school: Any) -> None:
+def test_incomplete_files_are_removed(school: Any) -> None:
     school.grade()
     (school.out / "results/.ada.json.123.part").write_text("{")
     school.grade()
@@ -155,8 +155,8 @@ def test_two_runs_on_one_folder_are_refused(school: Any) -> None:
     school.grade()
 
 
-# Background jobs ignore Ctrl-C, and with nohup the end of the terminal. Processes
-# inherit this.
+# Restore the handlers of signals: a background job ignores Ctrl-C, nohup ignores SIGHUP, and child
+# processes inherit this.
 RUN = """
 import signal
 import sys

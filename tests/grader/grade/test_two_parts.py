@@ -48,13 +48,13 @@ def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemRes
     [
         (Status.NOT_IMPLEMENTED, "x", True),
         (Status.MISSING, "", True),
-        (Status.MISSING, "x", False),  # a file is there, with other names in it
-        (Status.ERROR, "", False),  # a file is there and can't be read
+        (Status.MISSING, "x", False),  # a file without the names
+        (Status.ERROR, "", False),  # a file that can't be read
         (Status.FAILED, "x", False),
         (Status.PASSED, "x", False),
     ],
 )
-def test_optional_problems_that_count_as_skipped(
+def test_a_problem_without_work_is_skipped_if_it_is_optional(
     status: Status, sha256: str, skipped: bool
 ) -> None:
     assert problem("06", "two", status, sha256).skipped is skipped
@@ -79,7 +79,7 @@ def test_a_stub_of_part_two_does_not_count_as_submitted(long_school: Any) -> Non
         (f"{SIX}/problem.py", ""),
         (f"{SIX}/problem (1).py", "was read as"),
         ("problem.txt", "There is no problem.py"),
-        ("01-doubling/problem.py", ""),  # a whole repository without it
+        ("01-doubling/problem.py", ""),  # a repository without the problem
     ],
 )
 def test_submissions_of_part_two_alone_get_an_explanation(
@@ -99,7 +99,7 @@ def test_submissions_of_part_two_alone_get_an_explanation(
 # Reports
 
 
-def test_reports_omit_part_two_if_nobody_tried_it(long_school: Any) -> None:
+def test_reports_omit_part_two_if_no_one_submitted_it(long_school: Any) -> None:
     long_school.hand_in("ada", STUB, SIX)
     long_school.hand_in("bob", NOTED, SEVEN)
     run = long_school.grade()
@@ -158,7 +158,7 @@ def test_the_score_on_gradescope_is_that_of_part_one(long_school: Any) -> None:
     assert [test["score"] for test in data["tests"]] == [0, 4]
 
 
-# One part alone
+# Grading one part
 
 
 def test_grading_part_one_leaves_part_two_unchanged(long_school: Any) -> None:

@@ -27,8 +27,8 @@ def late_policy(term: Any) -> None:
     term.write_book("late.toml", LATE)
 
 
-def clones(folder: Path, pushed: str, **sources: str) -> Path:
-    """Write Ada's clone, pushed at this time; `p01` is her file for problem 01."""
+def write_clone(folder: Path, pushed: str, **sources: str) -> Path:
+    """Write Ada's clone, which she pushed at this time. `p01` is her file for problem 01."""
     scores = f"username,datetime,submission_tag\nada,{pushed},submit/1\n"
     files = {"scores.csv": scores} if pushed else {}
     ids, name = {"p01": "01-doubling", "p02": OTHER}, "hw_submissions_2026_11_24_T_09_05_00"
@@ -46,8 +46,8 @@ def problems(run: Any) -> dict[str, ProblemResult]:
 def test_a_push_of_a_different_problem_makes_no_file_late(
     only: str, options: dict[str, object], term: Any, tmp_path: Path
 ) -> None:
-    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
-    week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
+    term.grade(write_clone(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
+    week2 = write_clone(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     for _ in range(2):
         graded = problems(term.grade(week2, only=only, **options))
         assert (graded["01"].points, graded["01"].handed_in) == (4, "2026-11-02T20:00:00+00:00")
@@ -56,16 +56,16 @@ def test_a_push_of_a_different_problem_makes_no_file_late(
 
 
 def test_changed_bytes_have_a_new_time(term: Any, tmp_path: Path) -> None:
-    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.wrong, p02=term.wrong))
-    graded = problems(term.grade(clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right)))
+    term.grade(write_clone(tmp_path / "week1", IN_TIME, p01=term.wrong, p02=term.wrong))
+    graded = problems(term.grade(write_clone(tmp_path / "week2", A_WEEK_LATER, p01=term.right)))
     assert graded["01"].points < 4
     assert graded["01"].handed_in == "2026-11-09T20:00:00+00:00"
 
 
 def test_an_older_download_gives_the_earlier_time(term: Any, tmp_path: Path) -> None:
     """The order in which downloads are graded does not change the mark."""
-    week1 = clones(tmp_path / "week1", IN_TIME, p01=term.right)
-    week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
+    week1 = write_clone(tmp_path / "week1", IN_TIME, p01=term.right)
+    week2 = write_clone(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     assert problems(term.grade(week2))["01"].points < 4
     graded = problems(term.grade(week1, only="01"))
     assert (term.graded, graded["01"].points) == ([], 4)
@@ -73,15 +73,15 @@ def test_an_older_download_gives_the_earlier_time(term: Any, tmp_path: Path) -> 
 
 
 def test_a_download_without_times_removes_no_time(term: Any, tmp_path: Path) -> None:
-    term.grade(clones(tmp_path / "bare", "", p01=term.right))
-    late = clones(tmp_path / "late", A_WEEK_LATER, p01=term.right)
+    term.grade(write_clone(tmp_path / "bare", "", p01=term.right))
+    late = write_clone(tmp_path / "late", A_WEEK_LATER, p01=term.right)
     assert problems(term.grade(late))["01"].points < 4
-    graded = problems(term.grade(clones(tmp_path / "bare again", "", p01=term.right)))
+    graded = problems(term.grade(write_clone(tmp_path / "bare again", "", p01=term.right)))
     assert graded["01"].points < 4
 
 
 def test_a_late_flag_is_ignored_for_bytes_in_time(term: Any, tmp_path: Path) -> None:
-    """Canvas reports only that a submission was late, not when it came."""
+    """Canvas reports that a submission was late, but not its time."""
     names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
     folders = {}
     for when, name in names.items():
@@ -93,9 +93,9 @@ def test_a_late_flag_is_ignored_for_bytes_in_time(term: Any, tmp_path: Path) -> 
         shutil.rmtree(term.out)
 
 
-def test_the_dry_run_reports_the_same(term: Any, tmp_path: Path) -> None:
-    term.grade(clones(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
-    week2 = clones(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
+def test_the_dry_run_reports_no_change_for_unchanged_bytes(term: Any, tmp_path: Path) -> None:
+    term.grade(write_clone(tmp_path / "week1", IN_TIME, p01=term.right), only="01")
+    week2 = write_clone(tmp_path / "week2", A_WEEK_LATER, p01=term.right, p02=term.right)
     submissions = find_submissions(week2, term.course)
     book = GradebookFolder(term.out.parent / "book")
     ready = prepare(submissions, term.course, Settings(), term.out, people={})

@@ -58,7 +58,7 @@ def test_a_student_of_a_different_platform_has_a_new_row(term: Any, tmp_path: Pa
 
 
 def test_a_result_with_a_different_identity_is_ignored(term: Any, tmp_path: Path) -> None:
-    """A result file with a different identity is ignored, for example after a user renamed it."""
+    """For example, a user renamed the result file."""
     week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
     term.grade(week, only="01")
     (path,) = (term.out / "results").iterdir()
@@ -76,8 +76,8 @@ def test_a_result_with_a_different_identity_is_ignored(term: Any, tmp_path: Path
 
 def test_existing_rows_are_joined(term: Any, tmp_path: Path) -> None:
     """The command prints the lines for names.csv that join the rows of a student."""
-    moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
-    week1 = {moodle.format(7): term.right, moodle.format(8): term.right}
+    write_moodle = "Ada Lovelace_{}_assignsubmission_file_/problem.py"
+    week1 = {write_moodle.format(7): term.right, write_moodle.format(8): term.right}
     week1 |= {"Bea_9_assignsubmission_file_/problem.py": term.wrong}
     term.grade(write(tmp_path / "week1", week1), only="01")
     week2 = write(tmp_path / "week2", {"Bea_93_assignsubmission_file_/problem.py": term.right})
@@ -88,7 +88,7 @@ def test_existing_rows_are_joined(term: Any, tmp_path: Path) -> None:
             "Rows that may belong to the same student or group: 1. Copy the"
         )
         assert run.messages[1:] == ["moodle:93,moodle:9,Bea"]
-    before = stored(term)
+    before = stored_results(term)
     run = term.grade(week2, only="02", people={"moodle:93": "moodle:9"})
     assert (run.messages, len(run.results)) == ([], 3)
     bea = next(result for result in run.results if result.identity == "moodle:9")
@@ -96,22 +96,22 @@ def test_existing_rows_are_joined(term: Any, tmp_path: Path) -> None:
     pages = [path.read_text(encoding="utf-8") for path in (term.out / "feedback").iterdir()]
     assert len(pages) == 3
     assert sum("01-doubling" in page and OTHER in page for page in pages) == 1
-    assert stored(term) == before
+    assert stored_results(term) == before
     assert len(term.grade(week2, only="02").results) == 4
     assert len(list((term.out / "feedback").iterdir())) == 4
 
 
-def stored(term: Any) -> dict[str, bytes]:
+def stored_results(term: Any) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (term.out / "results").iterdir()}
 
 
 def test_gradebook_lines_about_either_name_apply(term: Any, tmp_path: Path) -> None:
-    term.grade(moodle(tmp_path / "week1", term, "Ada=1 Bea=2"), only="01")
+    term.grade(write_moodle(tmp_path / "week1", term, "Ada=1 Bea=2"), only="01")
     term.write_book(
         "corrections.csv",
         "submission,problem,test,mark,reason\nmoodle:1,01,,3,A\nmoodle:11,02,,2,B\n",
     )
-    week2 = moodle(tmp_path / "week2", term, "Ada=11 Bea=12")
+    week2 = write_moodle(tmp_path / "week2", term, "Ada=11 Bea=12")
     people = {"moodle:11": "moodle:1", "moodle:12": "moodle:2"}
     for _ in range(2):
         run = term.grade(week2, only="02", people=people)
@@ -121,8 +121,8 @@ def test_gradebook_lines_about_either_name_apply(term: Any, tmp_path: Path) -> N
     assert run.news.missing == []
 
 
-def moodle(folder: Path, term: Any, names: str) -> Path:
-    """Write Moodle's download, with a correct file for each name and number."""
+def write_moodle(folder: Path, term: Any, names: str) -> Path:
+    """Write a Moodle download with a correct file for each pair of a name and a number."""
     each = [name.replace("=", "_") for name in names.split()]
     files = {f"{name}_assignsubmission_file_/problem.py": term.right for name in each}
     return write(folder, files)
@@ -132,7 +132,7 @@ def test_lines_for_names_csv_are_printed_until_they_are_added(term: Any, tmp_pat
     add_problem(term.course.root, "03-doubling")
     weeks = ["Ada=1 Bea=2 Cy=3", "Ada=11 Cy=13 Dan=14", "Ada=21 Bea=22 Dan=24"]
     for n, names in enumerate(weeks, 1):
-        run = term.grade(moodle(tmp_path / f"week{n}", term, names), only=f"0{n}")
+        run = term.grade(write_moodle(tmp_path / f"week{n}", term, names), only=f"0{n}")
     people = dict(line.split(",")[:2] for line in run.messages[1:])
     ada, bea, cy, dan = (f"moodle:{n}" for n in (1, 2, 3, 14))
     assert people == {
@@ -148,8 +148,8 @@ def test_lines_for_names_csv_are_printed_until_they_are_added(term: Any, tmp_pat
     assert {r.identity: r.points for r in run.results} == {ada: 12, bea: 8, cy: 8, dan: 8}
 
 
-def groups(folder: Path, term: Any, **members: str) -> Path:
-    """Write Gradescope's export of groups; each letter is a member."""
+def write_groups(folder: Path, term: Any, **members: str) -> Path:
+    """Write Gradescope's export of groups. Each letter of a value is a member of the group."""
     lines, files = [], {}
     for number, (source, people) in enumerate(members.items()):
         lines.append(f"submission_{number}:\n  :submitters:\n")
@@ -162,8 +162,8 @@ def test_a_group_with_a_new_member_has_one_row_if_names_csv_joins_them(
     term: Any, tmp_path: Path
 ) -> None:
     term.write_book("corrections.csv", "submission,problem,test,mark,reason\na@x.edu,01,,3,style\n")
-    term.grade(groups(tmp_path / "1", term, wrong="ab", right="d"), only="01")
-    week2 = groups(tmp_path / "2", term, right="abc", right_="d")
+    term.grade(write_groups(tmp_path / "1", term, wrong="ab", right="d"), only="01")
+    week2 = write_groups(tmp_path / "2", term, right="abc", right_="d")
     with pytest.raises(UsageError) as error:
         term.grade(week2, only="01")
     assert "a@x.edu' may be" in str(error.value)
@@ -179,9 +179,9 @@ def test_a_group_with_a_new_member_has_one_row_if_names_csv_joins_them(
 
 
 def test_results_of_a_smaller_group_stay_with_its_members(term: Any, tmp_path: Path) -> None:
-    term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
-    term.grade(groups(tmp_path / "2", term, right="ab"), only="02")
-    week3 = groups(tmp_path / "3", term, wrong="abc")
+    term.grade(write_groups(tmp_path / "1", term, right="ab"), only="01")
+    term.grade(write_groups(tmp_path / "2", term, right="ab"), only="02")
+    week3 = write_groups(tmp_path / "3", term, wrong="abc")
     (_, line) = term.grade(week3, only="02").messages
     run = term.grade(week3, only="02", people=dict([line.split(",")[:2]]))
     found = {r.members: {p.id: p.points for p in r.problems} for r in run.results}
@@ -192,8 +192,8 @@ def test_results_of_a_smaller_group_stay_with_its_members(term: Any, tmp_path: P
 
 
 def test_a_student_who_left_a_group_keeps_the_mark(term: Any, tmp_path: Path) -> None:
-    term.grade(groups(tmp_path / "1", term, right="ab"), only="01")
-    run = term.grade(groups(tmp_path / "2", term, wrong="ac"), only="01")
+    term.grade(write_groups(tmp_path / "1", term, right="ab"), only="01")
+    run = term.grade(write_groups(tmp_path / "2", term, wrong="ac"), only="01")
     assert run.messages == []
     assert {r.members: r.points for r in run.results} == {
         ("a@x.edu", "b@x.edu"): 4,
@@ -221,9 +221,9 @@ def test_an_account_on_the_roster_under_a_different_name_is_reported(
 
 
 def test_two_students_of_one_name_with_new_numbers_are_listed(term: Any, tmp_path: Path) -> None:
-    term.grade(moodle(tmp_path / "week1", term, "Kim=1 Kim=2"), only="01")
+    term.grade(write_moodle(tmp_path / "week1", term, "Kim=1 Kim=2"), only="01")
     for _ in range(2):
-        run = term.grade(moodle(tmp_path / "week2", term, "Kim=11 Kim=12"), only="02")
+        run = term.grade(write_moodle(tmp_path / "week2", term, "Kim=11 Kim=12"), only="02")
         (line,) = run.messages
         assert line.startswith("Several rows are called 'Kim': 'moodle:1', ")
     people = {"moodle:11": "moodle:2", "moodle:12": "moodle:1"}
@@ -234,7 +234,7 @@ def test_two_students_of_one_name_with_new_numbers_are_listed(term: Any, tmp_pat
 
 @pytest.mark.parametrize("second", ["01", "02"])
 def test_two_canvas_numbers_are_two_students(term: Any, tmp_path: Path, second: str) -> None:
-    """Numbers of Canvas never change, so equal names do not matter."""
+    """The number of a Canvas account never changes, so equal names do not matter."""
     term.write_book("roster.csv", "Student,ID,Section\nkim,1002,A\n")
     term.grade(write(tmp_path / "week1", {"kim_1001_11_problem.py": term.right}), only="01")
     week2 = write(tmp_path / "week2", {"kim_1002_12_problem.py": term.right})
@@ -242,7 +242,7 @@ def test_two_canvas_numbers_are_two_students(term: Any, tmp_path: Path, second: 
 
 
 def test_a_name_that_ends_like_another_is_not_matched(term: Any, tmp_path: Path) -> None:
-    """Moodle writes a group before a name, as in Blue-Ada, but Anne-Marie is not Marie."""
+    """Moodle writes a group before a name, as in Blue-Ada. But Anne-Marie is not Marie."""
     week1, week2 = ["Anne-Marie Curie_7", "Blue-Bob_8"], ["Marie Curie_93", "Blue-Bob_94"]
     for n, week in enumerate((week1, week2), 1):
         names = {f"{name}_assignsubmission_file_/problem.py": term.right for name in week}
@@ -272,7 +272,9 @@ def test_the_mark_of_a_file_counts_before_the_zero_of_a_missing_file(school: Any
         ({"task one": "01-dubling"}, "there is no student called '01-dubling'"),
     ],
 )
-def test_impossible_lines_are_reported(school: Any, people: dict[str, str], why: str) -> None:
+def test_invalid_lines_of_names_csv_are_reported(
+    school: Any, people: dict[str, str], why: str
+) -> None:
     run = school.grade(people=people)
     assert school.gradebook() == {"ada": "4", "bob": "0"}
     assert any(why in line for line in about_book(run))
@@ -315,11 +317,11 @@ def test_names_are_data_in_every_report(school: Any) -> None:
             assert "<b>&" not in shown or path.suffix in {".csv", ".json"}, path
 
 
-# What people are called
+# Names in the gradebook
 
 
 @pytest.fixture
-def named(school: Any) -> Any:
+def odd_names(school: Any) -> Any:
     """Create a class whose names have capital letters, a formula, and two forms of one letter."""
     for name in ("AdaLovelace", "Kim Lee", "kim lee", "=1+1"):
         school.hand_in(name, school.wrong)
@@ -327,33 +329,33 @@ def named(school: Any) -> Any:
     return school
 
 
-def test_the_gradebook_has_readable_names_and_exact_identities(named: Any) -> None:
-    assert (named.out / "gradebook.csv").read_bytes().startswith(codecs.BOM_UTF8)
-    names = {row["identity"]: row["submission"] for row in named.rows().values()}
+def test_the_gradebook_has_readable_names_and_exact_identities(odd_names: Any) -> None:
+    assert (odd_names.out / "gradebook.csv").read_bytes().startswith(codecs.BOM_UTF8)
+    names = {row["identity"]: row["submission"] for row in odd_names.rows().values()}
     assert names["AdaLovelace"] == "AdaLovelace"
     assert names["'=1+1"] == "'=1+1"
     assert re.fullmatch(r"Kim Lee \([0-9a-f]{4}\)", names["Kim Lee"])
     assert re.fullmatch(r"kim lee \([0-9a-f]{4}\)", names["kim lee"])
-    texts = [named.command(), (named.out / "index.html").read_text(), str(names)]
+    texts = [odd_names.command(), (odd_names.out / "index.html").read_text(), str(names)]
     for name in names.values():
         assert name.removeprefix("'") in texts[0]
     assert not any(re.search(r"(?<!/)\b\w+~[0-9a-f]{16}(?!\.html)", text) for text in texts)
 
 
 @pytest.mark.parametrize("column", ["submission", "identity"])
-def test_names_from_the_gradebook_work_in_its_folder(named: Any, column: str) -> None:
-    head, called = "submission,problem,mark,reason\n", [*named.rows(column)]
-    named.write_book("corrections.csv", head + "".join(f"{n},01,3,why\n" for n in called))
-    named.grade()
-    assert {*named.gradebook().values()} == {"3"}
-    named.write_book("names.csv", f"found,means\nzoe,{called[0]}\n")
-    assert about_book(named.grade()) == []
+def test_names_from_the_gradebook_work_in_its_folder(odd_names: Any, column: str) -> None:
+    head, called = "submission,problem,mark,reason\n", [*odd_names.rows(column)]
+    odd_names.write_book("corrections.csv", head + "".join(f"{n},01,3,why\n" for n in called))
+    odd_names.grade()
+    assert {*odd_names.gradebook().values()} == {"3"}
+    odd_names.write_book("names.csv", f"found,means\nzoe,{called[0]}\n")
+    assert about_book(odd_names.grade()) == []
 
 
-def test_an_ambiguous_name_is_an_error_with_both_identities(named: Any) -> None:
-    named.write_book("roster.csv", "id,name\nada,Kim\nbob,Kim\n")
-    named.grade()
-    named.write_book("names.csv", "found,means\nzoe,Kim\n")
-    said = named.command(status=2)
+def test_an_ambiguous_name_is_an_error_with_both_identities(odd_names: Any) -> None:
+    odd_names.write_book("roster.csv", "id,name\nada,Kim\nbob,Kim\n")
+    odd_names.grade()
+    odd_names.write_book("names.csv", "found,means\nzoe,Kim\n")
+    said = odd_names.command(status=2)
     assert "names.csv: 'Kim' may refer to ada and bob." in said
-    assert "'Kim' may refer to ada and bob." in named.command("--dry-run", status=2)
+    assert "'Kim' may refer to ada and bob." in odd_names.command("--dry-run", status=2)

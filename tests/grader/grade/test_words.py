@@ -22,8 +22,8 @@ def known() -> Fingerprints:
     return Fingerprints.load(own_course().select(["03"])[0].fingerprints)
 
 
-def named(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
-    """Return the stored result of code with a mistake, if these mistakes are known."""
+def diagnosed_result(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
+    """Return the stored result of code with a mistake if `known` contains the known mistakes."""
     answers = with_deviations(known.reference, mistake.deviations)
     found = diagnose(known, answers)
     return ProblemResult(
@@ -36,8 +36,8 @@ def named(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
     )
 
 
-def kept(school: Any, problem: ProblemResult) -> None:
-    """Replace the mistakes in bob's stored result by the mistakes of a result."""
+def store_mistakes(school: Any, problem: ProblemResult) -> None:
+    """Replace the mistakes in bob's stored result by those in another result."""
     result = load_previous(school.out / "results").results["bob"]
     (own,) = result.problems
     own.diagnoses, own.mistakes = problem.diagnoses, problem.mistakes
@@ -45,22 +45,22 @@ def kept(school: Any, problem: ProblemResult) -> None:
     save_result(result, school.out / "results")
 
 
-def of_bob(school: Any) -> ProblemResult:
+def bobs_problem(school: Any) -> ProblemResult:
     return load_previous(school.out / "results").results["bob"].problems[0]
 
 
 def some_mistake(known: Fingerprints) -> KnownMistake:
-    """Return a mistake that is named alone if it is known; if it is not known, none is named."""
+    """Return a mistake that is named alone. If it were not known, none would be named."""
     return next(
         mistake
         for mistake in known.mistakes
-        if named(mistake, known).mistakes == [[mistake.name]]
-        and not named(mistake, without(known, mistake)).mistakes
-        and named(mistake, without(known, mistake)).unknown
+        if diagnosed_result(mistake, known).mistakes == [[mistake.name]]
+        and not diagnosed_result(mistake, known_without(known, mistake)).mistakes
+        and diagnosed_result(mistake, known_without(known, mistake)).unknown
     )
 
 
-def without(known: Fingerprints, mistake: KnownMistake) -> Fingerprints:
+def known_without(known: Fingerprints, mistake: KnownMistake) -> Fingerprints:
     mistakes = tuple(each for each in known.mistakes if each is not mistake)
     texts = {name: text for name, text in known.texts.items() if name != mistake.name}
     return replace(known, mistakes=mistakes, texts=texts)
@@ -71,13 +71,13 @@ def test_a_changed_sentence_grades_nothing_again(school: Any, known: Fingerprint
     mistake = some_mistake(known)
     known.save(problem.fingerprints)
     school.grade()
-    kept(school, named(mistake, known))
-    before = of_bob(school).diagnoses
+    store_mistakes(school, diagnosed_result(mistake, known))
+    before = bobs_problem(school).diagnoses
     texts = {**known.texts, mistake.name: Text("the cat sat on the scores", "Which cat?")}
     replace(known, texts=texts).save(problem.fingerprints)
     run = school.grade()
     assert (school.names(), run.graded, run.outdated) == ([], 0, {})
-    assert of_bob(school).diagnoses == before
+    assert bobs_problem(school).diagnoses == before
     stamp = (school.out / "results/bob.json").stat().st_mtime_ns
     school.grade()
     assert (school.out / "results/bob.json").stat().st_mtime_ns == stamp
@@ -86,20 +86,20 @@ def test_a_changed_sentence_grades_nothing_again(school: Any, known: Fingerprint
 def test_a_new_mistake_is_named_without_grading_again(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
-    less = without(known, mistake)
+    less = known_without(known, mistake)
     less.save(problem.fingerprints)
     school.grade()
-    kept(school, named(mistake, less))
+    store_mistakes(school, diagnosed_result(mistake, less))
     school.grade()
     page = school.out / "index.html"
     assert "Mistakes without a name" in page.read_text()
     new = replace(mistake, name="sat_on_by_a_cat")
     texts = {**less.texts, new.name: Text("a cat sat there")}
     replace(less, mistakes=(*less.mistakes, new), texts=texts).save(problem.fingerprints)
-    school.grade(school.folder / "ada")  # bob is not even given
+    school.grade(school.folder / "ada")  # without bob
     assert school.names() == []
     assert "Mistakes without a name" not in page.read_text()
-    own = of_bob(school)
+    own = bobs_problem(school)
     assert own.mistakes == [["sat_on_by_a_cat"]]
     assert own.diagnoses[0].endswith("looks as if a cat sat there.")
     assert "a cat sat there" in (school.out / "feedback/bob.html").read_text()
@@ -111,9 +111,9 @@ def test_removed_mistakes_keep_their_sentences(school: Any, known: Fingerprints)
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
     school.grade()
-    kept(school, named(mistake, known))
-    before = of_bob(school).diagnoses
-    without(known, mistake).save(problem.fingerprints)
+    store_mistakes(school, diagnosed_result(mistake, known))
+    before = bobs_problem(school).diagnoses
+    known_without(known, mistake).save(problem.fingerprints)
     school.grade()
     assert school.names() == []
-    assert of_bob(school).diagnoses == before
+    assert bobs_problem(school).diagnoses == before
