@@ -37,12 +37,10 @@ def has_loop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
     clock = types.SimpleNamespace(perf_counter=lambda: now)
     monkeypatch.setattr("grader.run.calls.time", clock)
 
-    def has_loop(
-        takes: Callable[[int], float], delays: Iterator[float], delayed_length: int = 192
-    ) -> bool:
+    def has_loop(cost: Callable[[int], float], delays: Iterator[float], delayed: int = 192) -> bool:
         def run(length: int) -> None:
             nonlocal now
-            now += takes(length) + (next(delays, 0.0) if length == delayed_length else 0.0)
+            now += cost(length) + (next(delays, 0.0) if length == delayed else 0.0)
 
         return worked_example.loops_over_pairs(run)
 
@@ -50,13 +48,13 @@ def has_loop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
 
 
 @pytest.mark.parametrize("delays", [(), (0.5, 0.2, 0.1, 0.09, 0.08)], ids=["idle", "busy"])
-@pytest.mark.parametrize("takes", [constant_seconds, seconds_for_positions])
+@pytest.mark.parametrize("cost", [constant_seconds, seconds_for_positions])
 def test_waiting_for_a_processor_is_not_taken_for_a_loop(
     has_loop: Callable[..., bool],
-    takes: Callable[[int], float],
+    cost: Callable[[int], float],
     delays: tuple[float, ...],
 ) -> None:
-    assert not has_loop(takes, iter(delays))
+    assert not has_loop(cost, iter(delays))
 
 
 @pytest.mark.parametrize("delays", [(), (0.5, 0.0, 0.1)], ids=["idle", "busy"])
@@ -67,12 +65,10 @@ def test_a_loop_over_pairs_is_recognized(
     assert has_loop(lambda length: slower * seconds_for_pairs(length), iter(delays))
 
 
-def test_a_loop_is_recognized_if_all_short_calls_waited(
-    has_loop: Callable[..., bool],
-) -> None:
+def test_a_loop_is_recognized_if_all_short_calls_waited(has_loop: Callable[..., bool]) -> None:
     """If short calls waited, the test must not request thousands of positions, as correct code
     would exceed the time limit.
     """
     assert has_loop(
-        lambda length: 20 * seconds_for_pairs(length), itertools.repeat(0.15), delayed_length=48
+        lambda length: 20 * seconds_for_pairs(length), itertools.repeat(0.15), delayed=48
     )

@@ -72,9 +72,7 @@ def test_a_changed_manifest_is_read_again(small_course: Course) -> None:
     assert small_course.manifest.title == "Another"
 
 
-def test_a_command_uses_the_given_course(
-    two_parts: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_uses_a_given_course(two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(COURSE_VARIABLE, "")  # so that it is restored after the test
     done = CliRunner().invoke(cli.app, ["--course", str(two_parts.root), "check"])
     assert "01-doubling" in done.output

@@ -27,9 +27,7 @@ def with_own_attention(source: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["06", "07"])
-def test_a_model_with_own_attention_earns_all_points(
-    at_home: Callable[..., ProblemResult], number: str
-) -> None:
+def test_own_attention_earns_all_points(at_home: Callable[..., ProblemResult], number: str) -> None:
     result = at_home(number, with_own_attention(reference(number)))
     assert [test.message for test in result.tests if test.message] == []
     assert result.points == result.max

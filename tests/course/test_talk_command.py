@@ -145,9 +145,7 @@ def test_with_mine_the_students_parts_are_used_and_listed(all_solved: Path, talk
     assert "Your code stops" not in shown
 
 
-def test_text_written_with_the_cache_equals_text_written_without_it(
-    all_solved: Path, talk: Talk
-) -> None:
+def test_text_is_the_same_with_the_cache_as_without_it(all_solved: Path, talk: Talk) -> None:
     def written(mine: bool) -> str:  # the tokens before the context is full
         return talk("T 0", "ab", mine=mine).partition("] > ab")[2].replace("    ", "\t")[:6]
 

@@ -109,7 +109,7 @@ def autograd_messages(suite: Suite, result: ProblemResult) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_calling_autograd_earns_no_points(
+def test_calls_of_autograd_earn_no_points(
     sandbox: Sandbox, course_suite: Suite, wrong: str
 ) -> None:
     result = graded(sandbox, wrong)
@@ -121,9 +121,7 @@ def test_calling_autograd_earns_no_points(
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_calling_autograd_at_home_shows_the_same_message(
-    course_suite: Suite, at_home: AtHome, wrong: str
-) -> None:
+def test_calls_of_autograd_at_home_fail(course_suite: Suite, at_home: AtHome, wrong: str) -> None:
     result = at_home("10", REFERENCE + textwrap.dedent(wrong), hidden=False)
     assert {*autograd_messages(course_suite, result).values()} == {
         "Your code calls PyTorch's autograd"

@@ -35,9 +35,7 @@ def test_a_prompt_starts_at_a_word(tmp_path: Path, ending: str, prompt: str) -> 
     assert text.prompt == prompt
 
 
-def test_the_course_provides_a_text_unless_a_file_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_course_provides_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = training_text.read(["alice"], n_positions=64)
     assert not text.is_the_course_s
     assert "Alice" in text.alphabet.decode(text.training.tolist())

@@ -293,9 +293,7 @@ def test_setup_uses_a_suitable_python(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Gradescope's scripts are for bash")
 @pytest.mark.parametrize("only", ["", "01"])
-def test_run_autograder_grades_a_submission(
-    tmp_path: Path, small_course: Course, only: str
-) -> None:
+def test_run_autograder_grades_submissions(tmp_path: Path, small_course: Course, only: str) -> None:
     shutil.copytree(own_course().root / "grader", small_course.root / "grader")
     isolation = "sandbox" if sys.platform == "linux" else "process"
     problem = small_course.select([only])[0] if only else None

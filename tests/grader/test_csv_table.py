@@ -81,9 +81,7 @@ def test_invalid_tables_are_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom"])
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_lists_in_the_encodings_of_spreadsheets_are_read(
-    tmp_path: Path, encoding: str, mark: str
-) -> None:
+def test_lists_in_spreadsheet_encodings_are_read(tmp_path: Path, encoding: str, mark: str) -> None:
     text = mark.join(["name", "mark"]) + "\r\n" + mark.join(["Łukasz Żółć", '"1,5"']) + "\r\n"
     data = b"\xff\xfe" + text.encode("utf-16-le") if "bom" in encoding else text.encode(encoding)
     (tmp_path / "list.csv").write_bytes(data)

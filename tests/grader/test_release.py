@@ -389,7 +389,7 @@ def of_two_parts(two_parts: Course) -> Course:
     return two_parts
 
 
-def released_names(folder: Path) -> set[str]:
+def names_in(folder: Path) -> set[str]:
     return {path.name for path in (folder / "problems").iterdir()}
 
 
@@ -397,14 +397,9 @@ def released_names(folder: Path) -> set[str]:
 def test_a_new_copy_has_both_parts_by_default(of_two_parts: Course, tmp_path: Path) -> None:
     both = release(of_two_parts, tmp_path / "both")
     assert "part one and part two" in both.summary()
-    assert released_names(both.folder) >= {
-        "01-doubling",
-        "06-doubling",
-        "07-doubling",
-        "small_gpt.py",
-    }
+    assert names_in(both.folder) >= {"01-doubling", "06-doubling", "07-doubling", "small_gpt.py"}
     two = release(of_two_parts, tmp_path / "two", ["two"])
-    assert released_names(two.folder) == {
+    assert names_in(two.folder) == {
         "06-doubling", "07-doubling", "shared", "small_gpt.py", "worked_example.py"
     }  # fmt: skip
 
@@ -416,7 +411,7 @@ def test_an_update_keeps_the_parts_of_the_copy(of_two_parts: Course, tmp_path: P
     again = release(of_two_parts, copy)
     assert (again.written, again.removed) == ([], [])
     release(of_two_parts, copy, ["one", "two"])
-    assert "06-doubling" in released_names(copy)
+    assert "06-doubling" in names_in(copy)
     (copy / "problems/07-doubling/problem.py").write_text("# my work\n")
     done = release(of_two_parts, copy, ["one"])
     assert done.kept == ["problems/07-doubling/problem.py"]
@@ -441,9 +436,7 @@ def test_an_update_keeps_the_students_other_files(of_two_parts: Course, tmp_path
     assert {Path(path).name for path in without.removed} == {"notebook.ipynb"}
 
 
-def test_packed_files_of_an_earlier_version_are_removed(
-    of_two_parts: Course, tmp_path: Path
-) -> None:
+def test_packed_files_of_earlier_versions_are_removed(of_two_parts: Course, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release(of_two_parts, copy)
     packs = ("problems/01-doubling/.compare.bin", "problems/06-doubling/.practice.bin")
@@ -487,7 +480,7 @@ def test_a_copy_of_one_part_does_not_mention_the_other(
     of_two_parts: Course, tmp_path: Path
 ) -> None:
     one = release(of_two_parts, tmp_path / "one", ["one"]).folder
-    assert released_names(one) == {"01-doubling", "shared"}
+    assert names_in(one) == {"01-doubling", "shared"}
     for readme in (one / "README.md", one / "problems/01-doubling/README.md"):
         text = readme.read_text(encoding="utf-8")
         assert "06-doubling" not in text

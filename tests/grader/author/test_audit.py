@@ -102,7 +102,7 @@ def test_idle(problem):
 """
 
 
-SPOILT = {
+ERRORS = {
     "stub": (STUB, "raise NotImplementedError", "return x + x"),
     "solution": (REFERENCE, "    return x + x", "    x = x * 3\n    return x + x"),
     "variant": (VARIANT, "2 * x", "x * 4"),
@@ -120,11 +120,11 @@ SPOILT = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", SPOILT)
+@pytest.mark.parametrize("what", ERRORS)
 def test_errors_of_a_course_are_found(
     audited: Course, snapshot: SnapshotAssertion, what: str
 ) -> None:
-    edit(audited, *SPOILT[what])
+    edit(audited, *ERRORS[what])
     assert [finding.partition("\n")[0] for finding in audit(audited).findings] == snapshot
 
 
@@ -224,34 +224,34 @@ def test_stale_fingerprints_are_found(audited: Course) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Collect the mistakes and variants that the probe runs on."""
+def probed_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of mistakes and variants on which the probe ran."""
     names: list[str] = []
     answers = running._probe_answers
 
-    def noted(candidate, *arguments, **options):
+    def record_name(candidate, *arguments, **options):
         if candidate.kind in (CandidateKind.MISTAKE, CandidateKind.VARIANT):
             names.append(candidate.name)
         return answers(candidate, *arguments, **options)
 
-    monkeypatch.setattr(running, "_probe_answers", noted)
+    monkeypatch.setattr(running, "_probe_answers", record_name)
     return names
 
 
 def test_the_probe_runs_again_if_answers_may_have_changed(
-    audited: Course, asked: list[str]
+    audited: Course, probed_names: list[str]
 ) -> None:
     def probed(*, up_to_date: bool = True) -> list[str]:
-        asked.clear()
+        probed_names.clear()
         result = audit(audited, write=False)
-        assert result.asked == len(asked)
+        assert result.asked == len(probed_names)
         stale = "01-doubling: fingerprints.json is not up to date; write it with --write-finger"
         assert any(finding.startswith(stale) for finding in result.findings) is not up_to_date
-        return sorted(asked)
+        return sorted(probed_names)
 
     everything = ["product", "squares", "triples", "uses_softmax"]
     audit(audited)
-    assert sorted(asked) == everything
+    assert sorted(probed_names) == everything
     edit(audited, TESTS, "torch.ones(size)", "torch.ones(size) + 0")
     assert probed() == []
     edit(audited, EDITS, "x * x", "x * x * 1")
@@ -276,9 +276,7 @@ def test_a_mistake_is_shown_as_a_whole_file(audited: Course) -> None:
         mistaken_file(audited, [], "triples")
 
 
-def test_a_mistake_stops_when_it_has_lost_enough_points(
-    audited: Course,
-) -> None:
+def test_a_mistake_stops_when_it_has_lost_enough_points(audited: Course) -> None:
     edit(audited, EDITS, "squares (reference)", "squares (reference) slip")
     problems = audited.problems()
     for all_tests in (False, True):
@@ -290,9 +288,7 @@ def test_a_mistake_stops_when_it_has_lost_enough_points(
 
 
 @pytest.mark.slow
-def test_a_skipped_test_runs_before_it_is_reported_as_useless(
-    audited: Course,
-) -> None:
+def test_a_skipped_test_runs_before_it_is_reported_as_useless(audited: Course) -> None:
     path = audited.root / "problems/01-doubling/test_doubling.py"
     text = path.read_text().replace("points(2)\ndef", "points(1)\ndef")
     call = 'check(problem.double(4 * torch.ones(1)), oracles.doubled(4 * torch.ones(1)), "f")'
@@ -316,7 +312,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_audit_leaves_no_process(tmp_path: Path, how: signal.Signals) -> None:
     script = tmp_path / "busy.py"

@@ -17,8 +17,8 @@ TESTS = "problems/01-doubling/test_doubling.py"
 
 
 @pytest.fixture
-def written(small_course: Course) -> Callable[[], str]:
-    """Return a function that audits a course with one mistake and returns the fingerprints."""
+def fingerprint_text(small_course: Course) -> Callable[[], str]:
+    """Return a function that audits a course with one mistake and returns its fingerprints."""
     mistake = ("the number is tripled", "    return x + x", "    return 3 * x")
     write_mistakes(small_course.root / "solutions/01-doubling", {"triples": mistake})
 
@@ -29,25 +29,27 @@ def written(small_course: Course) -> Callable[[], str]:
     return write
 
 
-def add(path: Path, line: str) -> None:
+def append(path: Path, line: str) -> None:
     path.write_text(f"{path.read_text()}\n\n{line}\n")
 
 
 @pytest.mark.parametrize("file", [REFERENCE, PROBE, TESTS])
 def test_a_comment_changes_no_fingerprint(
-    small_course: Course, written: Callable[[], str], file: str
+    small_course: Course, fingerprint_text: Callable[[], str], file: str
 ) -> None:
-    before = written()
+    before = fingerprint_text()
     path = small_course.root / file
     path.write_text(f"# A first comment.\n{path.read_text()}")
-    add(path, '"""A last text."""  # with a comment')
-    assert written() == before
+    append(path, '"""A last text."""  # with a comment')
+    assert fingerprint_text() == before
 
 
-def test_code_changes_the_fingerprints(small_course: Course, written: Callable[[], str]) -> None:
-    before = written()
-    add(small_course.root / REFERENCE, "other = 3")
-    with_other_reference = written()
+def test_code_changes_the_fingerprints(
+    small_course: Course, fingerprint_text: Callable[[], str]
+) -> None:
+    before = fingerprint_text()
+    append(small_course.root / REFERENCE, "other = 3")
+    with_other_reference = fingerprint_text()
     assert with_other_reference != before
-    add(small_course.root / PROBE, "other = 3")
-    assert written() not in (before, with_other_reference)
+    append(small_course.root / PROBE, "other = 3")
+    assert fingerprint_text() not in (before, with_other_reference)

@@ -36,8 +36,8 @@ def finite(value, call):
 
 
 @pytest.fixture
-def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], list[str]]:
-    """Return a function that returns the findings about a test with this body."""
+def findings_of(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], list[str]]:
+    """Return a function that returns the gates' findings about a test with a given body."""
     course = new_course(tmp_path / "course")
     (problem,) = course.problems()
     oracles = course.root / "problems/shared/oracles/__init__.py"
@@ -60,14 +60,15 @@ def found(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str
         ('require(True, "f"); check(problem.double(x), oracles.doubled(x), "f")', "50%"),
     ],
 )
-def test_points_for_claims(found: Callable[[str], list[str]], body: str, share: str) -> None:
-    (finding,) = found(body)[-1:]
+def test_too_many_points_for_claims_are_a_finding(
+    findings_of: Callable[[str], list[str]], body: str, share: str
+) -> None:
+    (finding,) = findings_of(body)[-1:]
     assert finding.endswith(f"checks without a compared value give {share} of points")
 
 
-def test_a_good_test_has_no_findings(found: Callable[[str], list[str]]) -> None:
-    """A good test has no findings, and a wrong file fails it."""
-    assert found('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
+def test_a_good_test_has_no_findings(findings_of: Callable[[str], list[str]]) -> None:
+    assert findings_of('check(problem.double(x), oracles.doubled(x), "double(x)")') == []
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,9 @@ def test_a_good_test_has_no_findings(found: Callable[[str], list[str]]) -> None:
     ],
 )
 def test_each_gate_has_a_finding(
-    found: Callable[[str], list[str]], body: str, finding: str
+    findings_of: Callable[[str], list[str]], body: str, finding: str
 ) -> None:
-    (only,) = found(body)
+    (only,) = findings_of(body)
     assert only.startswith("01-doubling: test_it: ")
     assert finding in only
 

@@ -21,7 +21,7 @@ COURSE = own_course()
 IDS = [problem.id for problem in COURSE.problems()]
 URL = "https://github.com/some-school/attention"
 
-# Runs a notebook's cells in order, as IPython does, with the two magics that they have.
+# Runs the cells of a notebook in order, as IPython does, including their two magic commands.
 RUN = """
 import json, sys
 
@@ -51,7 +51,7 @@ print("defined:", *sorted(n for n in shell.user_ns if n in sys.argv[2:]))
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A released copy with notebooks."""
+    """Release a copy with notebooks."""
     folder = tmp_path_factory.mktemp("for students") / "a course"
     release(COURSE, folder, notebooks=True, url=URL)
     return Course(folder)
@@ -64,7 +64,7 @@ def cells(path: Path, kind: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", IDS)
-def test_each_problem_has_one_of_readme_stub_and_check(copy: Course, id: str) -> None:
+def test_each_problem_has_a_notebook_of_readme_stub_and_check(copy: Course, id: str) -> None:
     (problem,) = copy.select([id])
     path = problem.folder / NOTEBOOK
     setup, stub, check = cells(path, "code")
@@ -76,7 +76,7 @@ def test_each_problem_has_one_of_readme_stub_and_check(copy: Course, id: str) ->
     for heading in (line for line in headings if line.startswith("#")):
         assert heading in text
     assert "](https://colab.research.google.com/github/some-school/attention/blob/main/" in text
-    assert "](pictures/" not in text  # in the browser there is no such folder
+    assert "](pictures/" not in text  # a browser has no such folder
     assert f"]({URL}/blob/main/problems/{id}/hints.md)" in text
     assert f"]({URL.replace('github.com', 'raw.githubusercontent.com')}/main/problems/{id}/" in text
 
@@ -118,7 +118,7 @@ def test_a_notebook_runs_with_a_stub_and_with_a_solution(
     problem.stub.write_bytes(problem.original.read_bytes())
 
 
-# Files that a cell is saved over
+# Saving a cell over a file
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def is_known(name: str) -> bool:
 
 
 @pytest.mark.slow
-def test_forbidden_functions_return_right_answers_nowhere(sandbox: Sandbox) -> None:
+def test_no_other_name_gives_access_to_a_forbidden_function(sandbox: Sandbox) -> None:
     sets = [SOFTMAX, ATTENTION, NORMS]
     assert left_open(sandbox, sets, is_known) == dict.fromkeys(sets, [])
 
@@ -60,7 +60,7 @@ def test_each_function_is_found_if_none_is_forbidden(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None:
-    """Only LayerNorm is forbidden here, and GroupNorm with one group returns the same."""
+    """Only LayerNorm is forbidden here. GroupNorm with one group returns the same values."""
     open_ways = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
     output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
     assert open_ways["layer_norm",] == [
@@ -70,8 +70,7 @@ def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None
 
 
 @pytest.mark.slow
-def test_crashing_functions_are_skipped(sandbox: Sandbox) -> None:
-    """A function that aborts the process is skipped, and so is a name that does not exist."""
+def test_crashing_and_missing_functions_are_skipped(sandbox: Sandbox) -> None:
     answered = answering(sandbox, ["torch:PyTorchFileWriter", "torch:Gone", "torch:softmax"])
     assert [*answered] == ["torch:softmax"]
 
@@ -105,10 +104,9 @@ def test_torch_is_swept_again_if_the_forbidden_functions_change(
 
 
 @pytest.mark.parametrize("damaged", ["", "<<<<<<< HEAD", "[1]", "\udcff"])
-def test_an_unreadable_record_is_ignored(
+def test_an_unreadable_record_is_written_again(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
-    """Torch is swept again, and the record is rewritten."""
     path = small_course.root / "solutions/swept.json"
     path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
     monkeypatch.setattr(

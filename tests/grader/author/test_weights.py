@@ -9,7 +9,7 @@ from grader.result import ProblemResult, Status, TestResult
 
 
 def result_of(ended: str) -> ProblemResult:
-    """Return a result of tests with one point each; F is a failed test."""
+    """Return a result of tests with one point each. In `ended`, F is a failed test."""
     ends = {".": Status.PASSED, "F": Status.FAILED}
     tests = [
         TestResult(f"test_{number}", "", hidden=False, max=1.0, status=ends[sign])
@@ -25,10 +25,10 @@ def result_of(ended: str) -> ProblemResult:
         ("", "..F", True),
         ("idea", "FFFF", False),
         ("idea", ".FFFFF", True),
-        ("idea of area", "FFFFFFF", False),  # points are of the tests that use area alone
+        ("idea of area", "FFFFFFF", False),  # only tests of area alone count
         ("idea of area", ".FFFFFFFF", True),
         ("slip", "........", False),
-        ("slip", "F.........", False),  # a test that is left may cost too much of a function
+        ("slip", "F.........", False),  # another test may cost too many points
     ],
 )
 def test_a_mistake_is_decided_when_no_other_test_can_change_it(
@@ -42,7 +42,7 @@ def test_a_mistake_is_decided_when_no_other_test_can_change_it(
     [
         ("F.........", None),  # a fifth of the points of area
         ("FF........", "loses 2 of the 5 points of area, but should be a slip"),
-        (".....FF...", None),  # these use two functions
+        (".....FF...", None),  # these tests use two functions
         (".....FFF..", "loses 3 of the 10 points of the problem, but should be a slip"),
     ],
 )

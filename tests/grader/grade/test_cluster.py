@@ -38,9 +38,7 @@ CLASS = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
-def test_a_dask_worker_limits_memory_while_it_grades(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dask_worker_limits_memory_while_it_grades(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
     class ReadsLimit:

@@ -85,9 +85,7 @@ def test_each_submission_gets_the_right_points(
     assert {test.status.value for p in result.problems for test in p.tests} == statuses
 
 
-def test_submissions_without_work_are_marked_as_not_attempted(
-    results: dict[str, SubmissionResult],
-) -> None:
+def test_submissions_without_work_are_not_attempted(results: dict[str, SubmissionResult]) -> None:
     untouched = {name for name, result in results.items() if result.status == "not_attempted"}
     assert untouched == {"stub", "empty", "nothing"}
 

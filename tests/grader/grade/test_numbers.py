@@ -25,9 +25,7 @@ NO_POINTS = ["nan", "1e999", "-0.5", MANY, THOUSANDS, "1000001", "３", "²", "4
     ],
     ids=["points", "max", "mark"],
 )
-def test_invalid_points_in_gradebook_files_are_reported(
-    school: School, file: str, line: str, number: str
-) -> None:
+def test_invalid_marks_are_reported(school: School, file: str, line: str, number: str) -> None:
     columns = {
         "criteria.csv": "submission,problem,criterion,points,max,comment",
         "corrections.csv": "submission,problem,test,mark,reason",
@@ -63,9 +61,7 @@ DEADLINE = "[deadlines]\n01 = 2026-11-02T23:59:00+01:00\n"
         (f'share = 0.1\n{DEADLINE}[extensions]\nada = "{MANY} days"\n', "extension"),
     ],
 )
-def test_invalid_numbers_in_the_late_policy_are_reported(
-    school: School, text: str, key: str
-) -> None:
+def test_invalid_numbers_in_late_toml_are_reported(school: School, text: str, key: str) -> None:
     school.write_book("late.toml", text)
     said = school.command(status=2)
     assert "toml is invalid: " in said
@@ -82,9 +78,7 @@ def test_invalid_numbers_in_the_late_policy_are_reported(
         *[(f"minutes = {n}", "minutes") for n in ("[-5, 5]", "[9, 5]", f"[5, {MANY}]")],
     ],
 )
-def test_invalid_numbers_in_the_manifest_are_reported(
-    small_course: Course, entry: str, key: str
-) -> None:
+def test_invalid_manifest_numbers_are_reported(small_course: Course, entry: str, key: str) -> None:
     manifest = small_course.root / MANIFEST
     start = f"{entry.partition(' ')[0]} = "
     lines = manifest.read_text().splitlines()
@@ -111,9 +105,7 @@ def test_invalid_numbers_of_options_are_reported(school: School, words: str) -> 
 
 @pytest.mark.parametrize("number", ["²", THOUSANDS])
 @pytest.mark.parametrize("command", ["check", "hint", "reset"])
-def test_an_invalid_problem_number_is_reported(
-    small_course: Course, command: str, number: str
-) -> None:
+def test_a_bad_problem_number_is_reported(small_course: Course, command: str, number: str) -> None:
     assert "problem" in error_output(small_course, command, number)
 
 

@@ -138,9 +138,7 @@ def test_a_damaged_result_is_graded_again(school: Any, name: str) -> None:
     assert school.grade().damaged == {}
 
 
-def test_an_unreadable_file_is_reported_as_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_files_count_as_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is simulated, as root may read every file."""
 
     def refused(path: Path, **options: str) -> str:

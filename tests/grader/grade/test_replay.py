@@ -132,9 +132,7 @@ def test_a_submission_is_found_by_its_name_in_reports(
     assert (replayed("Ada Lovelace").submission, seeds) == ("ada", [7])
 
 
-def test_a_submission_may_be_given_as_a_path_in_the_class(
-    graded: Path, small_course: Course
-) -> None:
+def test_a_submission_may_be_given_as_a_path(graded: Path, small_course: Course) -> None:
     assert find_one(graded / "class" / "ada", small_course).name == "ada"
     with pytest.raises(SubmissionError, match="2 submissions"):
         find_one(graded / "class", small_course)

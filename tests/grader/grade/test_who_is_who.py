@@ -272,9 +272,7 @@ def test_the_mark_of_a_file_counts_before_the_zero_of_a_missing_file(school: Any
         ({"task one": "01-dubling"}, "there is no student called '01-dubling'"),
     ],
 )
-def test_invalid_lines_of_names_csv_are_reported(
-    school: Any, people: dict[str, str], why: str
-) -> None:
+def test_invalid_lines_of_names_are_reported(school: Any, people: dict[str, str], why: str) -> None:
     run = school.grade(people=people)
     assert school.gradebook() == {"ada": "4", "bob": "0"}
     assert any(why in line for line in about_book(run))

@@ -1,4 +1,4 @@
-"""Results built by hand."""
+"""Build results without a run of tests, and adjust them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.results import result_of
 
 
 def problem(id: str, points: float, max: float, **more: Any) -> ProblemResult:
-    """Return the result of a problem with two tests; the second test has two cases."""
+    """Return the result of a problem with two tests, of which the second has two cases."""
     rest = (max - points) / 2
     tests = [
         TestResult("test_first", "It adds", False, points, Status.PASSED),
@@ -23,7 +23,7 @@ def problem(id: str, points: float, max: float, **more: Any) -> ProblemResult:
 
 
 def result(name: str, *problems: ProblemResult, **more: Any) -> SubmissionResult:
-    """Return a result with these problems, by default problem 03 with 20 of 25 points."""
+    """Return a submission's result. The default problem is 03 with 20 of 25 points."""
     found = problems or [problem("03-scaled-attention", 20, 25)]
     return result_of(name, *found, **{"identity": name, **more})
 

@@ -25,7 +25,7 @@ ID = "03-scaled-attention"
 def corrected(
     folder: Path, lines: str, *results: SubmissionResult
 ) -> tuple[list[SubmissionResult], list[str]]:
-    """Return the results and messages with this file of corrections."""
+    """Return the corrected results, and the messages about the corrections."""
     (folder / "corrections.csv").write_text(HEADER + lines, encoding="utf-8")
     return adjusted(results, GradebookFolder(folder))
 
@@ -101,7 +101,7 @@ TESTS = "test_first, test_cases, test_cases[a], test_cases[b]"
         ("Ada Lovelace,03,,25,x", ADAS, "'Ada Lovelace' may be Ada Lovelace and canvas:1", ""),
         ("moodle:15,03,,25,x", KIMS, f"{NOBODY} 'moodle:15'", "# moodle:15,03,,25,x"),
         ("Kim Le,03,,25,x", KIMS[:1], f"{NOBODY} 'Kim Le'", "Kim Lee,03,,25,x"),
-        # It may be a number of the university, which another student has.
+        # The number may also be the university's number of another student.
         ("1004,03,,25,x", CHEN, f"{NOBODY} '1004'", "canvas:1004,03,,25,x"),
         ("eve,03,,20,x", BOTH, f"{NOBODY} 'eve'", ""),
         ("bobb,03,,2,x", BOTH, f"{NOBODY} 'bobb'", "bob,03,,2,x"),

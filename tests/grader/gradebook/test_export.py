@@ -41,7 +41,7 @@ def moodle_file(folder: Path, *students: list[Student], **more: Any) -> Path:
     return folder / "Grades.csv"
 
 
-def handed_in(student: Student, points: float, platform: str = "canvas") -> SubmissionResult:
+def result_for(student: Student, points: float, platform: str = "canvas") -> SubmissionResult:
     return result(
         f"s-{student.id}",
         problem(ID, points, 25),
@@ -51,7 +51,7 @@ def handed_in(student: Student, points: float, platform: str = "canvas") -> Subm
 
 
 def exported(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
-    """Run `grader export` and return the printed lines."""
+    """Run `grader export`, and return the printed lines."""
     command = ["export", platform, str(file), "--reports", str(reports), *options]
     if not any(option.startswith(("--problem", "--total")) for option in options):
         command += ["--problem", "03"]
@@ -77,7 +77,7 @@ def cells(data: bytes, separator: str = ",") -> list[list[str]]:
 
 
 def without_column(data: bytes, name: str) -> list[object]:
-    """Return the whole table except one column."""
+    """Return the whole table without one column."""
     table = parse_table(data, "", any_encoding=True)
     at = table.columns.index(name)
     rows = [table.header, *table.rows]
@@ -103,7 +103,7 @@ def filled_in(file: Path) -> dict[str, str]:
 def test_marks_exported_to_canvas_are_read_back(seed: int, tmp_path: Path, saved: Save) -> None:
     rng = random.Random(seed)
     points = {s.id: rng.choice([0.0, 5.94, 12.5, 20.0, 25.0, 25 * 2 / 3]) for s in CLASS}
-    reports = saved(*(handed_in(s, points[s.id]) for s in rng.sample(CLASS, len(CLASS))))
+    reports = saved(*(result_for(s, points[s.id]) for s in rng.sample(CLASS, len(CLASS))))
     data = canvas_gradebook(rng.sample(CLASS, len(CLASS)), bom=bool(seed % 2))
     file = tmp_path / "grades.csv"
     file.write_bytes(data)
@@ -127,7 +127,7 @@ def test_marks_exported_to_canvas_are_read_back(seed: int, tmp_path: Path, saved
 def test_a_new_column_is_added_in_canvas(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "grades.csv"
     file.write_bytes(data := canvas_gradebook())
-    exported("canvas", file, saved(handed_in(CLASS[2], 20)), "--new-column", "Week 3, attention")
+    exported("canvas", file, saved(result_for(CLASS[2], 20)), "--new-column", "Week 3, attention")
     filled = (tmp_path / "grades-filled.csv").read_bytes()
     assert [row[:-1] for row in cells(filled)] == cells(data)
     last = {row[1]: row[-1] for row in cells(filled)}
@@ -136,7 +136,7 @@ def test_a_new_column_is_added_in_canvas(tmp_path: Path, saved: Save) -> None:
 
 
 def test_the_column_is_needed_only_with_several_assignments(tmp_path: Path, saved: Save) -> None:
-    reports = saved(handed_in(CLASS[0], 20))
+    reports = saved(result_for(CLASS[0], 20))
     file = canvas_file(tmp_path)
     asked = refused("canvas", file, reports, "--problem", "03")
     assert "'Essay; one (55)', 'Week 3 (123456)'. Choose one with --column" in asked
@@ -152,11 +152,11 @@ def test_students_missing_on_either_side_are_listed(
     tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
     file = canvas_file(tmp_path, CLASS[:3])
-    failed = handed_in(CLASS[2], 20)
+    failed = result_for(CLASS[2], 20)
     failed.problems[0].tests.append(TestResult("t", "t", True, 1, Status.INTERNAL))
     other = result("s-5", problem("01-softmax", 5, 10), identity="canvas:1001")
     stranger = result("eve", identity="eve")
-    reports = saved(other, handed_in(CLASS[4], 20), failed, stranger)
+    reports = saved(other, result_for(CLASS[4], 20), failed, stranger)
     messages = exported("canvas", file, reports, "--column", "Week 3")
     assert messages[:-1] == snapshot
     assert (tmp_path / "grades-filled.csv").read_bytes() == file.read_bytes()
@@ -167,7 +167,7 @@ def test_changed_marks_are_listed_and_locked_columns_unchanged(
 ) -> None:
     marks = {1001: "18.00", 1002: "20.00", 1003: "EX", 1004: "N/A"}
     file = canvas_file(tmp_path, CLASS[:4], marks=marks)
-    reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
+    reports = saved(*(result_for(s, 20) for s in CLASS[:4]))
     messages = exported("canvas", file, reports, "--column", "Week 3")
     assert messages[:-1] == snapshot
     filled = filled_in(file)
@@ -178,7 +178,7 @@ def test_a_locked_grade_in_moodle_is_unchanged(
     tmp_path: Path, saved: Save, snapshot: SnapshotAssertion
 ) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1001: "18.00"}, locked=(1001, 1003))
-    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS[:3]))
+    reports = saved(*(result_for(s, 20, "moodle") for s in CLASS[:3]))
     messages = exported("moodle", file, reports)
     assert messages[:-1] == snapshot
     filled = filled_in(file)
@@ -187,17 +187,17 @@ def test_a_locked_grade_in_moodle_is_unchanged(
 
 @pytest.mark.parametrize("most", ["nan", "-5", "25 points"])
 def test_an_invalid_maximum_is_refused(most: str, tmp_path: Path, saved: Save) -> None:
-    canvas = canvas_file(tmp_path, possible=most), saved(handed_in(CLASS[0], 20))
+    canvas = canvas_file(tmp_path, possible=most), saved(result_for(CLASS[0], 20))
     said = refused("canvas", *canvas, "--problem", "03", "--column", "Week 3")
-    moodle = moodle_file(tmp_path, most=most), saved(handed_in(CLASS[0], 20, "moodle"))
+    moodle = moodle_file(tmp_path, most=most), saved(result_for(CLASS[0], 20, "moodle"))
     for text in (said, refused("moodle", *moodle, "--problem", "03")):
         assert ".csv, line " in text
         assert "Write a number from 0 to 1,000,000, such as 2.5" in text
 
 
 def test_a_mark_with_a_smaller_maximum_is_not_filled_in(tmp_path: Path, saved: Save) -> None:
-    excused = handed_in(CLASS[0], 20)
-    reports = saved(excused, handed_in(CLASS[1], 20))
+    excused = result_for(CLASS[0], 20)
+    reports = saved(excused, result_for(CLASS[1], 20))
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
     write(tmp_path / "book", {"corrections.csv": lines})
     file = canvas_file(tmp_path, CLASS[:2])
@@ -218,7 +218,7 @@ def test_the_total_counts_required_problems_and_missing_ones_as_zero(
     required = problem("01-softmax", 5, 10), problem(ID, 20, 25)
     both = result("a", *required, optional, identity="canvas:1001")
     file = canvas_file(tmp_path, CLASS[:2], possible="35")
-    reports = saved(both, handed_in(CLASS[1], 20))
+    reports = saved(both, result_for(CLASS[1], 20))
     messages = exported("canvas", file, reports, "--total", "--column", "Week 3")
     assert "Not graded in 01-softmax, which counts 0: Zoë Müller (canvas:1002)." in messages
     filled = filled_in(file)
@@ -227,24 +227,24 @@ def test_the_total_counts_required_problems_and_missing_ones_as_zero(
 
 def test_a_file_with_decimal_commas_keeps_them(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, CLASS[:2], possible="25,00", separator=";")
-    exported("canvas", file, saved(handed_in(CLASS[0], 12.5)), "--column", "Week 3")
+    exported("canvas", file, saved(result_for(CLASS[0], 12.5)), "--column", "Week 3")
     filled = (tmp_path / "grades-filled.csv").read_bytes()
     assert marks_in(filled, "ID", "Week 3 (123456)", ";")["1001"] == "12,5"
     file.write_bytes(moodle_worksheet(CLASS[:2], most="25,00"))
-    exported("moodle", file, saved(handed_in(CLASS[0], 12.5, "moodle")))
+    exported("moodle", file, saved(result_for(CLASS[0], 12.5, "moodle")))
     assert b',"12,5","25,00",' in (tmp_path / "grades-filled.csv").read_bytes()
 
 
 def test_repeated_rows_are_reported_once(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, [CLASS[0], CLASS[0], CLASS[1]])
-    reports = saved(*(handed_in(s, 20) for s in CLASS[:2]))
+    reports = saved(*(result_for(s, 20) for s in CLASS[:2]))
     messages = exported("canvas", file, reports, "--column", "Week 3")
     assert messages[0].startswith("1 mark filled in")
     assert len([text for text in messages if "so these lines were not changed." in text]) == 1
 
 
-OF_NAMES = ("--id-column", "Full name", "--column", "Grade")
-"""Options for a worksheet of another assignment, in which students have other numbers."""
+BY_NAME = ("--id-column", "Full name", "--column", "Grade")
+"""Options for a worksheet of another assignment, in which students have different numbers."""
 
 
 def test_numbers_of_a_different_week_are_unknown_but_names_match(
@@ -252,9 +252,9 @@ def test_numbers_of_a_different_week_are_unknown_but_names_match(
 ) -> None:
     students = [Student(s.id + 5000, s.first, s.last) for s in CLASS]
     file = moodle_file(tmp_path, students)
-    reports = saved(*(handed_in(s, s.id - 1000, "moodle") for s in CLASS))
+    reports = saved(*(result_for(s, s.id - 1000, "moodle") for s in CLASS))
     assert "Nothing was filled in" in refused("moodle", file, reports, "--problem", "03")
-    messages = exported("csv", file, reports, *OF_NAMES)
+    messages = exported("csv", file, reports, *BY_NAME)
     assert messages[0] == "15 marks filled in under 'Grade'."
     assert (
         "Grades.csv has 'Kim Lee' in lines 30 and 32, so these lines were not changed." in messages
@@ -263,21 +263,20 @@ def test_numbers_of_a_different_week_are_unknown_but_names_match(
     assert filled_in(file)["Participant 6004"] == "4"
 
 
-def test_a_name_matches_without_its_signs_but_not_without_its_vowels(
+def test_a_name_matches_without_punctuation_but_not_without_vowels(
     tmp_path: Path, saved: Save
 ) -> None:
-    """Moodle omits signs in the folder names of its download."""
+    """Moodle omits punctuation in the folder names of a download."""
     names = [("Bo", "O'Neil"), ("Bo", "Neil"), ("राम", "वर्मा"), ("ராமன்", "")]
     file = moodle_file(tmp_path, [Student(n, *name) for n, name in enumerate(names)])
     found = [
         result(f"r{n}", full_name=name) for n, name in enumerate(("Bo ONeil", "रमा वर्मा", "ராமன்"))
     ]
-    exported("csv", file, saved(*found), *OF_NAMES)
+    exported("csv", file, saved(*found), *BY_NAME)
     assert [*filled_in(file).values()] == ["20", "", "", "20"]
 
 
 def test_joined_numbers_match_in_every_worksheet(tmp_path: Path, saved: Save) -> None:
-    """A student whose numbers are joined in names.csv is recognized by each of the numbers."""
     ada, bob = Student(93, "Ada", "Lovelace"), Student(94, "Bob", "Ross")
     file = moodle_file(tmp_path, [ada, bob])
     joined = result("ada", identity="moodle:7", full_name="Ada Lovelace")
@@ -310,7 +309,7 @@ def test_the_line_that_joins_new_numbers_is_printed(
 
 
 def of_moodle_group(number: int) -> SubmissionResult:
-    """Return a group's result; the group has the same number as a participant."""
+    """Return the result of a group that has the same number as a participant."""
     name, members = f"Group {number}", (f"Participant {number}",)
     return result(f"g-{number}", identity=f"moodle:{number}", full_name=name, members=members)
 
@@ -332,7 +331,7 @@ def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved
         assert archive.namelist() == ["Participant_1004_assignsubmission_file_/feedback.html"]
 
 
-def test_a_group_number_is_no_participant_number(tmp_path: Path, saved: Save) -> None:
+def test_a_group_number_is_not_taken_for_a_participant_number(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1002: "3.00"})
     message = " ".join(
         exported("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002)))
@@ -354,18 +353,18 @@ def test_an_invalid_worksheet_is_refused(
 ) -> None:
     file = tmp_path / "Grades.csv"
     file.write_bytes(moodle_worksheet().replace(*change))
-    reports = saved(handed_in(CLASS[0], 20, "moodle"))
+    reports = saved(result_for(CLASS[0], 20, "moodle"))
     assert why in refused("moodle", file, reports, "--problem", "03")
 
 
 def test_the_platforms_file_is_overwritten_only_on_request(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path)
-    exported("moodle", file, saved(handed_in(CLASS[0], 20, "moodle")), "--out", str(file))
+    exported("moodle", file, saved(result_for(CLASS[0], 20, "moodle")), "--out", str(file))
     assert marks_in(file.read_bytes(), "Identifier", "Grade")["Participant 1001"] == "20"
 
 
 def test_corrections_and_lateness_are_in_the_marks(tmp_path: Path, saved: Save) -> None:
-    stale = handed_in(CLASS[0], 20)
+    stale = result_for(CLASS[0], 20)
     stale.problems[0].adjustments = [Adjustment(-20, "An old one")]
     reports = saved(stale)
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,,23,why\n"
@@ -380,7 +379,7 @@ def test_corrections_and_lateness_are_in_the_marks(tmp_path: Path, saved: Save) 
 # Other files
 
 
-def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
+def test_a_roster_of_gradescope_is_filled_in(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "roster.csv"
     file.write_text("Name,SID,Email\nAda,001,Ada@x.edu\nBob,002,bob@x.edu\nEve,,eve@x.edu\n")
     ada, both = result("ada", identity="gradescope:ada@x.edu"), result("two")
@@ -395,12 +394,12 @@ def test_gradescopes_roster(tmp_path: Path, saved: Save) -> None:
     ("platform", "options"),
     [("gradescope", ["--column", "Mark"]), ("csv", ["--id-column", "SID", "--column", "Mark"])],
 )
-def test_a_student_id_is_no_canvas_id(
+def test_a_student_id_is_not_taken_for_a_canvas_id(
     platform: str, options: list[str], tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "list.csv"
     file.write_text("Email,SID,Mark\nbob@x.edu,1001,\n")
-    reports = saved(handed_in(CLASS[0], 20))
+    reports = saved(result_for(CLASS[0], 20))
     assert "Nothing was filled in" in refused(platform, file, reports, "--problem", "03", *options)
 
 
@@ -508,13 +507,13 @@ def test_a_name_shared_by_two_students_gets_no_mark(tmp_path: Path, saved: Save)
         ),
     ],
 )
-def test_impossible_requests_are_refused(
+def test_invalid_requests_are_refused(
     options: list[str], why: str, tmp_path: Path, saved: Save
 ) -> None:
     file = tmp_path / "grades.csv"
     file.write_bytes(canvas_gradebook().replace(b"Essay; one (55)", b"Essay"))
     platform, *rest = options
-    assert why in refused(platform, file, saved(handed_in(CLASS[0], 20)), *rest)
+    assert why in refused(platform, file, saved(result_for(CLASS[0], 20)), *rest)
 
 
 def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
@@ -523,8 +522,7 @@ def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
     assert "There are no results in" in why
 
 
-def test_lost_leading_zeros_are_suggested(tmp_path: Path, saved: Save) -> None:
-    """A number that lost its leading zeros in a spreadsheet is suggested, not accepted."""
+def test_a_number_without_leading_zeros_is_only_suggested(tmp_path: Path, saved: Save) -> None:
     roster = "name,id,sis user id\nAda,canvas:1,0001234\nBo,canvas:2,0000077\n"
     write(tmp_path / "book", {"roster.csv": roster})
     reports = saved(*(result(f"s{n}", identity=f"canvas:{n}") for n in (1, 2)))
@@ -539,14 +537,14 @@ def test_lost_leading_zeros_are_suggested(tmp_path: Path, saved: Save) -> None:
 
 def test_feedback_for_moodle_is_in_folders_with_moodles_names(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path)
-    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
+    reports = saved(*(result_for(s, 20, "moodle") for s in CLASS))
     (reports / "feedback/s-1002.html").unlink()
     messages = exported("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
     assert "No feedback for Zoë Müller (1002): s-1002.html does not exist." in messages
     with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
         assert len(archive.namelist()) == len(CLASS) - 1
         for name in archive.namelist():
-            # As Moodle reads it: the number is the second of the parts between underscores.
+            # Moodle reads the part after the first underscore as the number.
             who, id, kind, plugin, rest = name.partition("/")[0].split("_", 4)
             assert (kind, plugin, rest) == ("assignsubmission", "file", "")
             assert archive.read(name).decode() == f"<p>Feedback for s-{id}</p>"
@@ -557,11 +555,11 @@ def test_feedback_for_moodle_is_in_folders_with_moodles_names(tmp_path: Path, sa
 
 
 @pytest.mark.parametrize("option", ["--feedback", "--out"])
-def test_either_both_marks_and_feedback_are_written_or_neither(
+def test_marks_and_feedback_are_both_written_or_neither(
     option: str, tmp_path: Path, saved: Save
 ) -> None:
     file = moodle_file(tmp_path)
-    reports = saved(*(handed_in(s, 20, "moodle") for s in CLASS))
+    reports = saved(*(result_for(s, 20, "moodle") for s in CLASS))
     places = {"--out": tmp_path / "marks.csv", "--feedback": tmp_path / "feedback.zip"}
     places[option] = file / "folder" / places[option].name
     options = [word for pair in places.items() for word in map(str, pair)]
@@ -572,7 +570,7 @@ def test_either_both_marks_and_feedback_are_written_or_neither(
 
 def test_feedback_for_canvas_has_the_names_of_the_download(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, CLASS[:4])
-    reports = saved(*(handed_in(s, 20) for s in CLASS[:4]))
+    reports = saved(*(result_for(s, 20) for s in CLASS[:4]))
     names = [
         "lovelaceada_1001_501_problem.py",
         "lovelaceada_LATE_1001_520_problem-1.py",

@@ -21,13 +21,13 @@ zone = "Europe/Berlin"
 """
 
 
-def handed_in(
+def submitted(
     at: str = "", *, late: bool = False, points: float = 20, name: str = "ada"
 ) -> SubmissionResult:
     return result(name, problem("03-scaled-attention", points, 25, handed_in=at, late=late))
 
 
-def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
+def deducted(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
     """Return the points that a policy subtracts from each result."""
     (folder / "late.toml").write_text(policy, encoding="utf-8")
     graded, _ = adjusted(results, GradebookFolder(folder))
@@ -46,11 +46,11 @@ def taken(folder: Path, policy: str, *results: SubmissionResult) -> list[float]:
     ],
 )
 def test_each_started_day_costs_a_share(at: str, expected: float, folder: Path) -> None:
-    assert taken(folder, DAILY, handed_in(at)) == [expected]
+    assert deducted(folder, DAILY, submitted(at)) == [expected]
 
 
 def test_without_a_policy_nothing_is_subtracted(folder: Path) -> None:
-    before = [handed_in("2030-01-01T00:00:00Z", late=True)]
+    before = [submitted("2030-01-01T00:00:00Z", late=True)]
     assert adjusted(before, GradebookFolder(folder)) == (before, [])
 
 
@@ -74,25 +74,25 @@ def test_without_a_policy_nothing_is_subtracted(folder: Path) -> None:
 def test_a_policy_subtracts_its_share_from_a_late_file(
     policy: str, at: str, expected: float, folder: Path
 ) -> None:
-    assert taken(folder, policy, handed_in(at, late=True)) == [pytest.approx(expected)]
+    assert deducted(folder, policy, submitted(at, late=True)) == [pytest.approx(expected)]
 
 
 @pytest.mark.parametrize(("points", "expected"), [(0.15, 0.01), (0.16, 0.02), (0.04, 0), (0, 0)])
 def test_half_a_hundredth_is_rounded_up(points: float, expected: float, folder: Path) -> None:
-    result = handed_in("2026-10-24T12:30:00+02:00", points=points)
-    assert taken(folder, DAILY, result) == [pytest.approx(expected)]
+    result = submitted("2026-10-24T12:30:00+02:00", points=points)
+    assert deducted(folder, DAILY, result) == [pytest.approx(expected)]
 
 
 def test_unclear_lateness_costs_nothing_and_is_reported(folder: Path) -> None:
-    assert taken(folder, DAILY, handed_in(late=True)) == [0]
-    _, messages = adjusted([handed_in(late=True), handed_in(name="bob")], GradebookFolder(folder))
+    assert deducted(folder, DAILY, submitted(late=True)) == [0]
+    _, messages = adjusted([submitted(late=True), submitted(name="bob")], GradebookFolder(folder))
     assert messages == [
         "1 file came late by an unknown time, so no points were taken away: ada (03). To take a "
         "share, set 'flagged' in late.toml."
     ]
     with_extension = 'flagged = 0.25\n[extensions]\nada = "2 days"\n'
-    assert taken(folder, with_extension, handed_in(late=True)) == [0]
-    _, again = adjusted([handed_in(late=True)], GradebookFolder(folder))
+    assert deducted(folder, with_extension, submitted(late=True)) == [0]
+    _, again = adjusted([submitted(late=True)], GradebookFolder(folder))
     assert again == messages
 
 
@@ -117,7 +117,7 @@ def test_a_student_and_everyone_may_have_an_extension(
 ) -> None:
     late = "2026-10-25T12:30:00+01:00"
     policy = f"{DAILY}[extensions]\n{extensions}\n"
-    assert taken(folder, policy, handed_in(late), handed_in(late, name="bob")) == expected
+    assert deducted(folder, policy, submitted(late), submitted(late, name="bob")) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_student_and_everyone_may_have_an_extension(
         ("America/New_York", "2018-03-10T20:00:00", "1 week", "2018-03-18T00:00Z", "00:00:01Z"),
         # The hour that the clocks skip: half past two on that day counts as half past three.
         ("Europe/Berlin", "2026-03-28T02:30:00", "1 day", "2026-03-29T01:30Z", "01:30:01Z"),
-        # The hour that they show twice: the second one counts.
+        # The hour that the clocks show twice: the second one counts.
         ("Europe/Berlin", "2026-10-24T02:30:00", "1 day", "2026-10-25T01:30Z", "01:30:01Z"),
         ("Europe/Berlin", "2026-10-24T00:30:00Z", "1 day", "2026-10-25T01:30Z", "01:30:01Z"),
     ],
@@ -141,7 +141,7 @@ def test_a_day_is_a_calendar_day_when_the_clocks_change(
         f'[extensions]\nada = "{extension}"\n'
     )
     too_late = f"{in_time[:11]}{late}"
-    assert taken(folder, policy, handed_in(in_time), handed_in(too_late)) == [0, 2]
+    assert deducted(folder, policy, submitted(in_time), submitted(too_late)) == [0, 2]
 
 
 def test_lateness_applies_after_corrections_of_tests_but_not_to_set_marks(folder: Path) -> None:
@@ -149,20 +149,20 @@ def test_lateness_applies_after_corrections_of_tests_but_not_to_set_marks(folder
     lines = "ada,03,test_cases,5,Right\nbob,03,,21,By hand\n"
     (folder / "corrections.csv").write_text(f"submission,problem,test,mark,reason\n{lines}")
     (folder / "late.toml").write_text(DAILY)
-    graded, _ = adjusted([handed_in(late), handed_in(late, name="bob")], GradebookFolder(folder))
+    graded, _ = adjusted([submitted(late), submitted(late, name="bob")], GradebookFolder(folder))
     assert [r.points for r in graded] == [22.5, 21]
 
 
 def test_the_deduction_is_explained(folder: Path) -> None:
     (folder / "late.toml").write_text(DAILY)
-    (graded,), _ = adjusted([handed_in("2026-10-25T14:05:30+01:00")], GradebookFolder(folder))
+    (graded,), _ = adjusted([submitted("2026-10-25T14:05:30+01:00")], GradebookFolder(folder))
     assert adjustment_lines(graded.problems[0]) == [
         "The tests gave 20 points.",
         "-4 points: Late: due 2026-10-24 12:00, handed in 2026-10-25 14:05:30; 10 % for each day "
         "begun",
     ]
     (folder / "late.toml").write_text("flagged = 0.125")
-    (graded,), _ = adjusted([handed_in(late=True)], GradebookFolder(folder))
+    (graded,), _ = adjusted([submitted(late=True)], GradebookFolder(folder))
     assert graded.problems[0].adjustments == [Adjustment(-2.5, "Handed in late; 12.5 %")]
 
 

@@ -40,7 +40,7 @@ def test_moodle_worksheet_gives_people_by_their_names_and_not_by_its_numbers(fol
     names = {each: [e.name for e in matches.of[each]] for each in matches.of}
     assert names["moodle:1002"] == ["Ada Lovelace"]
     assert names["moodle:1005"] == ["小文 陳"]
-    assert {e.name for e in matches.unclear} == {"Kim Lee"}  # two are called so
+    assert {e.name for e in matches.unclear} == {"Kim Lee"}  # two students have this name
     assert set(matches.strangers) == {"moodle:1016", "moodle:1017"}
 
 
@@ -125,11 +125,11 @@ def test_a_list_without_students_is_reported(content: str, folder: Path) -> None
         matched(folder, content)
 
 
-# What names in other files mean then
+# Names in other files
 
 
 def adjusted_by(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
-    """Return the points of each student, and the warnings."""
+    """Return a line with the points of each student, and the messages."""
     (folder / name).write_text(text, encoding="utf-8")
     graded, messages = adjusted(results, GradebookFolder(folder))
     return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in graded), *messages]
@@ -171,7 +171,7 @@ GROUP = result(
 
 
 @pytest.mark.parametrize(
-    ("roster", "come"),
+    ("roster", "submitted"),
     [
         ("", [GROUP, LI_WEI]),
         (GRADESCOPE + NAMESAKE, [GROUP, LI_WEI]),
@@ -180,17 +180,17 @@ GROUP = result(
         (GRADESCOPE + NAMESAKE, []),
     ],
 )
-def test_a_name_shared_by_two_people_matches_nobody(
-    roster: str, come: list[SubmissionResult], folder: Path
+def test_a_name_shared_by_two_people_matches_no_one(
+    roster: str, submitted: list[SubmissionResult], folder: Path
 ) -> None:
     if roster:
         (folder / "roster.csv").write_text(roster, encoding="utf-8")
     ada = result("ada", full_name="Ada")
     lines = "submission,problem,mark,reason\nLi Wei,03,3,why\n"
-    *marks, message = adjusted_by(folder, "corrections.csv", lines, ada, *come)
-    assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *come)]
+    *marks, message = adjusted_by(folder, "corrections.csv", lines, ada, *submitted)
+    assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *submitted)]
     assert "line 2, has no effect: 'Li Wei' may be " in message
-    *_, message = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *come)
+    *_, message = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *submitted)
     assert "this extension has no effect: 'Li Wei' may be " in message
 
 
@@ -244,7 +244,7 @@ def test_students_without_points_by_hand_are_listed(folder: Path) -> None:
 
 
 def test_a_gradebook_file_with_a_misspelled_name_is_reported(tmp_path: Path) -> None:
-    """The lines of a misspelled file would have no effect."""
+    """The lines of a file with a misspelled name would have no effect."""
     book = GradebookFolder(tmp_path)
     for name in ("late.tml", "Roster.csv", "correction.csv", "names.csv", "notes.md", ".gitignore"):
         (tmp_path / name).touch()

@@ -70,9 +70,7 @@ def take_one(take: Take, two_problems: Course) -> Take:
 
 @pytest.fixture
 def read(tmp_path: Path, small_course: Course) -> Read:
-    """Return a function that reads an archive of `ada` next to an archive of `grace`, and checks
-    that the second one is read.
-    """
+    """Return a function that reads an archive of `ada`, next to a correct archive of `grace`."""
 
     def read_it(content: bytes, ending: str = ".zip") -> Submission:
         folder = tmp_path / "class"

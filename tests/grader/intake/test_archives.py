@@ -27,7 +27,7 @@ LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o666
 
 
 @pytest.mark.parametrize("mode", [LINK, PIPE])
-def test_links_and_pipes_in_a_zip(read: Read, mode: int) -> None:
+def test_links_and_pipes_in_a_zip_are_refused(read: Read, mode: int) -> None:
     assert_bad(read(zipped((FILE, b"/etc/passwd"), mode=mode)), "problem.py in 01-doubling is")
 
 
@@ -35,11 +35,11 @@ def test_links_and_pipes_in_a_zip(read: Read, mode: int) -> None:
     "kind",
     [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE],
 )
-def test_links_and_devices_in_a_tar(read: Read, kind: bytes) -> None:
+def test_links_and_devices_in_a_tar_are_refused(read: Read, kind: bytes) -> None:
     assert_bad(read(tarred((FILE, b""), kind=kind, target="/etc/passwd"), ".tar"), "01-doubling is")
 
 
-def test_a_linked_folder_in_a_tar(read: Read) -> None:
+def test_a_linked_folder_in_a_tar_is_refused(read: Read) -> None:
     link = tarred(("01-doubling", b""), kind=tarfile.SYMTYPE, target="/etc")
     assert_bad(read(link, ".tar"), "01-doubling is a link")
     behind = link[:512] + tarred((FILE, RIGHT))
@@ -50,7 +50,7 @@ def test_a_linked_folder_in_a_tar(read: Read) -> None:
 def test_a_link_with_a_students_name_is_refused(
     tmp_path: Path, small_course: Course, around: str
 ) -> None:
-    """Such a link could replace the student's file."""
+    """The link could replace the student's file."""
     own, others = (f"{around}{name}/{FILE}" for name in ("ada", "bob"))
     for members in ([f"{around}ada", own, others], [own, others, f"{around}ada"]):
         with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
@@ -64,11 +64,11 @@ def test_a_link_with_a_students_name_is_refused(
         assert (bob.name, bob.files["01-doubling"].source) == ("bob", RIGHT)
 
 
-# Which of several
+# Several files for one problem
 
 
 @BOTH
-def test_a_file_and_a_folder_of_one_name(read: Read, ending: str, pack: Pack) -> None:
+def test_a_file_and_a_folder_of_one_name_are_reported(read: Read, ending: str, pack: Pack) -> None:
     packed = pack(("01-doubling", b""), (FILE, RIGHT))
     assert_bad(read(packed, ending), "01-doubling is in the archive more than once")
 

@@ -1,4 +1,4 @@
-"""Find all submissions in a class folder, without guessing."""
+"""All submissions in a class folder are found, without guessing."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.grader.intake.uploads import (
 
 
 @pytest.mark.parametrize("around", ["", "spring"])
-def test_a_folder_of_submissions(class_folder: Path, small_course: Course, around: str) -> None:
-    """A folder around the class is skipped, and files of tools are no submissions."""
+def test_each_folder_is_a_submission(class_folder: Path, small_course: Course, around: str) -> None:
+    """A folder around the class is skipped, and files of tools are not submissions."""
     names = (f"ada/{FILE}", f"grace/problems/{FILE}", ".01-doubling.py")
     write(class_folder / around, dict.fromkeys(names, RIGHT))
     submissions = find_submissions(class_folder, small_course)
@@ -41,7 +41,6 @@ def test_a_folder_of_submissions(class_folder: Path, small_course: Course, aroun
 def test_stray_files_do_not_turn_a_class_into_one_submission(
     take_one: Take, place: str, stray: str
 ) -> None:
-    """A stray file next to the students' folders does not make the class one submission."""
     names = {"ada", "bea"}
     intake = take_one(
         {f"{place}{path}": RIGHT for path in (stray, *(f"{n}/{FILE}" for n in names))}
@@ -51,8 +50,7 @@ def test_stray_files_do_not_turn_a_class_into_one_submission(
     assert [text.split("'")[1] for text in intake.unmatched] == unmatched
 
 
-def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) -> None:
-    """Each submission is one row; two with the same name stay separate."""
+def test_each_folder_and_archive_has_a_row(class_folder: Path, small_course: Course) -> None:
     write(class_folder, {f"ada/{FILE}": WRONG})
     (class_folder / "ada.zip").write_bytes(zip_file({FILE: RIGHT}))
     shutil.make_archive(str(class_folder / "grace"), "gztar", class_folder, "ada")
@@ -75,7 +73,7 @@ def test_folders_and_archives_mixed(class_folder: Path, small_course: Course) ->
 
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("place", ["", "spring/"])
-def test_a_whole_class_in_one_archive(
+def test_a_class_in_one_archive_is_read(
     tmp_path: Path, small_course: Course, ending: str, place: str
 ) -> None:
     path = tmp_path / f"class{ending}"
@@ -85,15 +83,13 @@ def test_a_whole_class_in_one_archive(
     submissions = find_submissions(path, small_course)
     assert [s.full_name for s in submissions] == [*names, "imani"]
     assert [s.files["01-doubling"].source for s in submissions[:3]] == [b"ada", b"grace", b"hugo"]
-    if ending == ".zip":  # as learning platforms pack archives of students
+    if ending == ".zip":  # as platforms pack the archives of students
         assert submissions[3].files["01-doubling"].source == RIGHT
     else:
         assert_bad(submissions[3], "archive inside an archive, which is not opened")
 
 
-def test_archives_are_read_alike_in_a_folder_and_in_a_zip_file(
-    take: Take,
-) -> None:
+def test_archives_are_read_alike_in_a_folder_and_in_a_zip_file(take: Take) -> None:
     hw = zip_file({FILE: RIGHT})
     files = {f"{name}.zip": zip_file({"hw.zip": hw}) for name in ("ada", "grace")}
     files |= {"hugo/hw.zip": files["ada.zip"], "imani.zip": zip_file({"a.zip": files["ada.zip"]})}
@@ -115,10 +111,10 @@ def test_a_single_archive_is_one_submission(
 
 
 @pytest.mark.parametrize("inside", [f"Ada Lovelace/{FILE}", "Ada Lovelace.zip"])
-def test_a_note_says_whose_name_an_archive_with_one_folder_has(
+def test_an_archive_with_one_folder_is_one_submission_with_a_message(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
-    """The archive may be a class of one or a student's archive."""
+    """The archive may be a class of one student, or the archive of a student."""
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))
@@ -133,7 +129,7 @@ def test_a_note_says_whose_name_an_archive_with_one_folder_has(
 
 
 def test_one_problem_folder_does_not_hide_a_class(tmp_path: Path, small_course: Course) -> None:
-    """One student submitted only the problem's folder, next to the folders of the others."""
+    """The folder of a problem is next to the folders of two students."""
     names = (FILE, f"ada/{FILE}", f"grace/{FILE}")
     folder = write(tmp_path / "class", dict.fromkeys(names, RIGHT))
     alone, ada, grace = find_submissions(folder, small_course)
@@ -141,7 +137,7 @@ def test_one_problem_folder_does_not_hide_a_class(tmp_path: Path, small_course: 
     assert_bad(alone, "The problem of 'problem.py' is unknown")
 
 
-def test_folders_with_misspelled_problem_names_are_no_students(take_one: Take) -> None:
+def test_folders_with_misspelled_problem_names_are_not_students(take_one: Take) -> None:
     names = ("1-doubling", "2-tripling")
     (submission,) = take_one({f"ada/{name}/problem.py": RIGHT for name in names}).submissions
     assert submission.name not in names

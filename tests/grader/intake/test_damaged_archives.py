@@ -15,7 +15,7 @@ from grader.intake.submissions import find_submissions
 from tests.grader.intake.uploads import FILE, PACKERS, RIGHT, Read, assert_bad, tarred, zipped
 
 
-def encrypted() -> bytes:
+def encrypted_zip() -> bytes:
     """Return a zip file whose members are marked as encrypted."""
     packed = bytearray(zipped((FILE, RIGHT)))
     packed[6] |= 1
@@ -23,11 +23,11 @@ def encrypted() -> bytes:
     return bytes(packed)
 
 
-def test_an_encrypted_member(read: Read) -> None:
-    assert_bad(read(encrypted()), "is encrypted; pack it again without a password")
+def test_an_encrypted_member_is_refused(read: Read) -> None:
+    assert_bad(read(encrypted_zip()), "is encrypted; pack it again without a password")
 
 
-def test_an_unsupported_compression(read: Read) -> None:
+def test_an_unsupported_compression_is_refused(read: Read) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr(FILE, RIGHT)
@@ -61,14 +61,13 @@ NO_ARCHIVES = {
 
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("name", NO_ARCHIVES)
-def test_files_that_are_no_archives(read: Read, ending: str, name: str) -> None:
+def test_files_that_are_not_archives_are_refused(read: Read, ending: str, name: str) -> None:
     assert_bad(read(NO_ARCHIVES[name], ending), "'ada.")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
-def test_cut_short_anywhere(read: Read, ending: str) -> None:
-    """An archive that is cut off at any byte has a row and is never graded as a complete one."""
+def test_an_archive_that_is_cut_off_at_any_byte_is_refused(read: Read, ending: str) -> None:
     packed = PACKERS[ending]((FILE, RIGHT), ("README.md", b"hello" * 300), ("x/y", RIGHT))
     end = packed.rindex(b"hello") if ending == ".tar" else len(packed) - 30
     for length in range(1, end, max(1, end // 40)):
@@ -77,7 +76,7 @@ def test_cut_short_anywhere(read: Read, ending: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", PACKERS)
-def test_any_byte_may_be_damaged(read: Read, ending: str) -> None:
+def test_an_archive_with_any_damaged_byte_has_a_file_or_a_reason(read: Read, ending: str) -> None:
     packed = PACKERS[ending]((FILE, RIGHT), ("README.md", b"hello"))
     for place in range(0, len(packed), max(1, len(packed) // 80)):
         broken = packed[:place] + bytes([packed[place] ^ 0xFF]) + packed[place + 1 :]

@@ -31,7 +31,7 @@ LINKS = {
 }
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.skipif(sys.platform == "win32", reason="links need special rights on Windows")
 @pytest.mark.parametrize("name", LINKS)
 def test_a_link_in_a_class_is_not_followed_and_has_a_row(
     class_folder: Path, small_course: Course, name: str
@@ -71,13 +71,13 @@ WHY = {"pipe": "is not a regular file", "a terabyte of nothing": "has more than 
 def test_anything_but_a_file_is_refused_and_reported(
     class_folder: Path, small_course: Course, name: str, is_given: bool
 ) -> None:
-    """The refusal holds in a problem's folder, and for a single file if the problem is given."""
+    """The object is in a problem's folder, or it is a single file and the problem is given."""
     path = class_folder / "ada" / ("problem.py" if is_given else FILE)
     path.parent.mkdir(parents=True)
     try:
         THINGS[name](path)
     except PermissionError:
-        pytest.skip("only root may make one here")
+        pytest.skip("only root may create it here")
     only = small_course.problems()[0] if is_given else None
     (ada,) = find_submissions(class_folder, small_course, only)
     is_empty = name == "folder"
@@ -101,7 +101,7 @@ def test_only_the_file_itself_is_opened(
     assert opened == [folder / "ada" / FILE]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes mean something else there")
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes differ on Windows")
 @pytest.mark.parametrize("what", ["ada", f"ada/{ID}", f"ada/{FILE}"])
 def test_unreadable_files_are_reported_and_stop_nothing(
     tmp_path: Path, what: str, small_course: Course

@@ -29,21 +29,21 @@ from tests.grader.intake.uploads import (
 
 
 @BOTH
-def test_a_member_that_is_too_large(read: Read, ending: str, pack: Pack) -> None:
+def test_a_member_that_is_too_large_is_refused(read: Read, ending: str, pack: Pack) -> None:
     packed = pack((FILE, b"#" * (MAX_SOURCE_BYTES + 1)))
     assert_bad(read(packed, ending), "has more than 1,000,000 bytes")
     largest = b"#" * MAX_SOURCE_BYTES
     assert read(pack((FILE, largest)), ending).files["01-doubling"].source == largest
 
 
-def test_a_false_size(read: Read) -> None:
+def test_a_member_with_a_false_size_is_refused(read: Read) -> None:
     honest = zipped((FILE, b"#" * 2_000_000))
     size = (2_000_000).to_bytes(4, "little")
     assert_bad(read(honest.replace(size, (20).to_bytes(4, "little"))), "is damaged")
 
 
 @BOTH
-def test_too_many_members(
+def test_too_many_members_are_refused(
     read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_ENTRIES", 20)
@@ -52,14 +52,13 @@ def test_too_many_members(
 
 
 @pytest.mark.parametrize("name", ["data.bin", FILE])
-def test_a_zip_bomb(read: Read, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading stops at the limit, even for a terabyte."""
+def test_a_zip_bomb_is_refused(read: Read, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
     packed = gzip.compress(tarred((name, bytes(5_000_000)), (FILE, RIGHT)), 9)
     assert_bad(read(packed, ".tar.gz"), "unpacks to more than 3,000,000 bytes")
 
 
-def test_a_zip_bomb_of_many_members(
+def test_a_zip_bomb_of_many_members_is_refused(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 3_000_000)
@@ -82,14 +81,14 @@ def test_a_large_file_next_to_the_submission_is_not_read(
     assert submission.files["01-doubling"].source == RIGHT
 
 
-def test_a_tar_header_that_asks_for_much_memory(read: Read) -> None:
+def test_a_tar_header_that_requests_much_memory_is_refused(read: Read) -> None:
     info = tarfile.TarInfo("name")
     info.type, info.size = tarfile.XHDTYPE, 2**30
     packed = gzip.compress(info.tobuf() + bytes(2**20))
     assert_bad(read(packed, ".tgz"), "a name or a list that is too long")
 
 
-def test_an_archive_that_takes_too_long(
+def test_an_archive_that_takes_too_long_is_refused(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_SECONDS", -1.0)
@@ -99,10 +98,9 @@ def test_an_archive_that_takes_too_long(
 
 
 @BOTH
-def test_the_time_for_names_counts(
+def test_the_time_for_checking_names_counts(
     read: Read, ending: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time for checking names counts, even if no member is read."""
     clock = [0.0]
 
     def slowly(name: str) -> tuple[str, ...]:
@@ -116,7 +114,7 @@ def test_the_time_for_names_counts(
     assert_bad(read(pack(*many), ending), "takes more than 10 seconds to read")
 
 
-# What tools leave behind
+# Files of tools
 
 
 @BOTH
@@ -136,14 +134,14 @@ def test_files_of_tools_are_not_counted_in_a_submission(
 
 
 @pytest.mark.slow
-def test_a_repository_with_a_virtual_environment(read: Read) -> None:
-    """The submission is read, although its list of names has more than 8 MB."""
+def test_a_repository_with_a_virtual_environment_is_read(read: Read) -> None:
+    """The list of its names has more than 8 MB."""
     place = ".venv/lib/python3.11/site-packages/torch/include/ATen/ops/some_operator_native.h"
     submission = read(zipped((FILE, RIGHT), *((f"{place}{n}", b"") for n in range(65_000))))
     assert submission.files["01-doubling"].source == RIGHT
 
 
-def test_a_folder_with_too_many_files_of_tools(
+def test_a_folder_with_too_many_files_of_tools_is_refused(
     class_folder: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_ENTRIES", 20)

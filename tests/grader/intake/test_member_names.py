@@ -1,4 +1,4 @@
-"""No name of an archive's member leads out of the archive, with either separator."""
+"""No member's name leads out of its archive, with slashes or with backslashes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_paths_are_relative_to_the_archive(
 
 
 @pytest.mark.parametrize("place", ["", "hw\\", "hw\\problems\\", ".\\"])
-def test_a_zip_made_on_windows(read: Read, place: str) -> None:
-    """Names of folders may be separated by, and end with, a backslash."""
+def test_a_zip_made_on_windows_is_read(read: Read, place: str) -> None:
+    """Backslashes separate the names of folders, and end the name of a folder."""
     submission = read(
         zipped(
             (f"{place}01-doubling\\", b""),
@@ -56,7 +56,7 @@ def test_a_zip_made_on_windows(read: Read, place: str) -> None:
     assert (source(submission), submission.notes) == (RIGHT, [])
 
 
-def test_a_class_made_on_windows(tmp_path: Path, small_course: Course) -> None:
+def test_a_class_made_on_windows_is_read(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "class.zip"
     work = zipped((FILE.replace("/", "\\"), RIGHT))
     members = [("ada\\01-doubling\\problem.py", RIGHT), ("bea\\hw.zip", work), ("cho.zip", work)]
@@ -64,7 +64,7 @@ def test_a_class_made_on_windows(tmp_path: Path, small_course: Course) -> None:
     assert [source(each) for each in find_submissions(path, small_course)] == [RIGHT] * 3
 
 
-def test_a_members_name_is_no_path_on_disk(tmp_path: Path, small_course: Course) -> None:
+def test_a_members_name_is_not_used_as_a_path_on_disk(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "class.tar"
     names = ["../ada", "/grace", "x" * 300]
     path.write_bytes(tarred(*((f"{name}/{FILE}", RIGHT) for name in names)))
@@ -83,5 +83,5 @@ def test_a_name_ends_at_a_zero_byte(read: Read) -> None:
     assert (source(submission), submission.unused) == (RIGHT, ("01-doubling/x",))
 
 
-def test_endless_paths(read: Read) -> None:
+def test_a_very_long_path_is_ignored(read: Read) -> None:
     assert source(read(zipped(("a/" * 30_000, b""), (FILE, RIGHT)))) == RIGHT

@@ -39,9 +39,7 @@ def test_names_csv_assigns_problems_and_students(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
-    """names.csv of a spreadsheet is read like the other gradebook files; a name may begin with
-    #.
-    """
+    """A name may begin with `#`."""
     path = tmp_path / "names.csv"
     path.write_text("Found;Means\n#2.py;02\n\na, b;ada\n")
     assert read_names(path, KNOWN) == Names({"#2.py": OTHER}, {"a, b": "ada"})
@@ -85,7 +83,7 @@ PLACES: dict[str, Files] = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("files", PLACES.values(), ids=PLACES)
-def test_the_meaning_of_a_name_is_used(
+def test_an_assigned_name_is_read_as_its_problem(
     tmp_path: Path, small_course: Course, files: Files, packed: bool
 ) -> None:
     folder = write(tmp_path / "class", {f"bea/{ID}/problem.py": WRONG})
@@ -97,7 +95,7 @@ def test_the_meaning_of_a_name_is_used(
     assert (source(ada), source(bea)) == (RIGHT, WRONG)
 
 
-def test_names_of_a_platform_are_assigned(tmp_path: Path, small_course: Course) -> None:
+def test_names_in_a_platforms_download_are_assigned(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({"ada_12_98_dubbeling.py": RIGHT, "bea_13_99_x.py": RIGHT}))
     ada, bea = take_in(path, small_course, problems_by_name=MEANT).submissions
@@ -105,8 +103,8 @@ def test_names_of_a_platform_are_assigned(tmp_path: Path, small_course: Course) 
     assert ada.notes == ["'dubbeling.py' was read as 01-doubling."]
 
 
-def test_the_students_own_name_counts_first(tmp_path: Path, small_course: Course) -> None:
-    """Of two other names for one student none is chosen."""
+def test_the_problems_own_name_counts_first(tmp_path: Path, small_course: Course) -> None:
+    """If a student used two assigned names for a problem, neither is chosen."""
     folder = write(
         tmp_path / "class",
         {

@@ -54,7 +54,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
-def test_a_bare_file_is_the_given_problems(take_one: Take, files: Files) -> None:
+def test_a_bare_file_is_read_as_the_given_problem(take_one: Take, files: Files) -> None:
     intake = take_one(files)
     assert [(s.files.keys(), source(s)) for s in intake.submissions] == [({ID}, RIGHT)] * 2
     assert not any("problem.py" in note for s in intake.submissions for note in s.notes)
@@ -62,7 +62,7 @@ def test_a_bare_file_is_the_given_problems(take_one: Take, files: Files) -> None
 
 
 @pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
-def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files: Files) -> None:
+def test_a_bare_file_requires_the_option(take: Take, two_problems: Course, files: Files) -> None:
     intake = take(files, course=two_problems)
     assert all(list(s.files) == [ID, OTHER] for s in intake.submissions)
     assert not any(file.source for s in intake.submissions for file in s.files.values())
@@ -73,13 +73,13 @@ def test_a_bare_file_asks_for_the_option(take: Take, two_problems: Course, files
     )
 
 
-def test_one_submission_of_one_file(take: Take, two_problems: Course) -> None:
+def test_a_folder_with_one_file_is_one_submission(take: Take, two_problems: Course) -> None:
     (submission,) = take({"problem.py": RIGHT}, problem="01", course=two_problems).submissions
     assert (submission.name, source(submission)) == ("download", RIGHT)
 
 
 def test_only_the_given_problem_is_read(take_one: Take) -> None:
-    """Submissions with all problems are allowed; the files of other problems are ignored."""
+    """Submissions may contain files of other problems, which are ignored."""
     whole = {f"{ID}/problem.py": WRONG, f"{OTHER}/problem.py": RIGHT}
     files = {f"ada/{name}": content for name, content in whole.items()}
     files |= {f"bea/repo/problems/{name}": content for name, content in whole.items()}
@@ -97,7 +97,7 @@ def test_only_the_given_problem_is_read(take_one: Take) -> None:
     assert submissions["cho"].unused == ("doubling.py",)
 
 
-def loose(name: str) -> str:
+def unused_file_message(name: str) -> str:
     return (
         f"'{name}' was not used: it matches no student. If it is from a student, move it "
         "to a folder with the student's name."
@@ -108,14 +108,14 @@ def loose(name: str) -> str:
 def test_a_file_next_to_students_folders_is_reported(
     take: Take, take_one: Take, place: str
 ) -> None:
-    """Such a file may be a submission."""
+    """The file may be a submission."""
     files = {f"{place}{name}/{FILE}": RIGHT for name in ("ada", "bea")}
     code = ["Cem.PY", "dora.py.txt", "eva.ipynb"]
     beside = [f"{place}{name}" for name in [*code, "grades.csv", "test_doubling.py"]]
     for taken in (take, take_one):
         intake = taken(files | dict.fromkeys(beside, RIGHT))
         assert [source(s) for s in intake.submissions] == [RIGHT, RIGHT]
-        assert intake.unmatched == [loose(name) for name in code]
+        assert intake.unmatched == [unused_file_message(name) for name in code]
 
 
 def test_a_stray_bare_file_does_not_hide_a_download(take_one: Take) -> None:

@@ -38,7 +38,7 @@ def test_a_submission_is_found_by_any_of_its_names(
     assert only_these(submissions, [one.name]) == [one]
 
 
-def test_several_are_found_once_each(submissions: list[Submission]) -> None:
+def test_each_submission_is_found_only_once(submissions: list[Submission]) -> None:
     some = only_these(submissions, ["王芳", "canvas:1004", "canvas:13"])
     assert [s.identity for s in some] == ["canvas:13", "canvas:1004"]
 

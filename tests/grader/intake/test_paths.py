@@ -49,7 +49,7 @@ def test_a_single_bad_archive_has_a_row(tmp_path: Path, small_course: Course, na
     )
 
 
-def test_one_file_without_the_option(tmp_path: Path, small_course: Course) -> None:
+def test_one_file_without_the_option_is_refused(tmp_path: Path, small_course: Course) -> None:
     with pytest.raises(
         SubmissionError, match=f"holds no submissions.*for example with --problem {ID}"
     ):
@@ -65,7 +65,7 @@ def test_a_flat_folder_is_refused_with_advice(
         take(dict.fromkeys(names, RIGHT), problem=problem, course=two_problems)
 
 
-def test_a_path_to_a_different_problems_folder(tmp_path: Path, two_problems: Course) -> None:
+def test_a_folder_of_a_different_problem_is_reported(tmp_path: Path, two_problems: Course) -> None:
     path = write(tmp_path / "work" / OTHER, {"problem.py": RIGHT})
     (submission,) = take_in(path, two_problems, two_problems.select(["01"])[0]).submissions
     assert source(submission) is None
@@ -96,7 +96,7 @@ ODD = {_dangling: IS_LINK, _closed: "can't be read (Permission denied)."}
 ODD |= dict.fromkeys([_too_large, _too_large_below], "contains more than 5 files and folders.")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links and modes mean something else there")
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes differ on Windows")
 @pytest.mark.parametrize("make", ODD)
 def test_an_unreadable_entry_of_a_class_has_a_row(
     tmp_path: Path,
@@ -104,7 +104,7 @@ def test_an_unreadable_entry_of_a_class_has_a_row(
     monkeypatch: pytest.MonkeyPatch,
     make: Callable[[Path], None],
 ) -> None:
-    """An unreadable entry of a class has a row. Given alone, it is an error."""
+    """A path to the entry alone is an error."""
     monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "cho")})
     open_to_all(tmp_path)

@@ -54,7 +54,7 @@ ODD_NAMES += ["<script>alert(1)<", "[x](javascript:1)", "{{7*7}}${IFS}`id`", *SH
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't allow such names")
-def test_odd_names_are_data(tmp_path: Path, small_course: Course) -> None:
+def test_odd_names_are_kept(tmp_path: Path, small_course: Course) -> None:
     folder = write(tmp_path / "class", {f"{name}/{ID}/problem.py": RIGHT for name in ODD_NAMES})
     submissions = find_submissions(folder, small_course)
     assert {s.identity: s.full_name for s in submissions} == {n: SHOWN.get(n, n) for n in ODD_NAMES}
@@ -67,7 +67,7 @@ def test_odd_names_are_data(tmp_path: Path, small_course: Course) -> None:
 
 
 def test_canvas_numbers_identify_students(take: Take) -> None:
-    """Canvas's number identifies a student, as it reduces a Chinese name to `__`."""
+    """Canvas reduces a Chinese name to `__`."""
     both = take(
         {"王芳_1004_90_problem_01.py": RIGHT, "李娜_1005_91_problem_01.py": WRONG}
     ).submissions
@@ -99,9 +99,9 @@ def test_a_students_name_cannot_be_taken(tmp_path: Path, small_course: Course) -
         assert alone.name == next(s.name for s in submissions if s.identity == name)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems see one name there")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems see only one name")
 def test_one_name_in_two_forms_is_reported(tmp_path: Path, small_course: Course) -> None:
-    """Two names that look the same, with the two Unicode forms of é, are reported."""
+    """The names contain the two Unicode forms of é."""
     forms = [unicodedata.normalize(form, "rené") for form in ("NFC", "NFD")]
     folder = write(tmp_path / "class", {f"{form}/{ID}/problem.py": RIGHT for form in forms})
     intake = take_in(folder, small_course)
@@ -110,8 +110,8 @@ def test_one_name_in_two_forms_is_reported(tmp_path: Path, small_course: Course)
     assert any("'rené' was submitted twice" in line for line in intake.unmatched)
 
 
-def test_a_folder_named_like_an_archive(tmp_path: Path, small_course: Course) -> None:
-    """A folder called `ada.zip` keeps its whole name; only an archive loses the ending."""
+def test_a_folder_called_zip_keeps_its_name(tmp_path: Path, small_course: Course) -> None:
+    """Only an archive loses the ending `.zip`."""
     folder = write(tmp_path / "class", {f"ada.zip/{ID}/problem.py": WRONG})
     write(folder, {"bea.tar.gz": zip_file(COURSE), "cho.rar": b""})
     submissions = find_submissions(folder, small_course)
@@ -127,7 +127,6 @@ def test_a_folder_name_gives_no_platform_identity(take: Take) -> None:
 
 
 def test_no_result_replaces_another() -> None:
-    """No result replaces the file of a different submission, whatever the names of folders are."""
     taken = result_name("canvas:12", "ada")
     names = [taken, taken.upper(), "ada", "Ada", "nul", "a" * 101, "a" * 101 + "b", "é", "e"]
     result_names = [result_name(name, name) for name in names]
@@ -137,11 +136,11 @@ def test_no_result_replaces_another() -> None:
 
 
 @pytest.mark.parametrize("name", ["王芳", "نیک", "Zoë"])
-def test_a_zip_without_the_utf_8_flag(tmp_path: Path, small_course: Course, name: str) -> None:
-    """Submissions in a zip file of macOS have the same identities as in a folder."""
+def test_a_zip_without_utf_8_flag_is_read(tmp_path: Path, small_course: Course, name: str) -> None:
+    """Such zip files come from macOS."""
     packed = zip_file({f"{name}/{ID}/problem.py": RIGHT, f"ada/{ID}/problem.py": RIGHT})
     path = tmp_path / "class.zip"
-    # The flag is in each member's head, and again in the list of members.
+    # The flag is in each member's header, and again in the list of members.
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         parts = packed.split(mark)
         packed = mark.join([parts[0], *(_without_flag(part, place - 4) for part in parts[1:])])

@@ -25,7 +25,7 @@ from tests.grader.intake.uploads import (
 )
 
 STUB = b"the stub"
-"""Stands for the stub of the course."""
+"""A placeholder for the stub of the course."""
 
 TESTS = b"def test_it(problem):\n    assert problem.double(1) == 2\n"
 
@@ -38,16 +38,16 @@ class Case(NamedTuple):
     texts: tuple[str, ...] = ()
 
 
-def unclear(*names: str) -> str:
+def ambiguous(*names: str) -> str:
     listed = ", ".join(map(repr, names))
     return f"Several files may be for {ID}: {listed}. Keep only one of them."
 
 
-def at(place: str) -> tuple[str]:
+def in_folder(place: str) -> tuple[str]:
     return (f"The files are in the folder '{place}'.",)
 
 
-def left(*names: str) -> tuple[str]:
+def not_read(*names: str) -> tuple[str]:
     return (f"Not read: {', '.join(map(repr, names))}.",)
 
 
@@ -58,27 +58,27 @@ def for_other(name: str) -> tuple[str]:
 
 ANY = [
     # Folders around the work
-    Case({f"hw/{FILE}": RIGHT, "notes.txt": b""}, RIGHT, at("hw")),
-    Case({f"hw/problems/{FILE}": RIGHT, "docs/notes.txt": b""}, RIGHT, at("hw")),
-    Case({f"x/y/{FILE}": RIGHT}, RIGHT, at("x/y")),
-    Case({f"x/y/problems/{FILE}": RIGHT}, RIGHT, at("x/y")),
-    Case({f"x/x/x/x/{FILE}": RIGHT}, RIGHT, at("x/x/x/x")),
+    Case({f"hw/{FILE}": RIGHT, "notes.txt": b""}, RIGHT, in_folder("hw")),
+    Case({f"hw/problems/{FILE}": RIGHT, "docs/notes.txt": b""}, RIGHT, in_folder("hw")),
+    Case({f"x/y/{FILE}": RIGHT}, RIGHT, in_folder("x/y")),
+    Case({f"x/y/problems/{FILE}": RIGHT}, RIGHT, in_folder("x/y")),
+    Case({f"x/x/x/x/{FILE}": RIGHT}, RIGHT, in_folder("x/x/x/x")),
     # Several files
     Case(
         {f"first/{FILE}": RIGHT, f"second/problems/{FILE}": WRONG},
         None,
-        (unclear(f"first/{FILE}", f"second/problems/{FILE}"),),
+        (ambiguous(f"first/{FILE}", f"second/problems/{FILE}"),),
     ),
     Case(
         {FILE: RIGHT, f"problems/{FILE}": WRONG, f"backup/{FILE}": WRONG},
         RIGHT,
-        left(f"backup/{FILE}", f"problems/{FILE}"),
+        not_read(f"backup/{FILE}", f"problems/{FILE}"),
     ),
     Case(
         {FILE: RIGHT, "01-doubling/helper.py": b"x", "old/doubling.py": WRONG, "scratch.py": b"y"}
         | {f"{ID}/test_x.py": TESTS, f"{ID}/explore.py": b"z"},
         RIGHT,
-        left(f"{ID}/helper.py", "old/doubling.py", "scratch.py"),
+        not_read(f"{ID}/helper.py", "old/doubling.py", "scratch.py"),
     ),
     Case(
         {f"{ID}/problem (1).py": RIGHT, f"{ID}/problem-1.py": RIGHT},
@@ -91,12 +91,12 @@ ANY = [
     Case(
         {"hw.zip": zip_file({FILE: RIGHT}), "hw2.zip": zip_file({FILE: WRONG})},
         None,
-        (unclear(f"hw.zip/{FILE}", f"hw2.zip/{FILE}"),),
+        (ambiguous(f"hw.zip/{FILE}", f"hw2.zip/{FILE}"),),
     ),
     Case(
         {"hw.zip": zip_file(COURSE | {"problem_01.py": WRONG})},
         RIGHT,
-        left("hw.zip/problem_01.py"),
+        not_read("hw.zip/problem_01.py"),
     ),
     # Stubs
     Case({FILE: STUB}, STUB),
@@ -104,7 +104,7 @@ ANY = [
     Case({FILE: b" \n", "doubling.py": RIGHT}, RIGHT),
     Case({f"att/{FILE}": STUB, "01.py": RIGHT}, RIGHT),
     Case({f"att/problems/{FILE}": STUB, "att/problems/doubling.py": RIGHT}, RIGHT),
-    Case({FILE: WRONG, "doubling.py": RIGHT}, WRONG, left("doubling.py")),
+    Case({FILE: WRONG, "doubling.py": RIGHT}, WRONG, not_read("doubling.py")),
     Case({FILE: STUB, f"{ID}/my.py": RIGHT}, RIGHT, (f"'{ID}/my.py' was read as {ID}.",)),
     # Files of the course and its tools
     Case({FILE: RIGHT, "test_mine.py": TESTS, f"{ID}/test_mine (1).py": TESTS}, RIGHT),
@@ -121,7 +121,7 @@ ANY += [
         for name in ("problem.ipynb", "My Notebook.ipynb")
     ),
     *(
-        Case({f"{ID}/{name}": RIGHT}, None, (NO_FILE, *left(f"{ID}/{name}")))
+        Case({f"{ID}/{name}": RIGHT}, None, (NO_FILE, *not_read(f"{ID}/{name}")))
         for name in ("problem.py.txt", "problem.docx")
     ),
     Case({f"{ID}/{NOTEBOOK}": RIGHT}, None),
@@ -129,11 +129,11 @@ ANY += [
 ]
 
 WITHOUT_THE_OPTION = [
-    Case({FILE: STUB, f"{OTHER}/problem.py": STUB, "w.py": RIGHT}, STUB, left("w.py")),
+    Case({FILE: STUB, f"{OTHER}/problem.py": STUB, "w.py": RIGHT}, STUB, not_read("w.py")),
     Case(
         {f"{OTHER}/problem.py": WRONG, "mine/01.py": RIGHT, "old/notes.py": b"", "x.py": b""},
         RIGHT,
-        (f"'mine/01.py' was read as {ID}.", *left("old/notes.py", "x.py")),
+        (f"'mine/01.py' was read as {ID}.", *not_read("old/notes.py", "x.py")),
     ),
     Case(
         {"x/y/1-doubling/z/problem.py": RIGHT},
@@ -144,17 +144,17 @@ WITHOUT_THE_OPTION = [
 ]
 
 WITH_THE_OPTION = [
-    Case({"x/y/problem.py": RIGHT}, RIGHT, at("x/y")),
-    Case({"docs/a.txt": b"", "src/problem.py": RIGHT}, RIGHT, at("src")),
-    Case({"1-doubling/problem.py": RIGHT}, RIGHT, at("1-doubling")),
-    Case({"problem.py/problem.py": RIGHT, "notes.txt": b""}, RIGHT, at("problem.py")),
-    Case({FILE: RIGHT, "problem.py": WRONG}, RIGHT, left("problem.py")),
+    Case({"x/y/problem.py": RIGHT}, RIGHT, in_folder("x/y")),
+    Case({"docs/a.txt": b"", "src/problem.py": RIGHT}, RIGHT, in_folder("src")),
+    Case({"1-doubling/problem.py": RIGHT}, RIGHT, in_folder("1-doubling")),
+    Case({"problem.py/problem.py": RIGHT, "notes.txt": b""}, RIGHT, in_folder("problem.py")),
+    Case({FILE: RIGHT, "problem.py": WRONG}, RIGHT, not_read("problem.py")),
     Case({FILE: RIGHT, f"{OTHER}/problem.py": WRONG}, RIGHT),
     Case(
         {"problem.py": RIGHT, "problem-1.py": WRONG, "final/problem.py": WRONG, "notes.txt": b""}
         | {f"{OTHER}/problem.py": WRONG},
         RIGHT,
-        left("final/problem.py", "problem-1.py"),
+        not_read("final/problem.py", "problem-1.py"),
     ),
     Case(
         {"problem (1).py": RIGHT, "problem-1.py": RIGHT},
@@ -163,13 +163,13 @@ WITH_THE_OPTION = [
     ),
     Case({FILE: STUB, "hw1.py": RIGHT}, RIGHT, (f"'hw1.py' was read as {ID}.",)),
     Case({f"problems/{FILE}": STUB, "problems/mine.py": RIGHT, "grader/b.py": WRONG}, RIGHT),
-    Case({"problem (1).py": RIGHT, "hw1.py": WRONG}, RIGHT, left("hw1.py")),
+    Case({"problem (1).py": RIGHT, "hw1.py": WRONG}, RIGHT, not_read("hw1.py")),
     Case({"problem.py": b""}, b""),
     Case({"test_mine.py": TESTS}, None),
     Case({"2026-11-02.py": RIGHT}, RIGHT),
     Case({"hw 02-11-2026.py": RIGHT}, RIGHT),
     *(
-        Case({one: RIGHT, two: WRONG}, None, (unclear(one, two),))
+        Case({one: RIGHT, two: WRONG}, None, (ambiguous(one, two),))
         for one, two in [
             ("hw1.py", "hw2.py"),
             ("problem (1).py", "problem-1.py"),
@@ -207,7 +207,7 @@ IDS = [f"{', '.join(case.files)}{' given' if problem else ''}" for case, problem
 
 
 @pytest.mark.parametrize(("case", "problem"), CASES, ids=IDS)
-def test_which_file_counts(
+def test_the_expected_file_is_read(
     take: Take, two_problems: Course, stub: bytes, case: Case, problem: str
 ) -> None:
     files = {f"ada/{name}": stub if file == STUB else file for name, file in case.files.items()}
@@ -222,7 +222,7 @@ def test_which_file_counts(
 
 
 def test_skipped_folders_are_reported(tmp_path: Path, small_course: Course) -> None:
-    """Skipped folders are reported, as one of them may have the student's name."""
+    """A skipped folder may have the student's name."""
     folder = write(tmp_path / "week", {f"export/ada/{FILE}": RIGHT})
     (submission,) = find_submissions(folder, small_course)
     assert (submission.name, submission.notes) == ("export", ["The files are in the folder 'ada'."])

@@ -1,4 +1,4 @@
-"""Uploads for tests: files as folders, as zip and as tar files."""
+"""Write files into folders, and pack them into zip and tar files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def zip_file(files: Files) -> bytes:
 
 
 def zipped(*members: Member, mode: int = 0) -> bytes:
-    """Return a zip file; `mode` is the file type of each member."""
+    """Return a zip file whose members have the file type `mode`."""
     made = io.BytesIO()
     with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(made, "w") as archive:
         for name, content in members:
@@ -65,7 +65,7 @@ def zipped(*members: Member, mode: int = 0) -> bytes:
 
 
 def tarred(*members: Member, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    """Return a tar file; each member has this kind and this target."""
+    """Return a tar file whose members have this kind and this link target."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         for name, content in members:
@@ -101,7 +101,7 @@ def assert_bad(submission: Submission, words: str) -> None:
 
 
 def open_to_all(folder: Path) -> None:
-    """Let every user enter the parents of a temporary folder; pytest makes them private."""
+    """Let all users enter a temporary folder and its parents, which pytest makes private."""
     for parent in (folder, *folder.parents):
         if parent == Path(tempfile.gettempdir()).resolve() or parent.owner() != folder.owner():
             return
@@ -112,7 +112,7 @@ def as_ordinary_user(action: Callable[[], Result]) -> Result:
     """Run a function as an ordinary user, as root may read every file."""
     if os.geteuid() != 0:
         return action()
-    codecs.lookup("utf-8-sig")  # the user may not be able to read Python's library
+    codecs.lookup("utf-8-sig")  # an ordinary user may not read Python's library
     os.setegid(NOBODY)
     os.seteuid(NOBODY)
     try:

@@ -34,7 +34,6 @@ def test_only_executed_code_is_counted() -> None:
 
 
 def test_unjudged_tests_are_not_counted() -> None:
-    """A test that could not be judged is not counted."""
     waiting = TestResult("h", "What h asks", True, 6, Status.FAILED, not_yet("v is wrong"))
     bob = ProblemResult(FIRST, "", [outcome(n, ok=False) for n in "vw"] + [waiting])
     cem = ProblemResult(FIRST, "", [outcome(n, ok=n != "h") for n in "vwh"])
@@ -42,13 +41,13 @@ def test_unjudged_tests_are_not_counted() -> None:
     assert f"<strong>1 of 1</strong> who tried {FIRST}: What h asks" in page
 
 
-def shown(page: str) -> str:
+def text_of(page: str) -> str:
     """Return the text of a page, in one line."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page[page.index("<h1>") :])).split())
 
 
 def first_screen(page: str) -> str:
-    return shown(page[: page.index("<h2>Problems")])
+    return text_of(page[: page.index("<h2>Problems")])
 
 
 def student(name: str, *statuses: Status, mistake: str = "", id: str = FIRST) -> SubmissionResult:
@@ -66,7 +65,7 @@ STUB, RIGHT, WRONG = Status.NOT_IMPLEMENTED, Status.PASSED, Status.FAILED
     [[], [student("ada", STUB)], [internal_result("ada", "a fault")], [result_of("eve", EMPTY)]],
 )
 def test_a_class_without_judged_code_has_no_statistics(results: list[SubmissionResult]) -> None:
-    page = shown(dashboard(results, [FIRST]))
+    page = text_of(dashboard(results, [FIRST]))
     assert "All students who tried" not in page
     assert "tried by everybody" not in page
     assert "No submitted code runs." in page
@@ -77,7 +76,7 @@ def test_a_class_without_judged_code_has_no_statistics(results: list[SubmissionR
 def test_the_table_shows_who_needs_help() -> None:
     results = [student("zoe", RIGHT, RIGHT), student("ada", RIGHT, WRONG), student("bob", STUB)]
     page = dashboard(results, [FIRST, "02-next"], facts=ClassFacts("Attention", "2026-11-02"))
-    assert shown(page).startswith("Attention 3 submissions, graded 2026-11-02")
+    assert text_of(page).startswith("Attention 3 submissions, graded 2026-11-02")
     grid = page[page.index('id="submissions"') : page.index("</table>")]
     assert re.findall(r"<bdi>(\w+)", grid) == ["bob", "ada", "zoe"]  # the fewest points first
     assert re.findall(r'shade(\d)" title="([^"]*)"', grid) == [
@@ -109,6 +108,6 @@ def test_repeated_runs_are_not_shown() -> None:
     ada = student("ada", RIGHT)
     ada.problems[0].repeated = True
     ada.problems += student("ada", STUB, id="02-next").problems
-    page = shown(dashboard([ada], [FIRST, "02-next"]))
+    page = text_of(dashboard([ada], [FIRST, "02-next"]))
     assert "tried again" not in page
     assert "ada : 02: stub as handed out." in page

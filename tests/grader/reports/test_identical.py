@@ -56,7 +56,7 @@ def test_all_other_changes_make_a_difference(other: bytes) -> None:
     assert essence(other) != essence(SOURCE)
 
 
-def test_strings_other_than_docstrings_count() -> None:
+def test_strings_other_than_docstrings_make_a_difference() -> None:
     assert essence(b"x = ['a',\n'b'\n]") != essence(b"x = ['a',\n'c'\n]")
     assert essence(b"x = {'a':\n'b'\n}") != essence(b"x = {'a':\n'c'\n}")
 
@@ -113,7 +113,7 @@ def test_the_pages_list_students_without_a_similarity(tmp_path: Path) -> None:
     assert "Identical files" not in dashboard(results, ["01-softmax"])
 
 
-def test_a_file_of_the_course_is_reported_as_such(tmp_path: Path) -> None:
+def test_a_file_identical_to_one_of_the_course_is_reported(tmp_path: Path) -> None:
     own = {"01-softmax": {"the course's own reference": b"def f():\n    return 1  # so\n"}}
     sources = Sources(tmp_path)
     ada = graded("ada", b'"""Mine."""\ndef f():\n    return 1\n', sources)

@@ -64,7 +64,7 @@ def test_a_class_is_sorted_by_names() -> None:
     assert [result.shown_name for result in by_name(results)] == ["ada", "Bob", "Zoe"]
 
 
-# What many share
+# Messages for many students
 
 
 def test_a_message_for_many_students_is_shown_once() -> None:
@@ -96,7 +96,7 @@ def test_a_message_for_few_students_is_shown_with_each() -> None:
     assert len(remarks(of_many)) == MANY
 
 
-# What changed marks
+# Changed marks
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from grader.reports.progress_bar import EVERY_SECONDS, ProgressLines, progress_b
 
 
 class Run:
-    """A run whose clock is set by the test."""
+    """A run with a clock that the test sets."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -82,7 +82,7 @@ def pages(result: SubmissionResult, source: bytes = b"") -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_page_shows_text_as_text(text: str) -> None:
+def test_text_of_students_adds_no_markup_to_a_page(text: str) -> None:
     rows = len(re.split("\r\n|\r|\n", text))
     usual = [Page(page) for page in pages(result_with("usual"), b"\n".join([b"x"] * rows))]
     source = text.encode(errors="surrogatepass")
@@ -103,7 +103,7 @@ def test_a_page_needs_no_other_files() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_reaches_a_terminal_raw(text: str) -> None:
+def test_no_control_character_reaches_a_terminal(text: str) -> None:
     result = result_with(text, name=text)
     result.problems[0].tests = result.problems[0].tests[1:2]  # so that its message is a remark
     run = RunSummary(
@@ -120,7 +120,7 @@ def test_nothing_reaches_a_terminal_raw(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_the_text_of_feedback_shows_nothing_raw(text: str) -> None:
+def test_the_text_of_feedback_contains_no_control_character(text: str) -> None:
     written = feedback_text(result_with(text, name=text), Policy.FULL)
     written.encode()
     assert not NEVER_RAW.search(written)
@@ -147,7 +147,7 @@ def test_no_student_sees_a_hidden_message(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", Policy)
-def test_gradescope_gets_the_points(policy: Policy) -> None:
+def test_gradescope_receives_the_points(policy: Policy) -> None:
     data = json.loads(results_json(with_canary(), policy))
     tests = data["tests"]
     assert sum(test["score"] for test in tests) == 1

@@ -94,7 +94,7 @@ def of_mistake(name: str, case: str) -> TestResult:
 
 
 @pytest.mark.parametrize("view", ["instructor", "student"])
-def test_one_failure_of_each_mistake_is_shown_and_what_went_wrong_comes_first(
+def test_one_failure_of_each_mistake_is_shown_and_failures_come_first(
     sources: Sources, view: str
 ) -> None:
     tests = [of_mistake("test_a", "1"), of_mistake("test_b", "2"), failing("another", "3", "Other")]
@@ -145,7 +145,7 @@ def test_an_internal_error_has_a_page_without_a_mark(sources: Sources) -> None:
     assert "0 of 0" not in page.split("</h1>")[1].split("</p>")[0]
 
 
-# Where to look
+# Places in the code
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_any_file_can_be_shown(source: bytes) -> None:
     assert view.place_of("f(x)") is None or "def f" in source.decode(errors="replace")
 
 
-def test_of_a_long_file_the_beginning_is_shown(tmp_path: Path) -> None:
+def test_the_beginning_of_a_long_file_is_shown(tmp_path: Path) -> None:
     long = b"x = 1\n" * (MOST_LINES + 1)
     sources = Sources(tmp_path)
     sources.keep([long])

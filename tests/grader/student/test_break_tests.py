@@ -26,7 +26,7 @@ def test_numbers(problem, number):
 
 
 @pytest.fixture
-def broken(small_course: Course) -> Course:
+def course_with_mistakes(small_course: Course) -> Course:
     """Return a course with a few mistakes and a second correct file."""
     folder = small_course.root / "solutions/01-doubling"
     write_mistakes(folder, MISTAKES)
@@ -35,16 +35,14 @@ def broken(small_course: Course) -> Course:
     return small_course
 
 
-def run_on(course: Course, tests: str) -> BreakReport:
+def report_on(course: Course, tests: str) -> BreakReport:
     (problem,) = course.problems()
     (problem.folder / "test_mine.py").write_text(tests, encoding="utf-8")
     return break_problem(course, problem, Console(quiet=True))
 
 
-def test_good_tests_accept_correct_files_and_catch_mistakes(
-    broken: Course,
-) -> None:
-    report = run_on(broken, GOOD)
+def test_good_tests_accept_correct_files_and_catch_mistakes(course_with_mistakes: Course) -> None:
+    report = report_on(course_with_mistakes, GOOD)
     assert report.right == 2
     assert report.refused == {}
     assert report.mistakes == [
@@ -54,24 +52,22 @@ def test_good_tests_accept_correct_files_and_catch_mistakes(
 
 
 @pytest.mark.slow
-def test_a_mistake_that_never_ends_is_caught(
-    broken: Course,
-) -> None:
-    folder = broken.root / "solutions/01-doubling"
+def test_a_mistake_that_never_ends_is_caught(course_with_mistakes: Course) -> None:
+    folder = course_with_mistakes.root / "solutions/01-doubling"
     write_mistakes(folder, {"loops": ("it never ends", LINE, "    while True: pass")})
-    report = run_on(broken, GOOD)
+    report = report_on(course_with_mistakes, GOOD)
     assert report.mistakes == [MistakeCaught("it never ends", 1, 1)]
 
 
 @pytest.mark.slow
 def test_weak_tests_miss_mistakes_and_strict_tests_refuse_correct_files(
-    broken: Course,
+    course_with_mistakes: Course,
 ) -> None:
     weak = "def test_two(problem):\n    assert problem.double(2) == 4\n"
-    missed = [each for each in run_on(broken, weak).mistakes if not each.caught]
+    missed = [each for each in report_on(course_with_mistakes, weak).mistakes if not each.caught]
     assert [each.text for each in missed] == ["the number is multiplied by itself"]
     strict = "def test_add(problem):\n    assert problem.double.__code__.co_consts == (None,)\n"
-    refused = run_on(broken, strict).refused
+    refused = report_on(course_with_mistakes, strict).refused
     assert [*refused] == ["product"]
     assert refused["product"].message.startswith("test_add fails: assert ")
 
@@ -86,9 +82,9 @@ def test_weak_tests_miss_mistakes_and_strict_tests_refuse_correct_files(
     ],
 )
 def test_tests_that_never_end_are_not_run_on_mistakes(
-    broken: Course, body: str, message: str
+    course_with_mistakes: Course, body: str, message: str
 ) -> None:
-    report = run_on(broken, f"def test_a(problem):\n    {body}\n")
+    report = report_on(course_with_mistakes, f"def test_a(problem):\n    {body}\n")
     assert report == BreakReport(2, {"reference": Failure(message, is_over=True)}, [])
 
 
@@ -101,15 +97,17 @@ def test_tests_that_never_end_are_not_run_on_mistakes(
         ("x = 1\n", "cannot be run: it contains no test"),
     ],
 )
-def test_files_that_cannot_be_run_are_refused(broken: Course, tests: str, message: str) -> None:
+def test_files_that_cannot_be_run_are_refused(
+    course_with_mistakes: Course, tests: str, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
-        run_on(broken, tests)
+        report_on(course_with_mistakes, tests)
 
 
-def test_without_tests_break_requests_them(broken: Course) -> None:
-    (problem,) = broken.problems()
+def test_without_tests_break_requests_them(course_with_mistakes: Course) -> None:
+    (problem,) = course_with_mistakes.problems()
     with pytest.raises(UsageError, match=r"test_mine\.py does not exist"):
-        break_problem(broken, problem, Console(quiet=True))
+        break_problem(course_with_mistakes, problem, Console(quiet=True))
 
 
 def test_the_report_lists_refused_files_and_caught_mistakes() -> None:

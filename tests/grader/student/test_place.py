@@ -1,4 +1,4 @@
-"""The location that a failing test prints is in the student's file."""
+"""A failing test prints where the tested code is in the student's file."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ RESET = "To restore the stub: uv run grader reset 01"
         ("The model has layers", "Model(4).layer is missing", SOURCE, f"{YOURS}8"),
         ("Model calls scores", "", SOURCE, f"{YOURS}8"),
         ("The loss falls", "It is 3.", SOURCE, ""),
-        # An exception has a place of its own.
+        # The message about an exception contains the place.
         ("scores", "ValueError: no\n  problem.py:5, in scores: return q", SOURCE, ""),
         ("scores", "problem.py has no `scores`.", "", RESET),
         ("scores", "problem.py has no `scores`.", "import torch\n", RESET),
-        # A file with a syntax error holds work.
+        # A file with a syntax error may contain work.
         ("scores", "'(' was never closed", "def scores(", ""),
     ],
 )
-def test_a_place_is_in_the_code_that_the_test_names(
+def test_the_place_is_in_the_function_or_class_that_the_test_names(
     title: str,
     message: str,
     source: str,

@@ -31,19 +31,19 @@ each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=[p.id for p in P
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A released copy with solutions."""
+    """Release a copy with solutions."""
     folder = tmp_path_factory.mktemp("for students") / "a course"
     release(COURSE, folder, solutions=True)
     return Course(folder)
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Course], None]:
+def use_course(monkeypatch: pytest.MonkeyPatch) -> Callable[[Course], None]:
     """Return a function that makes commands use a course."""
     return lambda course: monkeypatch.setattr(cli, "own_course", lambda: course)
 
 
-def grader(*arguments: str) -> tuple[int, str]:
+def run_grader(*arguments: str) -> tuple[int, str]:
     done = CliRunner().invoke(cli.app, arguments)
     return done.exit_code, done.output
 
@@ -52,17 +52,17 @@ def solve(problem: Problem) -> None:
     """Write the reference into the student's file, and record that the problem is solved."""
     (own,) = COURSE.select([problem.id])
     problem.stub.write_bytes(COURSE.solution(own).read_bytes())
-    remember(problem)
+    record_solved(problem)
 
 
-def remember(problem: Problem) -> None:
-    """Record that a problem is solved with its present file."""
+def record_solved(problem: Problem) -> None:
+    """Record that a problem is solved with its current file."""
     passed = TestResult("all", "all", False, 1, Status.PASSED)
     SeenMistakes(problem.folder.parents[1]).keep(problem, ProblemResult(problem.id, tests=[passed]))
     assert SeenMistakes(problem.folder.parents[1]).passes(problem)
 
 
-def shown(course: Course, problem: Problem, **options: object) -> str:
+def comparison_text(course: Course, problem: Problem, **options: object) -> str:
     screen = io.StringIO()
     assert compare(course, problem, Console(file=screen, width=80, **options))  # type: ignore[arg-type]
     return screen.getvalue()
@@ -70,12 +70,12 @@ def shown(course: Course, problem: Problem, **options: object) -> str:
 
 @pytest.mark.slow
 def test_compare_works_once_all_visible_tests_pass(
-    copy: Course, use: Callable[[Course], None]
+    copy: Course, use_course: Callable[[Course], None]
 ) -> None:
-    use(copy)
+    use_course(copy)
     (problem,) = copy.select(["01"])
     problem.stub.write_bytes(problem.original.read_bytes())  # other tests may have solved it
-    status, output = grader("compare", "01")
+    status, output = run_grader("compare", "01")
     said = " ".join(output.split())
     assert status == 1
     assert "Problem 01 has 0 of 6 points so far." in said
@@ -84,19 +84,19 @@ def test_compare_works_once_all_visible_tests_pass(
     (own,) = COURSE.select(["01"])
     right = COURSE.solution(own).read_text(encoding="utf-8")
     problem.stub.write_text(right.replace("return q @ k.mT", "return k @ q.mT"), encoding="utf-8")
-    assert grader("compare", "01")[0] == 1
+    assert run_grader("compare", "01")[0] == 1
     problem.stub.write_text(right, encoding="utf-8")
-    status, output = grader("compare", "01")
+    status, output = run_grader("compare", "01")
     assert status == 0
     assert "── yours" in output
 
 
 @pytest.mark.slow
 @each_problem
-def test_it_works_in_a_released_copy(problem: Problem, copy: Course) -> None:
+def test_compare_works_in_a_released_copy(problem: Problem, copy: Course) -> None:
     (theirs,) = copy.select([problem.id])
     solve(theirs)
-    text = shown(copy, theirs)
+    text = comparison_text(copy, theirs)
     found = comparison_of(copy, theirs)
     titles = re.findall(r"^── (.*?) ─", text, re.M)
     assert titles == ["yours", "the course's", *(style.name for style in found.files[1:])]
@@ -149,11 +149,11 @@ def test_failing_student_code_is_reported() -> None:
 
 @pytest.mark.parametrize("command", ["compare", "break"])
 def test_a_copy_without_solutions_is_reported(
-    command: str, small_course: Course, use: Callable[[Course], None]
+    command: str, small_course: Course, use_course: Callable[[Course], None]
 ) -> None:
     shutil.rmtree(small_course.root / "solutions")
-    use(small_course)
-    status, output = grader(command, "01")
+    use_course(small_course)
+    status, output = run_grader(command, "01")
     assert status == 2
     assert "This copy of the course has no solutions/, which this command needs." in " ".join(
         output.split()
@@ -167,15 +167,15 @@ def test_a_problem_without_a_script_is_reported(small_course: Course) -> None:
 
 
 def test_compare_uses_the_current_folder(
-    copy: Course, use: Callable[[Course], None], monkeypatch: pytest.MonkeyPatch
+    copy: Course, use_course: Callable[[Course], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(copy)
+    use_course(copy)
     monkeypatch.chdir(copy.root)
-    assert grader("compare")[0] == 2
+    assert run_grader("compare")[0] == 2
     (problem,) = copy.select(["03"])
     monkeypatch.chdir(problem.folder)
     solve(problem)
-    assert grader("compare")[0] == 0
+    assert run_grader("compare")[0] == 0
 
 
 # Sources

@@ -59,7 +59,7 @@ def known(small_course: Course) -> Course:
     return small_course
 
 
-# Parts of a result that are read
+# Reading a result
 
 
 def result_of(*mistakes: tuple[str, str, str]) -> ProblemResult:
@@ -88,7 +88,7 @@ def test_of_two_mistakes_one_is_shown_until_it_is_fixed() -> None:
     assert reading(result_of(B), second.met).nudge == "What does g add?"
 
 
-def test_a_question_is_asked_only_of_the_failure_that_is_shown() -> None:
+def test_a_question_is_asked_only_about_the_shown_failure() -> None:
     result = result_of(A, B)
     result.tests[0] = replace(result.tests[0], diagnosis=("b",))
     assert reading(result, []).nudge == "What does g add?"
@@ -102,7 +102,7 @@ def test_mistakes_with_equal_answers_have_questions_but_no_name() -> None:
     assert reading(result, []).nudge == "Look"
 
 
-def test_a_mistake_in_fewer_parts_counts_as_the_same() -> None:
+def test_a_mistake_that_was_seen_in_a_group_counts_as_seen() -> None:
     assert reading(result_of(A), [("a", "of_a_module")]).sentences
     assert not reading(result_of(A), [("b",)]).sentences
 
@@ -112,7 +112,7 @@ def test_a_mistake_without_a_question_shows_its_numbers() -> None:
     assert (first.nudge, first.withheld) == ("", True)
 
 
-def test_the_sentence_of_a_test_is_no_name() -> None:
+def test_a_sentence_that_names_no_mistake_is_always_shown() -> None:
     seen = ProblemResult("01-doubling", diagnoses=["`a` is a Parameter."], mistakes=[[]])
     assert reading(seen, []).sentences == ("`a` is a Parameter.",)
 
@@ -138,7 +138,7 @@ def test_the_first_run_shows_an_observation_and_a_question() -> None:
 def test_pytest_names_a_mistake_in_a_later_run(
     known: Course, student_pytest: StudentPytest
 ) -> None:
-    first = student_pytest(TRIPLED, "-k", "1").text  # part of the tests is a run, too
+    first = student_pytest(TRIPLED, "-k", "1").text  # a run of some tests counts, too
     assert NAME not in first
     assert LOOK in first
     assert "The name: uv run grader hint 01 --name" in first
@@ -153,12 +153,12 @@ def test_a_course_can_name_mistakes_at_once(known: Course, student_pytest: Stude
     assert NAME in student_pytest(TRIPLED).text
 
 
-# why and hint
+# hint and check
 
 
 @pytest.fixture
 def grader(known: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Return a function that runs a command on that course and returns the output."""
+    """Return a function that runs a command on the `known` course and returns the output."""
     monkeypatch.setattr(cli, "own_course", lambda: known)
 
     def run(*arguments: str) -> str:
@@ -178,12 +178,12 @@ def test_hint_with_name_names_the_mistake_at_once(
     problem.stub.write_text(TRIPLED, encoding="utf-8")
     assert NAME in grader("hint", "--name")
     assert NAME in grader("hint", "01", "--name")
-    assert NAME in student_pytest(TRIPLED).text  # it was seen
+    assert NAME in student_pytest(TRIPLED).text  # as the mistake was seen
     problem.stub.write_text("def double(x): return 5 * x - 7", encoding="utf-8")
     assert "The wrong answers match no known mistake." in grader("hint", "--name")
 
 
-def test_check_names_nothing(known: Course, grader: Callable[..., str]) -> None:
+def test_check_names_no_mistake(known: Course, grader: Callable[..., str]) -> None:
     known.problems()[0].stub.write_text(TRIPLED, encoding="utf-8")
     for _ in range(2):
         assert "looks as if" not in grader("check")
@@ -203,7 +203,7 @@ def test_hint_reports_that_all_is_solved_without_running_tests(
     assert "All tests here pass" in grader("hint")
 
 
-# The file
+# The file of seen mistakes
 
 
 DAMAGED = [
@@ -227,7 +227,7 @@ def test_with_a_damaged_file_nothing_counts_as_seen(known: Course, text: str) ->
     assert json.loads((known.root / SEEN_FILE).read_text("utf-8"))["seen"][result.id] == [["a"]]
 
 
-def test_an_unwritable_file_is_no_error(known: Course) -> None:
+def test_an_unwritable_file_is_ignored(known: Course) -> None:
     (known.root / SEEN_FILE).mkdir()
     memory = SeenMistakes(known.root)
     memory.meet("01-doubling", [("a",)])

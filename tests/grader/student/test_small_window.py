@@ -1,4 +1,4 @@
-"""The most helpful lines are the last ones in a window of 24 lines."""
+"""The most helpful lines are visible in a window of 24 lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.catalogue import mistake_files
 
 WIDTH, HEIGHT = 80, 24
 BELOW = 2
-"""Lines below the report: the last one of pytest's, and the shell's prompt."""
+"""The number of lines below the report: pytest's last line, and the shell's prompt."""
 
 PITFALLS = {
     "01-softmax": ("no_maximum", "keepdim_forgotten"),
@@ -25,7 +25,7 @@ PITFALLS = {
     "04-causal-masking": ("mask_hides_own_position", "renormalised_after_softmax"),
     "05-multi-head-attention": ("heads_by_view", "dropout_on_scores"),
 }
-"""What READMEs warn of, and of all mistakes those of which there is most to say."""
+"""By problem: mistakes that its README warns of, and mistakes with the longest reports."""
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_the_most_helpful_sentence_is_on_the_screen(
         suite.run(session)
         result = session.results[id]
         assert result.diagnoses, mistake
-        for read in (reading(result, []), named(result)):  # the first time, and when seen again
+        for read in (reading(result, []), named(result)):  # in a first and a later run
             report = problem_report(result, 0, reading=read, width=WIDTH)
             screen = report.splitlines()[-HEIGHT + BELOW :]
             for line in trouble(result, reading=read, width=WIDTH).splitlines():

@@ -53,6 +53,6 @@ def test_a_line_is_shown_while_torch_is_loaded(small_course: Course) -> None:
     try:
         assert os.read(ours, 100).startswith(b"Loading PyTorch")
     finally:
-        process.kill()  # in the middle of it
+        process.kill()  # while it loads torch
         process.wait()
         os.close(ours)

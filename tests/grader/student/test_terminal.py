@@ -36,7 +36,7 @@ SCREENS = {
     "prints": ("def double(x):\n    print('x has', x.numel())\n    return 3 * x", []),
     "prints before it stops": ("print('so far')\n1 / 0", []),
 }
-"""A file and pytest's options."""
+"""By name: the text of a file, and pytest's options."""
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -99,7 +99,7 @@ def test_a_rule_that_depends_on_a_wrong_function_waits(
 def two_problems(
     student_pytest: StudentPytest, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> StudentPytest:
-    """Run pytest from the root of a course whose second problem is unwritten."""
+    """Return a function that runs pytest in the root of a course with an unwritten problem."""
     add_problem(small_course.root, "02-doubling-again")
     monkeypatch.chdir(small_course.root)
     return student_pytest

@@ -29,7 +29,7 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 
 @pytest.fixture
 def problems(two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
-    """Return the problems of a course with untouched stubs, which commands use."""
+    """Return the problems of a course of stubs, which commands use."""
     monkeypatch.setattr(cli, "own_course", lambda: two_parts)
     monkeypatch.chdir(two_parts.root)
     return two_parts.problems()
@@ -47,7 +47,7 @@ STATES: dict[str, list[str]] = {
     "part one skipped, part two begun": ["", WRONG],
     "part one skipped, part two partly done": ["", RIGHT],
 }
-"""Contents of the first files; an empty text leaves the stub."""
+"""By state: the texts of the first files. An empty text keeps the stub."""
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -67,7 +67,7 @@ def test_check_tests_part_two_on_request(
 
 
 def check(*arguments: str) -> str:
-    """Run `grader check`; return its output and its exit status."""
+    """Run `grader check`, and return its output and exit status."""
     done = CliRunner().invoke(cli.app, ["check", *arguments], terminal_width=200)
     return f"{done.output}exit status {done.exit_code}"
 
@@ -104,7 +104,7 @@ def test_a_hint_is_for_part_one_until_it_is_done(
 def from_root(
     two_parts: Course, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, list[str]]]:
-    """Run pytest in the course's folder; return the status and the lines."""
+    """Return a function that runs pytest in the course's folder."""
     shutil.copy(own_course().root / "pyproject.toml", two_parts.root)
     monkeypatch.chdir(two_parts.root)
     monkeypatch.setenv("COLUMNS", "120")

@@ -21,7 +21,7 @@ from tests.grader.intake.uploads import (
 )
 
 
-def test_canvas(take: Take) -> None:
+def test_a_canvas_download_is_read(take: Take) -> None:
     intake = take(
         {
             "hopperada_LATE_12_100_hw.zip": zip_file({f"hw/{n}": c for n, c in COURSE.items()}),
@@ -52,7 +52,7 @@ def test_canvas(take: Take) -> None:
     ]
 
 
-def test_canvas_without_names(take: Take) -> None:
+def test_anonymous_files_of_canvas_are_read(take: Take) -> None:
     """Canvas writes `late` before `anon` in the names of anonymous files."""
     intake = take(
         {
@@ -74,7 +74,6 @@ def test_canvas_without_names(take: Take) -> None:
 
 
 def test_a_number_with_two_names_is_reported(take: Take) -> None:
-    """A number with two names is reported and not graded; the other students are graded."""
     intake = take(
         {
             "ada_12_98_problem_01.py": RIGHT,
@@ -92,7 +91,7 @@ def test_a_number_with_two_names_is_reported(take: Take) -> None:
     )
 
 
-def test_canvas_uploads_again(take: Take) -> None:
+def test_the_newest_upload_counts(take: Take) -> None:
     """The attachment with the highest number counts, if its problem is known."""
     submissions = by_name(
         take(
@@ -126,8 +125,7 @@ def test_canvas_uploads_again(take: Take) -> None:
     assert f": {places}. Keep only one" in submissions["eli"].files[ID].reason
 
 
-def test_dates_in_names_are_no_canvas_numbers(tmp_path: Path, small_course: Course) -> None:
-    """Archives with dates in their names are not a download of Canvas."""
+def test_dates_in_names_are_not_canvas_numbers(tmp_path: Path, small_course: Course) -> None:
     names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
     folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})
     intake = take_in(folder, small_course)
@@ -136,7 +134,7 @@ def test_dates_in_names_are_no_canvas_numbers(tmp_path: Path, small_course: Cour
     assert all(source(s) == RIGHT for s in intake.submissions)
 
 
-def test_canvas_uploads_for_one_problem_again(take_one: Take) -> None:
+def test_the_newest_upload_for_the_given_problem_counts(take_one: Take) -> None:
     submissions = by_name(
         take_one(
             {

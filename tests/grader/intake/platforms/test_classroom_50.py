@@ -21,10 +21,8 @@ def scores(*lines: tuple[str, str, str, str]) -> bytes:
     return "\n".join([SCORES, *rows, ""]).encode()
 
 
-def test_classroom_50(take: Take) -> None:
-    """A numbered group of one assignment is not the group with the same number in a different
-    one.
-    """
+def test_clones_of_classroom_50_are_read(take: Take) -> None:
+    """Groups with the same number in different assignments are different."""
     users = ("ada-l", "bea", "cho", "group-1")
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in users}
     lines = [

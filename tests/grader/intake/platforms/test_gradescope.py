@@ -42,7 +42,7 @@ submission_30:
 
 
 @pytest.mark.parametrize("place", ["", "assignment_5_export/"])
-def test_gradescope(take: Take, place: str) -> None:
+def test_a_gradescope_export_is_read(take: Take, place: str) -> None:
     files = {
         "submission_metadata.yml": METADATA,
         f"submission_1/{ID}/problem.py": RIGHT,
@@ -84,7 +84,7 @@ def test_gradescope(take: Take, place: str) -> None:
 @pytest.mark.parametrize(
     "metadata", [b"", b"a: [", b"- 1", b"\xff", b"[" * 600, b"a: &x\n :submitters: *y"]
 )
-def test_a_broken_list_of_students(take: Take, metadata: bytes) -> None:
+def test_without_a_readable_list_folder_names_are_used(take: Take, metadata: bytes) -> None:
     files = {"submission_metadata.yml": metadata}
     intake = take(files | {f"submission_1/{ID}/problem.py": RIGHT})
     assert [s.full_name for s in intake.submissions] == ["submission_1"]
@@ -111,7 +111,7 @@ def test_the_list_of_students_creates_no_python_objects(take: Take, tmp_path: Pa
     assert not target.exists()
 
 
-def test_one_person_in_two_submissions(take: Take) -> None:
+def test_one_person_in_two_submissions_is_reported(take: Take) -> None:
     twice = (
         METADATA + b"submission_4:\n  :submitters:\n  - :name: Ada\n    :email: ada@example.edu\n"
     )

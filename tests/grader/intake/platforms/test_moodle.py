@@ -8,7 +8,7 @@ from tests.grader.intake.uploads import COURSE, ID, RIGHT, WRONG, Take, by_name,
 
 
 @pytest.mark.parametrize("end", ["", "_"])
-def test_moodle(take: Take, end: str) -> None:
+def test_a_moodle_download_is_read(take: Take, end: str) -> None:
     intake = take(
         {
             f"Ada Lovelace_7_assignsubmission_file{end}/{ID}/problem.py": RIGHT,
@@ -36,7 +36,7 @@ def test_moodle(take: Take, end: str) -> None:
     assert intake.recognised == ["Moodle download: 4 students, 4 files not used."]
 
 
-def test_moodle_without_folders(take: Take) -> None:
+def test_a_moodle_download_without_folders_is_read(take: Take) -> None:
     name = "Ada Lovelace_7_assignsubmission_file_"
     (submission,) = take(
         {f"{name}01-doubling.py": RIGHT, f"{name}problem_01.py": WRONG}
@@ -46,8 +46,7 @@ def test_moodle_without_folders(take: Take) -> None:
     assert "for 01-doubling: '01-doubling.py', 'problem_01.py'" in submission.files[ID].reason
 
 
-def test_moodle_names_with_underscores(take: Take) -> None:
-    """Names with underscores and digits are read completely."""
+def test_moodle_names_with_underscores_are_read_completely(take: Take) -> None:
     intake = take(
         {
             f"Ada_Love_lace_7_assignsubmission_file_/{ID}/problem.py": RIGHT,
