@@ -1,4 +1,4 @@
-"""`talk.py` uses correct code of the student, applies settings, and reports invalid input."""
+"""`talk_command.py` uses a student's correct code, applies settings and reports invalid input."""
 
 from __future__ import annotations
 
