@@ -1,14 +1,15 @@
-"""Count the cost of a call in numbers that are equal on all machines and for all versions of torch.
+"""Count the operations of a call. The counts are equal on all machines and for all torch versions.
 
     with counting() as cost:
         model(x)
     cost.operations, cost.elements, cost.largest
 
-Different code for the same formula has the same cost: a composite operator counts as the operators
-that it consists of, and torch's attention as two products and a softmax. This module does not use
-`torch.utils.flop_counter`, which loads a compiler and does not count products with a vector.
+A composite operator counts as the operators that it consists of. For example, torch's attention
+counts as two products and a softmax. This module does not use `torch.utils.flop_counter`, which
+loads a compiler and does not count products with a vector.
 
-While it counts, torch may compute a result differently. So judge values outside of `counting`.
+Inside of `counting`, torch may compute a result with other operators and rounding errors. Therefore
+tests compare values outside of it.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class Cost:
     """The cost of the operators that ran in one `with` block.
 
     Attributes:
-        operations: floating point operations of matrix products. A product of (n, k) and (k, m) has
-            2 n k m.
-        elements: number of entries of all results, and of arguments that an operator changes. Views
-            and clones don't count; the number of clones depends on memory layout and on gradients.
-        largest: number of entries, not bytes, of the largest new tensor. Views don't count.
+        operations: the number of floating point operations in matrix products. A product of
+            matrices of the shapes (n, k) and (k, m) has 2 n k m operations.
+        elements: the number of entries of all results, and of arguments that an operator changes.
+            Views do not count. Clones do not count either, because their number depends on memory
+            layout and gradients.
+        largest: the number of entries of the largest new tensor. Views do not count.
     """
 
     operations: int = 0
@@ -49,10 +51,10 @@ class Cost:
 
 @contextmanager
 def counting() -> Iterator[Cost]:
-    """Count torch's operators in a `with` block, including backward passes."""
+    """Count the cost of torch's operators in a `with` block, including backward passes."""
     allow_causal_masks()
     cost, fused = Cost(), torch.backends.cuda.flash_sdp_enabled()
-    torch.backends.cuda.enable_flash_sdp(False)  # attention as one operator, even on a CPU
+    torch.backends.cuda.enable_flash_sdp(False)  # also selects attention on a CPU
     try:
         with _CountedOperators(cost):
             yield cost
@@ -61,13 +63,11 @@ def counting() -> Iterator[Cost]:
 
 
 class _CountedOperators(TorchDispatchMode):
-    """Counts the operators that run."""
-
     supports_higher_order_operators = True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # nothing is compiled; without this, newer versions make each call slower
+        return False  # otherwise newer versions of torch make each call slower
 
     def __init__(self, cost: Cost) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -83,7 +83,7 @@ class _CountedOperators(TorchDispatchMode):
             with self:
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
         result = func(*args, **kwargs)
-        made, largest = _made(func, args, kwargs, result)
+        made, largest = _new_entries(func, args, kwargs, result)
         self._cost.operations += _operations(func, args)
         self._cost.elements += made
         self._cost.largest = max(self._cost.largest, largest)
@@ -96,7 +96,7 @@ _ADDED_PRODUCTS = {"addmm", "addbmm", "baddbmm", "addmv", "_addmm_activation"}
 
 
 def _operations(func: Any, args: tuple[Any, ...]) -> int:
-    """Return the floating point operations of a product; 0 for other operators."""
+    """Return the number of floating point operations of a product, or 0 for other operators."""
     name = func._overloadpacket.__name__.removesuffix("_")
     if name not in _PRODUCTS | _ADDED_PRODUCTS:
         return 0
@@ -106,12 +106,14 @@ def _operations(func: Any, args: tuple[Any, ...]) -> int:
 
 @functools.cache
 def _is_composite(func: Any) -> bool:
-    """Return whether torch implements an operator by other operators."""
+    """Return whether torch implements an operator by calls of other operators."""
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE))
 
 
-def _made(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[int, int]:
-    """Return how many entries an operator has written, and the size of its largest new tensor."""
+def _new_entries(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+) -> tuple[int, int]:
+    """Return the number of entries that an operator wrote, and its largest new tensor's size."""
     places = {_memory(tensor) for tensor in _tensors((args, [*kwargs.values()]))}
     new = [tensor.numel() for tensor in _tensors(result) if _memory(tensor) not in places]
     written = [

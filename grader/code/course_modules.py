@@ -1,4 +1,4 @@
-"""Import a course's modules, even if another course has modules of the same names."""
+"""Import modules of a course, even if modules of another course have the same names."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from types import ModuleType
 def modules_of_course(root: Path) -> Iterator[None]:
     """In a `with` block, import modules in `problems/` from this course.
 
-    Test files may import modules from `problems/`, such as `shared/`. Python and pytest know
-    modules only by name, and all courses use the same names. So loaded modules of other courses are
-    removed, and restored after the block.
+    Test files may import modules from `problems/`, such as `shared/`. Python finds loaded modules
+    only by name, and different courses use the same names. Therefore the loaded modules of another
+    course are removed, and restored after the block.
 
     Args:
         root: the course's folder.
@@ -37,18 +37,19 @@ def modules_of_course(root: Path) -> Iterator[None]:
 
 
 def _removed(names: set[str]) -> dict[str, ModuleType]:
-    """Remove modules with these names and their submodules from `sys.modules`; return them."""
+    """Remove the modules with these names and their submodules from `sys.modules`. Return them."""
     loaded = [name for name in sys.modules if name.partition(".")[0] in names]
     return {name: sys.modules.pop(name) for name in loaded}
 
 
 def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -> list[Path]:
-    """Return the modules below a folder that sources import, directly or indirectly.
+    """Return the files in a folder that Python code imports, directly or indirectly.
 
     Args:
-        sources: contents of Python files; a file with a syntax error imports nothing.
-        folder: the folder to search: a course's `problems/`.
-        without: a package to omit, with the modules that only this package imports.
+        sources: the contents of Python files. A file with a syntax error imports nothing.
+        folder: the folder that contains the modules, such as a course's `problems/`.
+        without: a package that is not followed: its modules, and modules that only they import, are
+            omitted.
     """
     used = set[Path]()
     waiting = [name for source in sources for name in imported_names(source)]
@@ -64,9 +65,10 @@ def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -
 
 @lru_cache(maxsize=256)  # a run reads the same files several times
 def imported_names(source: bytes) -> tuple[str, ...]:
-    """Return the names of all modules that a source may import; `from a import b` gives two.
+    """Return the names of the modules that Python code may import.
 
-    A source with a syntax error imports nothing.
+    `from a import b` may import two modules: `a` and `a.b`. Code with a syntax error imports
+    nothing.
     """
     try:
         statements = list(_statements(ast.parse(source)))
@@ -82,7 +84,7 @@ def imported_names(source: bytes) -> tuple[str, ...]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nested statements. Skip expressions, which are most nodes of a tree."""
+    """Yield all nested statements, without their expressions, to save time."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         for inner in getattr(node, name, ()):
             yield inner

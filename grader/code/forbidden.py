@@ -2,16 +2,17 @@
 
 Three mechanisms watch all code inside `with Guard(names):`
 
-- TorchFunctionMode sees calls of Python functions, methods and `torch.ops` entries.
-- TorchDispatchMode sees each operator that runs, including operators that are called by an alias,
-  `getattr`, a TorchScript function or a module.
-- Neither mode sees functions that torch defines in Python, such as SoftmaxTransform. Inside of the
-  block, the code of these functions is replaced by code that raises ForbiddenCall.
+- TorchFunctionMode detects calls of Python functions, methods and `torch.ops` entries.
+- TorchDispatchMode detects each operator that runs, including operators that are called by an
+  alias, `getattr`, a TorchScript function or a module.
+- Neither mode detects functions that torch defines in Python, such as SoftmaxTransform. Inside of
+  the block, the code of these functions is replaced by code that raises ForbiddenCall.
 
-So a mention in a comment or an unused import isn't a call, and an alias doesn't hide a call.
+A comment or an unused import that contains a forbidden name is allowed. A call under another name
+is detected.
 
-Watched code can remove such a mode, and modes make every call slower. So the sandbox removes the
-functions from a worker instead (`sandbox/worker/removal.py`).
+Student code can disable these modes, and they make every call slower. Therefore the sandbox removes
+the functions from a worker instead (`sandbox/worker/removal.py`).
 """
 
 from __future__ import annotations
@@ -35,17 +36,18 @@ TORCH = os.path.dirname(torch.__file__) + os.sep
 """The folder of torch's Python code."""
 
 _DECOMPOSITIONS = os.path.join(TORCH, "_decomp", "")
-"""The folder of code that torch compiles at the first derivative in forward mode."""
+"""The folder of code that torch compiles when it first computes a forward-mode derivative."""
 
-# Parts of names of functions and operators that reveal a call, ignoring case. torch has several
-# kernels for attention; the plain kernel is revealed only by its call of `_safe_softmax`.
+# For each forbidden function, parts of names of functions and operators that reveal a call. Case is
+# ignored. torch has several kernels for attention. The plain kernel is detected only because it
+# calls `_safe_softmax`.
 _POINTWISE = ("linear_pointwise", "convolution_pointwise", "transpose_pointwise", "qconv")
 _REORDERED = ("mkldnn_reorder", "_reorder_linear", "_reorder_convolution", "_reorder_mkldnn")
 _TRACES = {
     "softmax": ("softmax",),
     "softmin": ("softmin",),
     "log_softmax": ("log_softmax",),
-    # The last cumulative sum is the sum.
+    # The last entry of logcumsumexp is logsumexp.
     "logsumexp": ("logsumexp", "logcumsumexp"),
     "scaled_dot_product_attention": (
         "scaled_dot_product",
@@ -61,20 +63,21 @@ _TRACES = {
         "transformer_encoder_layer",
         "MultiheadAttention",
     ),
-    # Some other operators can apply a GELU at the end.
+    # Some other operators can also apply a GELU to their result.
     "gelu": ("gelu", "addmm_activation", *_POINTWISE),
-    # For tensors of MKL-DNN, TorchScript has a layer norm that bypasses the dispatcher, so such
-    # tensors are forbidden, too. A name that ends in () is the whole name of a function.
+    # For tensors of MKL-DNN, TorchScript contains a layer norm that the modes do not detect.
+    # Therefore such tensors are also forbidden. A name that ends in () is a function's whole name.
     "layer_norm": ("layer_norm", "_normalize()", "to_mkldnn", *_REORDERED),
     "group_norm": ("group_norm",),
     "instance_norm": ("instance_norm",),
     "batch_norm": ("batch_norm",),
     "rms_norm": ("rms_norm",),
     "TransformerEncoderLayer": ("transformer_encoder_layer", "TransformerEncoderLayer"),
-    # An optimizer's constructor calls methods of this base class.
+    # The constructor of each optimizer calls methods of the base class Optimizer.
     "optim": ("Optimizer", "::_fused_ada", "::_fused_sgd"),
     "clip_grad_norm_": ("clip_grad", "get_total_norm()"),
-    # Functions that torch.func and torch.autograd finally call, and operators for derivatives.
+    # The functions that all functions of torch.func and torch.autograd call, and operators for
+    # derivatives.
     "autograd": (
         "backward",
         "make_dual",
@@ -90,13 +93,13 @@ _TRACES = {
 
 
 _FOLDERS = {"optim": "/optim/"}
-"""The folder of torch that contains only forbidden functions, by the name in `_TRACES`."""
+"""For a name in `_TRACES`, the folder of torch in which all functions are forbidden."""
 
 
 def without_compiler() -> None:
     """Make `torch.compile` return its argument unchanged.
 
-    A compiler writes files and starts programs, and tests are too small to benefit.
+    The compiler writes files and starts programs, and tests are too small to become faster.
     """
 
     def compile(model: Any = None, *_: Any, **__: Any) -> Any:
@@ -106,11 +109,12 @@ def without_compiler() -> None:
 
 
 def allow_causal_masks() -> None:
-    """Allow the creation of torch's attention masks (`causal_lower_right`) in a torch mode.
+    """Allow code in a torch mode to create torch's attention masks, such as `causal_lower_right`.
 
-    The class of these masks is a subclass of Tensor. In a mode, torch can't create its objects.
+    The class of these masks is a subclass of Tensor. Without this change, torch can't create its
+    objects while a mode is active.
     """
-    module = sys.modules.get("torch.nn.attention.bias")  # it takes a second to import
+    module = sys.modules.get("torch.nn.attention.bias")  # do not import it: that takes a second
     if module is None or "__new__" in vars(module.CausalBias):
         return
 
@@ -121,25 +125,26 @@ def allow_causal_masks() -> None:
     module.CausalBias.__new__ = new
 
 
-class ForbiddenCall(Exception):  # noqa: N818  (a finding, not an error of the program)
+class ForbiddenCall(Exception):  # noqa: N818  (a broken rule, not an error of the program)
     """Student code called a function that the problem forbids."""
 
 
 class ForbiddenNames(dict[str, str | None]):
-    """A cached mapping from each name of a function or operator to a forbidden function, or None.
-    A trace is a part of a name that reveals a forbidden function. If a name has several traces, the
-    longest trace decides: `log_softmax` isn't `softmax`.
+    """A cached mapping from the name of a function or operator to a forbidden function, or None.
+
+    A trace is a part of a name that reveals a forbidden function. If a name contains several
+    traces, the longest one decides: `log_softmax` isn't `softmax`.
 
     Args:
         names: the forbidden functions; by default all known functions.
 
     Attributes:
-        traces: the forbidden function for each trace in lower case.
-        folders: the folders of torch that contain only forbidden code, each with its forbidden
-            function.
+        traces: for each trace in lower case, its forbidden function.
+        folders: for each folder of torch in which all functions are forbidden, the name of the
+            forbidden function.
 
     Raises:
-        KeyError: a name is unknown.
+        KeyError: `names` contains an unknown name.
     """
 
     def __init__(self, names: Iterable[str] = tuple(_TRACES)) -> None:
@@ -154,14 +159,14 @@ class ForbiddenNames(dict[str, str | None]):
         return self[name]
 
 
-# Methods of a class that don't compute: creating or printing a module isn't a call of the module.
+# Methods that don't compute. A forbidden module may be created and printed, but not called.
 _MAKING = ("reset_parameters", "extra_repr", "_get_name", "from_", "merge_masks")
 
 
 def forbidden_code(forbidden_names: ForbiddenNames, code: CodeType) -> str | None:
-    """Return the forbidden function that this code of torch belongs to; None for other code.
+    """Return the forbidden function that this code belongs to, or None for other code.
 
-    Of a class such as MultiheadAttention, only methods that compute are forbidden.
+    In a class such as MultiheadAttention, only methods that compute are forbidden.
     """
     if not code.co_filename.startswith(TORCH):
         return None
@@ -174,12 +179,12 @@ def forbidden_code(forbidden_names: ForbiddenNames, code: CodeType) -> str | Non
 
 
 def functions_of_torch(forbidden_names: ForbiddenNames) -> tuple[FunctionType, ...]:
-    """Return the forbidden functions of torch that are written in Python and already loaded.
+    """Find the loaded functions of torch that are written in Python and forbidden.
 
     This takes a tenth of a second.
     """
     frozen = gc.get_freeze_count()
-    gc.unfreeze()  # frozen objects would not be found
+    gc.unfreeze()  # get_objects does not return frozen objects
     found = tuple(
         thing
         for thing in gc.get_objects()
@@ -191,13 +196,13 @@ def functions_of_torch(forbidden_names: ForbiddenNames) -> tuple[FunctionType, .
 
 
 def refuse(function: FunctionType, refusal: Callable[..., Any]) -> None:
-    """Replace a function's code by a call of `refusal`, under all names of the function.
+    """Replace a function's code by a call of `refusal`. This affects all names of the function.
 
     Args:
         function: a function that is written in Python.
-        refusal: raises an exception. It is called with the arguments of the function.
+        refusal: a function that is called with the same arguments and usually raises an exception.
     """
-    # Python requires the same number of free variables as before.
+    # Python requires that the new code has the same number of free variables.
     function.__code__ = _refused.__code__.replace(co_freevars=function.__code__.co_freevars)
     function.__kwdefaults__ = {"refusal": refusal}
 
@@ -210,7 +215,7 @@ _forbidden_names = functools.cache(ForbiddenNames)
 
 
 def modules_of_torch() -> int:
-    """Return how many modules of torch are loaded, as a key for caches of its functions."""
+    """Return the number of loaded modules of torch, which caches use as a part of their key."""
     return _modules_of_torch(len(sys.modules))
 
 
@@ -223,7 +228,12 @@ def _modules_of_torch(modules: int) -> int:
 def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
-    """Return torch's forbidden functions with their names, cached until more modules are loaded."""
+    """Return (function of torch, name of the forbidden function) pairs.
+
+    Args:
+        names: the forbidden functions.
+        modules: the number of loaded modules of torch, as a part of the cache key.
+    """
     forbidden_names = _forbidden_names(names)
     found = functions_of_torch(forbidden_names)
     named = [(function, forbidden_code(forbidden_names, function.__code__)) for function in found]
@@ -235,7 +245,7 @@ def _functions_by_now(
 
 
 def _is_differentiating() -> bool:
-    """Return whether autograd or a transform of torch.func is the caller."""
+    """Return whether autograd or a transform of torch.func is running."""
     level = torch._C._functorch.peek_interpreter_stack()
     if level is not None and level.key().name in ("Grad", "Jvp"):
         return True
@@ -243,16 +253,16 @@ def _is_differentiating() -> bool:
 
 
 class Guard:
-    """A context in which calls of the named functions raise ForbiddenCall and are recorded.
+    """A context in which calls of forbidden functions raise ForbiddenCall and are recorded.
 
     Args:
         names: the forbidden functions, each a key of `_TRACES`.
-        may_differentiate: returns whether the running code may use autograd even if autograd is
-            forbidden. Tests need autograd to compute expected values.
+        may_differentiate: returns whether the running code may use autograd although it is
+            forbidden, because tests use autograd to compute expected values.
 
     Attributes:
-        called: the name of the first forbidden function that was called, or None. It stays set even
-            if the student's code catches the exception.
+        called: the name of the first forbidden function that was called, or None. The name is kept
+            even if the student's code catches the exception.
 
     Raises:
         KeyError: a name is unknown.
@@ -305,7 +315,10 @@ class Guard:
                 function.__code__, function.__kwdefaults__ = code, defaults
 
     def _refusal(self, function: FunctionType, name: str | None) -> Callable[..., Any]:
-        """Return the replacement of a function. It refuses the call or runs the original code."""
+        """Return a function that replaces `function`.
+
+        If the call is forbidden, it raises ForbiddenCall. Otherwise it runs the original code.
+        """
         code, defaults = function.__code__, function.__kwdefaults__
 
         def refusal(*args: Any, **kwargs: Any) -> Any:
@@ -333,8 +346,7 @@ class _Functions(TorchFunctionMode):
 class _Operators(TorchDispatchMode):
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Nothing is compiled here; without this, newer versions of torch make each call slower.
-        return False
+        return False  # otherwise newer versions of torch make each call slower
 
     def __init__(self, guard: Guard) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

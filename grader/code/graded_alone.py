@@ -1,7 +1,7 @@
-"""Prevent a student's file from importing other packages and from reading input.
+"""Prevent a student's file from importing unavailable packages and from reading input.
 
-A file is graded alone, perhaps on another machine, and without a user at the keyboard. The same
-rules and messages apply at home. These rules only help students; the sandbox protects the grader.
+In grading, the file runs without the student's other files, and without a user at the keyboard. The
+same rules and messages apply at home. They only help students. The sandbox protects the grader.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _FILE = "problem.py"
 _PACKAGES = sys.stdlib_module_names | {
     *("__main__", "functorch", "numpy", "torch", "typing_extensions"),
 }
-"""The packages that are available on every machine. functorch and typing_extensions come with
-PyTorch."""
+"""The packages that student code may import. PyTorch installs functorch and typing_extensions."""
 
 _ALLOWED = "Python's standard library, PyTorch and NumPy"
 
@@ -32,7 +31,7 @@ _INPUTS = (0, "/dev/stdin", "/dev/tty", "/dev/fd/0", "/proc/self/fd/0")
 
 
 def builtins_of_student() -> dict[str, Any]:
-    """Return the built-in names for a student's module, with a restricted `import`."""
+    """Return the built-in names for a student's module. `import` is restricted."""
     return vars(builtins) | {"__import__": _import}
 
 
@@ -49,8 +48,8 @@ def _import(
 
 
 @cache
-def hold_imports_by_name(is_students: Callable[[FrameType], bool]) -> None:
-    """Refuse unavailable packages when a student's file calls `importlib.import_module`.
+def restrict_import_module(is_students: Callable[[FrameType], bool]) -> None:
+    """Make `importlib.import_module` refuse unavailable packages in student code.
 
     Args:
         is_students: returns whether a frame runs a student's code.
@@ -66,7 +65,7 @@ def hold_imports_by_name(is_students: Callable[[FrameType], bool]) -> None:
 
 
 def _check(name: str) -> None:
-    """Raise ModuleNotFoundError for packages that are not available."""
+    """Raise ModuleNotFoundError if the package of a module is not available in grading."""
     package = name.partition(".")[0]
     if package not in _PACKAGES:
         raise ModuleNotFoundError(
@@ -77,7 +76,7 @@ def _check(name: str) -> None:
 
 
 def is_input(path: object) -> bool:
-    """Return whether the argument of `open` is the keyboard input."""
+    """Return whether a path or file descriptor for `open` is the keyboard input."""
     return type(path) in (int, str) and path in _INPUTS
 
 
@@ -86,7 +85,7 @@ class RefusedInput:
 
     Args:
         stream: the original stream.
-        check: called before each read; raises an exception to refuse the read.
+        check: called before each read. It raises an exception to refuse the read.
     """
 
     _READS = frozenset({"buffer", "detach", "fileno", "read", "readline", "readlines"})
@@ -110,7 +109,7 @@ class RefusedInput:
 
 
 def refuse_input() -> None:
-    """Refuse all input in this process, which runs only a student's file."""
+    """Make every read of the keyboard input raise EOFError in this process."""
     sys.stdin = RefusedInput(sys.stdin, _no_input)
     sys.addaudithook(_refuse)
 
@@ -125,7 +124,11 @@ def _no_input() -> None:
 
 
 def compiled(source: bytes, name: str) -> tuple[ast.Module, CodeType, str]:
-    """Return a file's syntax tree, compiled code and text.
+    """Parse and compile a file. Return its syntax tree, its compiled code and its text.
+
+    Args:
+        source: the content of the file.
+        name: the name of the file in tracebacks.
 
     Raises:
         SyntaxError, ValueError: the source is not valid Python.
@@ -133,9 +136,9 @@ def compiled(source: bytes, name: str) -> tuple[ast.Module, CodeType, str]:
     try:
         try:
             tree = ast.parse(source, name)
-        except MemoryError:  # from Python's parser, for deep nesting
+        except MemoryError:  # raised by Python's parser if code is nested too deeply
             raise RecursionError from None
         code = compile(tree, name, "exec")
     except RecursionError:
         raise SyntaxError("it is nested too deeply") from None
-    return tree, code, importlib.util.decode_source(source)  # compile ignores bytes in comments
+    return tree, code, importlib.util.decode_source(source)  # finds invalid bytes in comments

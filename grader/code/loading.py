@@ -1,4 +1,4 @@
-"""Load a student's file in this process, and describe errors of loading."""
+"""Load a student's file in this process, and describe exceptions of its code."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from grader.errors import CannotLoad
 from grader.result import Status
 
 STUDENT_MODULE = "problem_"
-"""The prefix of the names of modules with student code."""
+"""The prefix of the names of modules that contain student code."""
 
 _MOST_TEXT = 4000
 
-# Texts of errors for actions that the system refuses in grading. The last text is Python's error
-# for a temporary folder that can't be written.
+# Error messages for actions that the system refuses in grading. The last message means that no
+# temporary folder can be written.
 _REFUSED = re.compile(r"\[Errno (?:1|13)\] |can't start new thread|No usable temporary directory")
 
-# Python's errors for a file in UTF-16 or an old encoding.
+# Python's error messages for a file in UTF-16 or in an old encoding.
 _ENCODING = re.compile(r"null byte|codec can't decode|encoding declaration|unknown encoding")
 
 
 def load_module(path: Path, name: str) -> ModuleType:
     """Run the Python file at `path` as a new module.
 
-    The source is compiled each time. Python's import caches byte code by time stamp and size, so
-    after two saves within a second it could run the older file.
+    The file is compiled each time. An import could run an older version if the file was saved twice
+    within a second, because Python's cache compares only time stamps and sizes.
 
     Raises:
         OSError: the file can't be read.
-        BaseException: any exception of compiling or running the file.
+        BaseException: the file can't be compiled, or it raised an exception.
     """
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -50,11 +50,11 @@ def load_module(path: Path, name: str) -> ModuleType:
 
 
 def judge_load(exception: BaseException, path: Path) -> CannotLoad:
-    """Return the verdict for an exception that loading the student's file raised."""
-    if says_stub(exception):
+    """Return the verdict on a student's file that raised an exception while it was loaded."""
+    if is_stub_error(exception):
         text = f"{path.name} raises NotImplementedError while it is being imported."
         return CannotLoad(Status.NOT_IMPLEMENTED, text)
-    where = place(exception.__traceback__)
+    where = location(exception.__traceback__)
     if out_of_memory(exception):
         text = f"{path.name} runs out of memory while it is being imported."
         return CannotLoad(Status.MEMORY, text + where)
@@ -64,7 +64,7 @@ def judge_load(exception: BaseException, path: Path) -> CannotLoad:
     return CannotLoad(
         Status.ERROR,
         f"{path.name} stops while it is being imported.\n{named(exception)}{where}"
-        f"{alone(exception)}",
+        f"{about_refusal(exception)}",
     )
 
 
@@ -75,7 +75,7 @@ def _runs(exception: BaseException, path: Path) -> bool:
 
 
 def _unreadable(exception: SyntaxError | ValueError) -> str:
-    """Return the reason why a file can't be read, with the line if it is known."""
+    """Return the reason why Python can't compile a file, with the line if it is known."""
     if not isinstance(exception, SyntaxError):
         return str(exception) + _remedy(str(exception))
     line = (exception.text or "").strip()
@@ -85,14 +85,17 @@ def _unreadable(exception: SyntaxError | ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return advice on a file or string that Python can't decode, or an empty string."""
+    """Return advice if Python can't decode the file or a string in it, otherwise ""."""
     if "unicodeescape" in text:
         return "\nIn quotes, a backslash begins a special character. Write \\\\ for a backslash."
     return "\nSave it as plain text in UTF-8, and try again." if _ENCODING.search(text) else ""
 
 
-def text_of(exception: BaseException) -> str:
-    """Return an exception's text, shortened; empty if its `__str__` raises any exception."""
+def exception_text(exception: BaseException) -> str:
+    """Return an exception's text, shortened if it is long.
+
+    Return an empty string if `__str__` of the exception raises an exception.
+    """
     try:
         return str(exception)[:_MOST_TEXT]
     except BaseException:
@@ -100,15 +103,17 @@ def text_of(exception: BaseException) -> str:
 
 
 def named(exception: BaseException) -> str:
-    """Return an exception's type and text."""
-    text = text_of(exception)
+    """Return an exception's type and text, such as "ValueError: too small"."""
+    text = exception_text(exception)
     name = type(exception).__name__
     return f"{name}: {text}" if text else name
 
 
-def alone(exception: BaseException) -> str:
-    """Return a sentence about grading if the system refused an action, or an empty string."""
-    if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(text_of(exception)):
+def about_refusal(exception: BaseException) -> str:
+    """Return a sentence about grading if the system refused an action, otherwise ""."""
+    if not isinstance(exception, OSError | RuntimeError) or not _REFUSED.search(
+        exception_text(exception)
+    ):
         return ""
     return (
         f"\n{SUBMISSION_FILE} is graded by itself: without other files, threads, network and other "
@@ -116,8 +121,11 @@ def alone(exception: BaseException) -> str:
     )
 
 
-def place(tb: TracebackType | None) -> str:
-    """Return a line with the place in the student's file that raised an exception, or empty."""
+def location(tb: TracebackType | None) -> str:
+    """Return the line of the student's file that raised an exception, or "" if it is unknown.
+
+    The text starts with a line break and contains the line's number, function and code.
+    """
     frame = student_frame(tb)
     if frame is None:
         return ""
@@ -131,8 +139,8 @@ def is_students(frame: FrameType) -> bool:
     return bool(frame.f_globals.get("__name__", "").startswith(STUDENT_MODULE))
 
 
-def not_for_a_student() -> bool:
-    """Return whether none of the callers is student code."""
+def no_caller_is_student() -> bool:
+    """Return whether none of the functions on the call stack is student code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_students(frame):
         frame = frame.f_back
@@ -140,7 +148,10 @@ def not_for_a_student() -> bool:
 
 
 def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] | None:
-    """Return line number, function, text and frame of the innermost line of student code."""
+    """Find the innermost line of student code in a traceback.
+
+    Return its number, function, text and frame, or None if there is none.
+    """
     innermost = None
     for frame, number in traceback.walk_tb(tb):
         if is_students(frame):
@@ -150,8 +161,8 @@ def student_frame(tb: TracebackType | None) -> tuple[int, str, str, FrameType] |
     return innermost
 
 
-_SIGNS = ("can't allocate memory", "not enough memory", "std::bad_alloc")
-"""Parts of the texts of torch's errors for missing memory, which are plain RuntimeErrors."""
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc")
+"""Texts in the RuntimeErrors that torch raises if memory ran out."""
 
 
 def out_of_memory(exception: BaseException) -> bool:
@@ -159,17 +170,17 @@ def out_of_memory(exception: BaseException) -> bool:
     if isinstance(exception, OSError):
         return exception.errno == errno.ENOMEM
     if isinstance(exception, RuntimeError):
-        return any(sign in text_of(exception) for sign in _SIGNS)
+        return any(sign in exception_text(exception) for sign in _OUT_OF_MEMORY)
     return isinstance(exception, MemoryError)
 
 
 _RAISES = dis.opmap["RAISE_VARARGS"]
 
 
-def says_stub(exception: BaseException) -> bool:
-    """Return whether an exception is a NotImplementedError of a `raise` statement, as in a stub.
+def is_stub_error(exception: BaseException) -> bool:
+    """Return whether a `raise` statement raised NotImplementedError, as in a stub.
 
-    torch raises the same type for unsupported actions, for example on a missing device, and for a
+    The result is False if torch raised the exception, for example for a missing device or for a
     module without a method `forward`.
     """
     if not isinstance(exception, NotImplementedError):

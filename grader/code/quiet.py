@@ -16,8 +16,8 @@ _KEPT = 100_000
 def quiet() -> Iterator[Printed]:
     """In a `with` block, capture printed text in the yielded object, and suppress warnings.
 
-    The user would not see a prompt. So reading from the terminal returns end of file, and
-    `breakpoint()` does nothing.
+    Because the user would not see a prompt, the terminal input is empty and `breakpoint()` does
+    nothing.
     """
     before = sys.stdin, sys.breakpointhook, pdb.set_trace
     sys.stdin = io.StringIO()
@@ -36,10 +36,10 @@ def _no_debugger(*_: object, **__: object) -> None:
 
 
 class Printed(io.TextIOBase):
-    """A stream that keeps the beginning of its text.
+    """A stream that stores the beginning of the text that is written to it.
 
     Args:
-        most: the maximum number of characters to keep.
+        most: the maximum number of characters to store.
     """
 
     def __init__(self, most: int) -> None:
@@ -47,11 +47,11 @@ class Printed(io.TextIOBase):
         self._text = ""
 
     def write(self, text: str) -> int:
-        """Keep as much of a text as the limit allows, and return the length of the text."""
+        """Store as much of a text as the limit allows, and return the length of the whole text."""
         self._text += str(text)[: max(0, self._most - len(self._text))]
         return len(text)
 
     def take(self) -> str:
-        """Return the text since the last call, without characters that UTF-8 can't encode."""
+        """Return the stored text, and clear it. Characters that UTF-8 can't encode are replaced."""
         text, self._text = self._text, ""
         return text.encode("utf-8", "replace").decode()

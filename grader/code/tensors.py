@@ -14,7 +14,7 @@ Array = numpy.ndarray[Any, Any]
 
 
 def is_array(value: object) -> TypeGuard[Array]:
-    """Return whether a value is a NumPy array. A replaced `__class__` doesn't change the result."""
+    """Return whether a value is a NumPy array. An object that fakes its `__class__` is rejected."""
     return isinstance(value, numpy.ndarray) and issubclass(type(value), numpy.ndarray)
 
 
@@ -31,7 +31,7 @@ def is_float(values: Tensor | Array) -> bool:
 
 
 def parameters(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return a module's parameters by name, including all names of a shared layer."""
+    """Return a module's parameters by name. A parameter of a shared layer has several names."""
     return dict(module.named_parameters(remove_duplicate=False))
 
 
@@ -48,13 +48,13 @@ def entries(values: Tensor | Array) -> Array:
     return array
 
 
-# Looked up before student code can replace them.
+# These functions are stored here before student code can replace them.
 _address = torch._C.TensorBase.data_ptr
 _writings = torch._C.TensorBase._version.__get__  # type: ignore[attr-defined]
 
 
 class Results:
-    """The results of calls, to detect a call that overwrites an earlier result.
+    """The results of several calls. It detects whether a call overwrites an earlier result.
 
     Attributes:
         found: the results, in the order of the calls.
@@ -69,34 +69,34 @@ class Results:
     def add(self, result: Any) -> None:
         """Add the result of a call.
 
-        A tensor counts the writes to its memory. Results are allowed to share memory, for example
-        parts of one cached mask, unless a call wrote to this memory in between.
+        Results may share memory, for example if they are parts of one cached mask. The memory is
+        overwritten if torch's count of the writes to it has changed since the earlier result.
         """
         self.found.append(result)
         if type(result) not in (Tensor, nn.Parameter):  # a subclass may return anything
             return
         try:
             place, written = _address(result), _writings(result)
-        except Exception:  # it has no memory or no count of writes
+        except Exception:  # the tensor has no memory or no count of writes
             return
         if place and self._versions.setdefault(place, written) != written:
             self.some_overwritten = True
 
 
-# From the C library's malloc.h.
+# Numbers of options in the C library's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-# More than the tests' largest tensors take together; and a value for versions that refuse this.
+# The first size is larger than all tensors of a test. Some C libraries accept only the second.
 _KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25
 
 
 def keep_memory() -> None:
-    """Let the C library keep the memory of freed tensors for new tensors. Linux only.
+    """On Linux, make the C library reuse the memory of freed tensors for new tensors.
 
-    By default, the C library returns large blocks to the system and requests them again, page by
-    page. This takes up to a sixth of the tests' time.
+    By default, it returns large blocks to the system and requests them again. This takes up to a
+    sixth of the tests' time.
     """
     if sys.platform == "linux":
         library = ctypes.CDLL(None)
-        if hasattr(library, "mallopt"):  # not every C library has it
+        if hasattr(library, "mallopt"):  # some C libraries lack this function
             for threshold in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
                 any(library.mallopt(threshold, size) for size in (_KEPT_BYTES, _KEPT_AT_LEAST))

@@ -1,12 +1,11 @@
-"""Measure the run time of code without the time in which other programs had the processors.
+"""Limit the run time of code. The time in which it waits for a processor does not count.
 
-A mark must not depend on a machine's load, so the wall clock can't decide. Linux reports for each
-thread how long it ran and how long it waited, ready to run, for a processor. The charged time is
-all time except this waiting. CPU time would not limit a program that sleeps. It would also add up
-torch's threads, which wait for each other in loops.
+A mark must not depend on the load of the machine, so wall time is not suitable. CPU time does not
+limit a program that sleeps, and it counts torch's threads while they wait for each other in loops.
+Therefore the limit applies to the charged time: wall time without the time in which threads were
+ready to run but waited for a processor. Linux reports this waiting time for each thread.
 
-Limits are enforced at home by `time_limit`, which raises an exception, and in grading by
-`grader.sandbox.recorder`, which ends the worker.
+At home `time_limit` raises an exception. In grading `grader.sandbox.recorder` ends the worker.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 TIMEOUT_SECONDS = 10.0
-"""The time limit of one test at home, of one call in grading, and of the import of a file.
+"""The time limit for one test at home, for one call in grading, and for the import of a file.
 
-The slowest test takes less than a second.
+For comparison, the slowest test takes less than a second.
 """
 
 NO_END = "Your code did not finish in time."
-"""The message to the student for code that was stopped."""
+"""The student's message about code that exceeded its time limit."""
 
 NO_END_OF_FILE = "problem.py does not finish while it is being imported."
-"""The message to the student for a file that was stopped while it was imported."""
+"""The student's message about a file that exceeded the time limit while it was imported."""
 
 WALL_FACTOR = 20
-"""The factor by which wall time may exceed a limit, on any machine."""
+"""The maximum ratio of wall time to the limit on charged time."""
 
 _NANOSECONDS = 1e9
 _SHORTEST_WAIT = 0.05
@@ -42,11 +41,11 @@ _Threads = dict[str, tuple[float, float]]
 
 
 class Stopwatch:
-    """Measures the charged time of a process, from the creation of the stopwatch on.
+    """Measures the charged time of a process since the stopwatch was created.
 
     Args:
-        process: the process id; None for this process. For another process, the time in which the
-            calling thread waits for a processor isn't charged either.
+        process: the process id; None for this process. For another process, the waiting time of the
+            thread that uses the stopwatch is not charged either.
     """
 
     def __init__(self, process: int | None = None) -> None:
@@ -56,15 +55,18 @@ class Stopwatch:
         self.restart()
 
     def restart(self) -> None:
-        """Start measuring again."""
+        """Start to measure again from 0."""
         self._start, self._observed = self._read(), self._observer_waited()
 
     def seconds(self, wall: float) -> float:
-        """Return how much of `wall` seconds since the start is charged.
+        """Return the charged time since the start in seconds.
 
-        The time in which threads waited for a processor is not charged. At least the longest run
-        time of a thread is charged. If the system doesn't report these times, or the process has
-        ended, all of `wall` is charged.
+        It is wall time without the time in which threads waited for a processor, but at least the
+        longest run time of a thread. If the system doesn't report these times, or the process has
+        ended, return `wall`.
+
+        Args:
+            wall: the wall time since the start in seconds.
         """
         now = self._read() if self._start else {}
         if not now:
@@ -77,11 +79,11 @@ class Stopwatch:
         return min(wall, max(longest, wall - waited))
 
     def _read(self) -> _Threads:
-        """Return the seconds that each thread ran and waited; empty if they are unknown."""
+        """Return for each thread the seconds for which it ran and waited, or {} if unknown."""
         seconds: _Threads = {}
         with suppress(OSError):
             for thread in os.listdir(self._folder):
-                with suppress(OSError):  # it may have ended just now
+                with suppress(OSError):  # the thread may have ended
                     seconds[thread] = _ran_and_waited(f"{self._folder}/{thread}/schedstat")
         return seconds
 
@@ -106,7 +108,7 @@ class Limit:
     Args:
         seconds: the limit on charged time.
         stopwatch: the stopwatch that measures charged time.
-        before: the wall time for which the stopwatch has been running already, in seconds.
+        before: the wall time since the start of the stopwatch, in seconds.
     """
 
     def __init__(self, seconds: float, stopwatch: Stopwatch, before: float = 0.0) -> None:
@@ -114,11 +116,11 @@ class Limit:
         self._stopwatch = stopwatch
         self._before = before
         self._started = time.monotonic()
-        self._look_at = seconds  # the limit can't be exceeded earlier
+        self._check_at = seconds  # the limit can't be exceeded earlier
 
     @property
     def wall(self) -> float:
-        """The wall time since the start in seconds."""
+        """The wall time since the limit was created, in seconds."""
         return time.monotonic() - self._started
 
     def left(self) -> float:
@@ -128,19 +130,19 @@ class Limit:
             TimeoutError: the limit is exceeded.
         """
         wall = self.wall
-        if wall >= self._look_at:
+        if wall >= self._check_at:
             used, most = self._stopwatch.seconds(self._before + wall), self._seconds * WALL_FACTOR
             if used >= self._seconds or wall >= most:
                 raise TimeoutError
-            self._look_at = min(wall + max(self._seconds - used, _SHORTEST_WAIT), most)
-        return self._look_at - wall
+            self._check_at = min(wall + max(self._seconds - used, _SHORTEST_WAIT), most)
+        return self._check_at - wall
 
 
 _AGAIN_SECONDS = 2.0
-"""The time until DoesNotEnd is raised again, in case the code caught it."""
+"""The time after which DoesNotEnd is raised again, if student code caught it."""
 
 
-class DoesNotEnd(BaseException):  # not an Exception, which student code may catch
+class DoesNotEnd(BaseException):  # student code often catches Exception
     """Code ran longer than its limit."""
 
     def __str__(self) -> str:
@@ -151,8 +153,8 @@ def time_limit(seconds: float, stopwatch: Stopwatch | None = None) -> AbstractCo
     """Return a context in which DoesNotEnd is raised after a time limit.
 
     In the main thread, an alarm of the operating system raises the exception. On Windows and in
-    other threads, a second thread raises it, but only between steps of Python code: a call of C
-    code returns first. There is no limit in a debugger.
+    other threads, a second thread raises it, which can't interrupt a call of C code. In a debugger
+    there is no limit.
 
     Args:
         seconds: the limit on charged time.
@@ -205,7 +207,7 @@ def _second_thread(limit: Limit) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join()  # its exception is raised here at the latest
+        watcher.join()  # if the thread raised an exception, it is raised here at the latest
 
 
 def _is_debugging(trace: object = None) -> bool:

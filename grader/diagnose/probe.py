@@ -13,7 +13,7 @@ import torch
 
 from grader.code.course_modules import modules_of_course
 from grader.code.forbidden import Guard
-from grader.code.loading import load_module, not_for_a_student
+from grader.code.loading import load_module, no_caller_is_student
 from grader.code.time_limit import DoesNotEnd, time_limit
 from grader.course import Entry, Problem
 from grader.diagnose.answers import Answer, attempt
@@ -125,7 +125,7 @@ def ask_where(
             parts = {forbidden: probe(code) for forbidden, code in codes.items()}
             for name in parts[entry.forbidden]:
                 forbidden = entry.forbidden_where({owner(name)})
-                with Guard(forbidden if watch else (), not_for_a_student):
+                with Guard(forbidden if watch else (), no_caller_is_student):
                     found[name] = _asked(parts[forbidden][name])
     except (Exception, DoesNotEnd):
         return {}

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from grader.code.forbidden import without_compiler
-from grader.code.graded_alone import NO_INPUT, RefusedInput, hold_imports_by_name, is_input
-from grader.code.loading import STUDENT_MODULE, is_students, judge_load, load_module, place
+from grader.code.graded_alone import NO_INPUT, RefusedInput, is_input, restrict_import_module
+from grader.code.loading import STUDENT_MODULE, is_students, judge_load, load_module, location
 from grader.code.time_limit import NO_END_OF_FILE, TIMEOUT_SECONDS, DoesNotEnd, time_limit
 from grader.course import SUBMISSION_FILE, Problem
 from grader.errors import CannotLoad
@@ -72,7 +72,7 @@ class LocalFiles:
         except KeyboardInterrupt:
             raise
         except DoesNotEnd as exception:
-            return CannotLoad(Status.TIMEOUT, NO_END_OF_FILE + place(exception.__traceback__))
+            return CannotLoad(Status.TIMEOUT, NO_END_OF_FILE + location(exception.__traceback__))
         except BaseException as exception:  # student code may raise SystemExit or worse
             return judge_load(exception, path)
 
@@ -112,7 +112,7 @@ def restrict() -> None:
 def _restrict() -> None:
     without_compiler()
     _pythons_folders()
-    hold_imports_by_name(is_students)
+    restrict_import_module(is_students)
     sys.addaudithook(_check)
     _restrict_threads()
 

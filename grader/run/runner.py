@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from grader.code.forbidden import Guard
-from grader.code.loading import not_for_a_student
+from grader.code.loading import no_caller_is_student
 from grader.code.time_limit import TIMEOUT_SECONDS, Stopwatch, time_limit
 from grader.errors import CannotLoad
 from grader.result import Status, TestResult
@@ -66,7 +66,7 @@ def run_test(
         BdbQuit: the user quit a debugger. pytest's debugger raises pytest.exit.Exception instead.
     """
     session.on_start(test.problem.id, test.id)
-    guard = Guard(test.forbidden if session.watch else (), not_for_a_student)
+    guard = Guard(test.forbidden if session.watch else (), no_caller_is_student)
     seeds = seeds_for(test, session.seed)
     exception, seconds = _call(test, session, guard, seeds, timeout)
     try:
@@ -91,7 +91,7 @@ def run_in_worker(
             None, this process is not a worker: then this function itself watches for forbidden
             calls and enforces the time limit.
     """
-    guard = Guard(test.forbidden if called is None else (), not_for_a_student)
+    guard = Guard(test.forbidden if called is None else (), no_caller_is_student)
     timeout = TIMEOUT_SECONDS if called is None else None
     exception, _ = _call(test, session, guard, seeds, timeout)
     try:

@@ -18,13 +18,13 @@ from torch import Tensor
 from grader.code.forbidden import ForbiddenCall, Guard
 from grader.code.loading import (
     STUDENT_MODULE,
-    alone,
+    about_refusal,
+    exception_text,
+    is_stub_error,
+    location,
     named,
     out_of_memory,
-    place,
-    says_stub,
     student_frame,
-    text_of,
 )
 from grader.code.tensors import Array, dtype_name
 from grader.code.time_limit import NO_END, DoesNotEnd
@@ -105,12 +105,12 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
             return Verdict(Status.FAILED, str(exception), shown)
         case ForbiddenCall():
             return Verdict(Status.FORBIDDEN, _forbidden(str(exception)))
-        case NotImplementedError() if says_stub(exception):
+        case NotImplementedError() if is_stub_error(exception):
             return Verdict(Status.NOT_IMPLEMENTED, _not_written(tb))
         case _ if out_of_memory(exception):
-            return Verdict(Status.MEMORY, "Your code ran out of memory." + place(tb))
+            return Verdict(Status.MEMORY, "Your code ran out of memory." + location(tb))
         case DoesNotEnd():
-            return Verdict(Status.TIMEOUT, NO_END + place(tb))
+            return Verdict(Status.TIMEOUT, NO_END + location(tb))
         case _ if ends_tests(exception):
             return Verdict(Status.ERROR, _CANT_END)
         case BadRecord():
@@ -124,10 +124,10 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
         ):
             return Verdict(Status.MISSING, _missing(module, name))
         case AssertionError():
-            text = re.split(r"\n?assert ", text_of(exception), maxsplit=1)[0]
-            return Verdict(Status.FAILED, (text or named(exception)) + place(tb))
+            text = re.split(r"\n?assert ", exception_text(exception), maxsplit=1)[0]
+            return Verdict(Status.FAILED, (text or named(exception)) + location(tb))
         case _:
-            details = place(tb) + _explained(exception, tb) + alone(exception)
+            details = location(tb) + _explained(exception, tb) + about_refusal(exception)
             return Verdict(Status.ERROR, named(exception) + details)
 
 
@@ -136,7 +136,7 @@ def _explained(exception: BaseException, tb: TracebackType | None) -> str:
     frame = student_frame(tb)
     operands = {} if frame is None else operands_of(frame[3], frame[2])
     listed = ", ".join(f"{name} is {form}" for name, form in operands.items())
-    hint = error_hint(text_of(exception), operands)
+    hint = error_hint(exception_text(exception), operands)
     return (f"\n  {listed}" if listed else "") + (f"\n{hint}" if hint else "")
 
 

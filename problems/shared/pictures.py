@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from grader.code.loading import STUDENT_MODULE, load_module, says_stub
+from grader.code.loading import STUDENT_MODULE, is_stub_error, load_module
 from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 
 BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"
@@ -149,7 +149,7 @@ def judged(
         trouble = _unlike(result, expected)
     except Exception as exception:
         stops = f"stops with {type(exception).__name__}: {exception}"
-        trouble = "is not written yet" if says_stub(exception) else stops
+        trouble = "is not written yet" if is_stub_error(exception) else stops
     if trouble:
         return None, trouble
     table: Tensor = result.detach().to(expected.dtype)

@@ -17,8 +17,8 @@ from grader.code.forbidden import ForbiddenCall
 from grader.code.graded_alone import (
     builtins_of_student,
     compiled,
-    hold_imports_by_name,
     refuse_input,
+    restrict_import_module,
 )
 
 FILE = "problem.py"
@@ -59,7 +59,7 @@ def run_source(source: bytes, module: ModuleType) -> None:
     module.__file__ = FILE
     module.__dict__["__builtins__"] = builtins_of_student()
     sys.modules[MODULE] = module
-    hold_imports_by_name(_runs_file)
+    restrict_import_module(_runs_file)
     refuse_input()
     file, code, text = compiled(source, FILE)
     # For code that reads its own source, as torch.jit.script does.

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from grader.code.forbidden import ForbiddenCall, Guard
-from grader.code.loading import not_for_a_student
+from grader.code.loading import no_caller_is_student
 from grader.course import own_course
 from tests.grader.sandbox.asking import Asked, Raised
 from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
@@ -62,7 +62,7 @@ def test_no_way_gives_the_gradient(ask, road):
 @pytest.mark.parametrize("road", [road for road in ROADS if road not in UNSEEN_AT_HOME])
 def test_at_home_each_way_is_reported(road, given):
     module = loaded(road)
-    guard = Guard(FORBIDDEN, not_for_a_student)
+    guard = Guard(FORBIDDEN, no_caller_is_student)
     try:
         with guard:
             module.softmax_backward(*given)
@@ -73,7 +73,7 @@ def test_at_home_each_way_is_reported(road, given):
 
 def test_tests_may_differentiate_at_home(given):
     weights = given[0].clone().requires_grad_()
-    with Guard(FORBIDDEN, not_for_a_student) as guard:
+    with Guard(FORBIDDEN, no_caller_is_student) as guard:
         weights.log().softmax(-1).backward(given[1])
         torch.func.vjp(torch.exp, given[0])
     assert guard.called is None
