@@ -2,8 +2,8 @@
 
 For every problem the audit runs the tests on the stub, the reference, the variants (`variants/`)
 and the mistakes (`mistakes.edits`). If random numbers affect a test, the test runs several times.
-A mistake runs only through the tests that its weight requires, unless all tests are requested.
-A mistake's answers to the probe are read from `fingerprints.json` if they are still valid there.
+The tests of a mistake stop as soon as its weight is confirmed, unless all tests are requested. A
+mistake is probed only if `fingerprints.json` does not contain its valid answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
 from grader.author.gates import gates_of
 from grader.author.probe_sizes import related_sizes
-from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
+from grader.author.running import ByReference, CandidateOutcome, parallel_map, run, run_these
 from grader.course import MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 
@@ -32,21 +32,21 @@ class Audit:
 
     Attributes:
         outcomes: the outcome of each candidate.
-        findings: a sentence for each problem to fix.
-        asked: the number of variants and mistakes that were probed, because `fingerprints.json` did
-            not contain their answers.
-        by_claims: the share of each problem's points that are given for claims, by the problem's
-            id.
+        findings: the findings, a sentence each.
+        probed: the number of variants and mistakes that were probed, because `fingerprints.json`
+            contained no valid answers.
+        by_claims: for each problem id, the share of the points that are given for claims.
     """
 
     outcomes: list[CandidateOutcome]
     findings: list[str]
-    asked: int
+    probed: int
     by_claims: dict[str, float]
 
     def of(self, kind: CandidateKind, problem: Problem | None = None) -> list[CandidateOutcome]:
-        """Return the outcomes of the candidates of one kind, for one problem or for all
-        problems.
+        """Return the outcomes of the candidates of one kind.
+
+        If a problem is given, return only the outcomes of this problem's candidates.
         """
         return [
             o
@@ -55,7 +55,7 @@ class Audit:
         ]
 
     def summary(self) -> str:
-        """Return one line with the numbers of caught, named and wrongly failed candidates."""
+        """Return a line with the numbers of caught and named mistakes and failed correct files."""
         mistakes = self.of(CandidateKind.MISTAKE)
         right = self.of(CandidateKind.SOLUTION) + self.of(CandidateKind.VARIANT)
         caught, named = sum(bool(m.caught_by) for m in mistakes), sum(m.named for m in mistakes)
@@ -92,17 +92,17 @@ def run_audit(
         CourseError: a `fingerprints.json` is damaged and `write_fingerprints` is false.
     """
     todo = list(candidates(course, problems))
-    compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)  # with the solution; in this order
+    compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)  # run after the solution
     first = [candidate for candidate in todo if candidate.kind not in compared]
     others = [candidate for kind in compared for candidate in todo if candidate.kind is kind]
     outcomes: list[CandidateOutcome] = []
-    with several(jobs) as each:
+    with parallel_map(jobs) as each:
         for outcome in each(partial(run, root=course.root), first):
             outcomes.append(outcome)
             on_outcome(outcome)
         solutions = {p: _solution(outcomes, p) for p in problems}
         kept = {
-            p: KeptAnswers(p, solution.answers, anew=write_fingerprints)
+            p: KeptAnswers(p, solution.answers, will_rewrite=write_fingerprints)
             for p, solution in solutions.items()
         }
         by_reference = {p: _by_reference(solution) for p, solution in solutions.items()}
@@ -137,11 +137,11 @@ def run_audit(
                 f"{problem.id}: {course.salt(problem)} is missing, so student code can compute "
                 "the random numbers of its tests; write 64 random hexadecimal digits into it"
             )
-    asked = sum(
+    probed = sum(
         answer is None and other.problem.probe_file.is_file()
         for other, answer in zip(others, answers, strict=True)
     )
-    return Audit(outcomes, all_findings, asked, by_claims)
+    return Audit(outcomes, all_findings, probed, by_claims)
 
 
 def _of(outcomes: list[CandidateOutcome], problem: Problem) -> list[CandidateOutcome]:
@@ -153,11 +153,11 @@ def _solution(outcomes: list[CandidateOutcome], problem: Problem) -> CandidateOu
 
 
 def _by_reference(solution: CandidateOutcome) -> ByReference:
-    return ByReference({t.id: t.seconds for t in solution.result.tests}, solution.asked)
+    return ByReference({t.id: t.seconds for t in solution.result.tests}, solution.uses)
 
 
 def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
-    """Yield a finding for each name in `forbidden_in` that the problem's file does not define."""
+    """Yield a finding for each key of `forbidden_in` that the reference does not define."""
     reference = course.solution(problem).read_text(encoding="utf-8")
     for name in problem.entry.forbidden_in:
         if not re.search(rf"^(def|class) {name}\b", reference, re.MULTILINE):
@@ -167,14 +167,13 @@ def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
 def _run_rare_tests(
     course: Course, outcomes: list[CandidateOutcome], each: Callable[..., Iterator[Any]], jobs: int
 ) -> None:
-    """Run each test that has caught no mistake yet, until it catches one.
+    """Run each test that has caught no mistake yet on further mistakes, until it catches one.
 
-    The run of a mistake stops at the first test that catches the mistake, so later tests may not
-    have run.
+    This is necessary because the run of a mistake stops early, so that the test may not have run.
 
     Args:
         course: the course with the tests.
-        outcomes: the outcomes of one problem's candidates; new test results are added to them.
+        outcomes: the outcomes of one problem's candidates. New test results are added to them.
         each: a map function that runs several candidates at the same time.
         jobs: the number of candidates to run at the same time.
     """
@@ -187,8 +186,8 @@ def _run_rare_tests(
     stopped = [outcome for outcome in outcomes if not outcome.is_whole]
     run_rare = partial(run_these, root=course.root)
     while rare and stopped:
-        asked = {names for id, names in solution.asked.items() if id.partition("[")[0] in rare}
-        stopped = _in_turns(stopped, asked, solution.asked)
+        used = {names for id, names in solution.uses.items() if id.partition("[")[0] in rare}
+        stopped = _likely_caught_first(stopped, used, solution.uses)
         some, stopped = stopped[: 2 * jobs], stopped[2 * jobs :]
         todo = [outcome.candidate for outcome in some]
         for outcome, tests in zip(
@@ -200,26 +199,26 @@ def _run_rare_tests(
                 rare.pop(test.name, None)
 
 
-def _in_turns(
+def _likely_caught_first(
     mistakes: list[CandidateOutcome],
-    asked: set[frozenset[str]],
-    asked_by: Mapping[str, frozenset[str]],
+    used: set[frozenset[str]],
+    uses: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Return the mistakes in the order in which to run them.
+    """Sort mistakes so that those come first that the remaining tests probably catch.
 
-    A test is more likely to catch a mistake in code that it uses. Therefore the first mistake for
-    each set of used names comes first, then the second mistake for each set, and so on.
+    A test probably catches a mistake that was caught by a test of the same functions. Therefore the
+    first mistake for each set of functions comes first, then the second mistake for each set, and
+    so on.
 
     Args:
         mistakes: the outcomes of mistakes, with the tests that caught them.
-        asked: for each test that has caught no mistake, the names in the student's file that it
-            uses.
-        asked_by: the names in the student's file that a test uses, by the test's id.
+        used: the sets of functions and classes that the remaining tests use.
+        uses: for each test id, the functions and classes that the test uses.
     """
     turns: Counter[frozenset[str]] = Counter()
     turn_of = {}
     for mistake in mistakes:
-        names = {asked_by.get(test.id, frozenset()) for test in mistake.caught_by} & asked
+        names = {uses.get(test.id, frozenset()) for test in mistake.caught_by} & used
         turns.update(names)
         turn_of[mistake.candidate] = min((turns[each] for each in names), default=math.inf)
     return sorted(mistakes, key=lambda mistake: turn_of[mistake.candidate])

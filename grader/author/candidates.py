@@ -1,6 +1,4 @@
-"""List the candidates of an audit: the files on which it runs the tests, correct and wrong
-ones.
-"""
+"""List the candidates of an audit: the correct and wrong files on which it runs the tests."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from grader.diagnose.edits import Edit, edits_file, mistakes_of
 
 
 class CandidateKind(StrEnum):
-    """The kind of a candidate. Each kind has its required outcome: for example, a mistake must
-    fail.
-    """
+    """The kind of a candidate, which determines the required outcome."""
 
     STUB = "stub"
     SOLUTION = "solution"
@@ -26,35 +22,35 @@ class CandidateKind(StrEnum):
 
 @dataclass(frozen=True)
 class Conditions:
-    """The seed and the order of the tests in a run. They must not change the outcome."""
+    """The seed and the order of the tests in a run. Outcomes must not depend on them."""
 
     seed: int
     reverse: bool
 
 
 def _conditions(number: int) -> Conditions:
-    """Return conditions with this seed; the order of the tests depends on whether it is even or
-    odd.
-    """
+    """Return conditions with this seed. If it is odd, the tests run in reverse order."""
     return Conditions(number, reverse=number % 2 == 1)
 
 
 USUAL = _conditions(0)
 OTHERS = (_conditions(1), _conditions(2), _conditions(3))
-"""Additional conditions. The reference runs under all of them, a mistake only under the last."""
+"""Additional conditions. The reference is run under all of them. A mistake that few tests catch is
+run under the last one.
+"""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file to run a problem's tests on, with its conditions.
+    """A file on which a problem's tests are run, and the conditions of the run.
 
     Attributes:
         problem: the problem.
-        kind: its kind.
-        path: the file; for a mistake, `mistakes.edits`.
-        source: the code.
+        kind: the kind of the candidate.
+        path: the path of the file; for a mistake, the path of `mistakes.edits`.
+        source: the content of the file.
         conditions: the conditions of the run.
-        edit: the edit that makes the mistake; None for other kinds.
+        edit: the edit that creates the mistake; None for other kinds.
     """
 
     problem: Problem
@@ -66,7 +62,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The name of a variant or mistake; for other candidates, their kind."""
+        """The name of a variant or mistake. For other candidates, it is the kind."""
         if self.edit is not None:
             return self.edit.name
         return self.path.stem if self.kind is CandidateKind.VARIANT else self.kind.value
@@ -83,7 +79,7 @@ def candidates(course: Course, problems: Iterable[Problem]) -> Iterator[Candidat
         solution = right.pop(REFERENCE)
         yield Candidate(problem, CandidateKind.STUB, problem.stub, problem.stub.read_bytes())
         yield Candidate(problem, CandidateKind.SOLUTION, solution, solution.read_bytes())
-        # Each variant has different conditions, so that the tests draw many different inputs.
+        # Each variant has another seed, so that the tests draw many different inputs.
         for number, path in enumerate(right.values(), 4):
             yield Candidate(
                 problem, CandidateKind.VARIANT, path, path.read_bytes(), _conditions(number)

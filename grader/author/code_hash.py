@@ -1,4 +1,4 @@
-"""Hash code in such a way that comments, docstrings and layout do not matter."""
+"""Hash Python code. The hash does not depend on comments, docstrings and layout."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _DIGITS = 16
 
 
 def hash_of(*parts: str) -> str:
-    """Return a short hash of these texts; their order matters."""
+    """Return a short hash of these texts in this order."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]
 
 
 @cache
 def code_hash(source: bytes) -> str:
-    """Return a hash of Python code that is the same in every version of Python.
+    """Return a hash of Python code, which is the same in every version of Python.
 
-    Source that can't be parsed is hashed as it is.
+    If the code can't be parsed, hash its bytes.
     """
     try:
         tree = ast.parse(source)
@@ -30,14 +30,14 @@ def code_hash(source: bytes) -> str:
 
 
 def code_hashes(sources: Iterable[bytes]) -> str:
-    """Return a hash of several modules, which doesn't depend on their order."""
+    """Return a hash of several modules. It does not depend on their order."""
     return hash_of(*sorted(code_hash(source) for source in sources))
 
 
 def _form(value: object) -> object:
-    """Return a syntax tree as nested lists, without docstrings and other bare strings.
+    """Return a syntax tree as nested lists, without docstrings and other string statements.
 
-    Empty fields are left out, since versions of Python differ in them.
+    Empty fields are omitted, because they differ between versions of Python.
     """
     if isinstance(value, ast.AST):
         fields = [(name, _form(v)) for name, v in ast.iter_fields(value) if v not in (None, [])]

@@ -1,4 +1,4 @@
-"""Derive findings from the outcomes of an audit's candidates."""
+"""Derive the findings about a problem from the outcomes of its candidates."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
 
 _TYPOS = ("AttributeError", "NameError", "TypeError")
-"""If the reference raises one of these exceptions, the question in `probe.py` is wrong."""
+"""Exceptions of the reference in `probe.py` that show an error in the question."""
 
 VISIBLE_SHARE = 0.9
-"""The share of mistakes that the visible tests alone must catch."""
+"""The minimum share of mistakes that the visible tests must catch."""
 
 
 def findings(
     problem: Problem, outcomes: list[CandidateOutcome], kept: Fingerprints, fresh: Fingerprints
 ) -> Iterator[str]:
-    """Yield a sentence for each finding in a problem.
+    """Yield a sentence for each finding about a problem.
 
     Args:
         problem: the problem.
@@ -68,7 +68,7 @@ def _about(outcome: CandidateOutcome) -> Iterator[str]:
 
 
 def _unreadable(source: bytes) -> str:
-    """Return a message about the syntax error in a file; empty if the file has none."""
+    """Return a message about the syntax error in a file, or "" if there is none."""
     try:
         ast.parse(source)
     except SyntaxError as error:
@@ -78,8 +78,8 @@ def _unreadable(source: bytes) -> str:
 
 def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:
     for mistake in mistakes:
-        sentence = misplaced(mistake.weight, mistake.result, solution.asked)
-        if sentence and mistake.is_whole:  # otherwise its weight is already confirmed
+        sentence = misplaced(mistake.weight, mistake.result, solution.uses)
+        if sentence and mistake.is_whole:  # a run stops early only if the weight is confirmed
             yield f"mistake {mistake.candidate.name} {sentence}"
 
 
@@ -97,8 +97,9 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
 
 
 def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
-    """Yield a finding if README, tests and `course.toml` disagree, or a rule has no visible
-    test.
+    """Yield a finding if the README, the tests and `course.toml` disagree.
+
+    Also yield a finding for each rule in the README without the name of a visible test.
     """
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
     entry = problem.entry
@@ -120,7 +121,7 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
 
 
 def _about_hints(problem: Problem) -> Iterator[str]:
-    """Yield a finding for each hint about a function or class that the stub doesn't have."""
+    """Yield a finding for each hint about a function or class that the stub does not define."""
     page = problem.folder / "hints.md"
     tasks = re.findall(r"^## (.+)$", page.read_text("utf-8"), re.M) if page.is_file() else []
     stub = problem.original.read_text(encoding="utf-8")
@@ -131,7 +132,7 @@ def _about_hints(problem: Problem) -> Iterator[str]:
 
 
 def _time(least: int, most: int) -> str:
-    """Return the range of minutes as the head of a README shows it, such as "20 to 40 minutes"."""
+    """Return a range of minutes in the form for a README, such as "20 to 40 minutes"."""
     if least == most:
         return f"{least} minutes" if least < 120 else f"{least // 60} hours"
     return f"{least} to {most} minutes" if most <= 120 else f"{least // 60} to {most // 60} hours"

@@ -1,9 +1,9 @@
-"""Write and reuse the fingerprints of mistakes in an audit.
+"""Write the fingerprints of mistakes in an audit, and reuse those of an earlier audit.
 
-The course has more than a thousand mistakes, and each answers about a hundred questions.
-Therefore the file keeps the answers of each mistake, together with a hash of everything that
-affects them. The mistake is probed again only if this hash has changed. Variants with the
-same answers as the reference are also probed only if their hash has changed.
+The course contains more than a thousand mistakes, and a probe asks about a hundred questions.
+Therefore `fingerprints.json` stores the answers of each mistake, and a hash of all inputs of the
+answers. A mistake is probed again only if this hash has changed. The same applies to variants with
+the same answers as the reference.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ class KeptAnswers:
     Args:
         problem: the problem.
         reference: the current answers of the reference.
-        anew: whether the audit will rewrite the file. If so, a damaged file is ignored.
+        will_rewrite: whether the audit will rewrite the file. If so, a damaged file is ignored.
 
     Raises:
         CourseError: the file is damaged and will not be rewritten.
     """
 
     def __init__(
-        self, problem: Problem, reference: Mapping[str, Answers], *, anew: bool = False
+        self, problem: Problem, reference: Mapping[str, Answers], *, will_rewrite: bool = False
     ) -> None:
         self._reference = reference
         self._questions = _questions_hash(problem)
         try:
             known = Fingerprints.load(problem.fingerprints)
         except CourseError:
-            if not anew:
+            if not will_rewrite:
                 raise
             known = Fingerprints()
-        # Only differences from the reference's answers are kept.
+        # The file stores only the answers of a mistake that differ from the reference's.
         self._is_same = _same_answers(known.reference, reference)
         self._mistakes = {mistake.name: mistake for mistake in known.mistakes}
         self._right = known.right
 
     def answers(self, candidate: Candidate) -> dict[str, Answers] | None:
-        """Return the valid answers of a mistake or variant; None if the file has none."""
+        """Return the valid answers of a mistake or variant, or None if the file contains none."""
         if candidate.kind is CandidateKind.VARIANT:
             known = KnownMistake("", {}, self._right.get(candidate.name, ""))
         else:
@@ -74,13 +74,14 @@ class KeptAnswers:
         return with_deviations(self._reference, known.deviations)
 
     def caught_by(self, mistake: Candidate) -> str:
-        """Return the id of a test that caught this mistake in an earlier audit; empty for none."""
+        """Return the id of the test that caught this mistake in an earlier audit, or ""."""
         known = self._mistakes.get(mistake.name)
         return "" if known is None else known.caught_by
 
     def known_mistake(self, outcome: CandidateOutcome) -> KnownMistake:
-        """Return the fingerprint of a mistake: its answers, their hash, and a test that catches
-        it.
+        """Return the fingerprint of a mistake.
+
+        It contains the wrong answers, a hash of their inputs, and a test that catches the mistake.
         """
         wrong = deviations(outcome.answers, self._reference)
         rests_on = self._hash(outcome.candidate, wrong)
@@ -88,7 +89,10 @@ class KeptAnswers:
         return KnownMistake(outcome.candidate.name, wrong, rests_on, _caught_by(outcome, before))
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
-        """Return the hash of each variant with the same answers as the reference, by its name."""
+        """Return hashes of the inputs of the variants' answers. The keys are the variants' names.
+
+        Variants with other answers than the reference are omitted.
+        """
         return {
             outcome.candidate.name: self._hash(outcome.candidate, {})
             for outcome in variants
@@ -102,19 +106,19 @@ class KeptAnswers:
 
 
 def _caught_by(outcome: CandidateOutcome, before: str) -> str:
-    """Return the id of a visible test that caught a mistake: preferably `before`, or the
-    fastest.
+    """Return the id of a visible test that caught a mistake, or "" if there is none.
+
+    If `before` caught it, return `before`, otherwise the fastest test.
     """
     seconds = {test.id: test.seconds for test in outcome.caught_by if not test.hidden}
     return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
 
 
 def _questions_hash(problem: Problem) -> str:
-    """Return a hash of a problem's probe, of the code that runs it, and of the version of torch or
-    NumPy.
+    """Return a hash of a problem's probe, the code that runs it, and the version of torch or NumPy.
 
-    Only the modules of the grader in `diagnose` are included. If a change elsewhere affects the
-    answers, then the answers of the reference also change, and no kept answer is used.
+    Of the grader, only the modules in `diagnose` are hashed. If a change in another module affects
+    the answers, the reference's answers also change, and then no stored answer is used.
     """
     if not problem.probe_file.is_file():
         return ""
@@ -154,7 +158,7 @@ def fingerprints_of(
 
 
 def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:
-    """Return the outcome with a diagnosis that is derived from these fingerprints."""
+    """Add the diagnosis that these fingerprints give to an outcome, and return the outcome."""
     passed = {test.id for test in outcome.result.tests if test.status is Status.PASSED}
     evidence = diagnose(known, outcome.answers, passed)
     names = tuple(name for diagnosis in evidence for name in diagnosis.names)
@@ -171,7 +175,7 @@ def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
 
 
 def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
-    """Return whether kept and fresh fingerprints are equal."""
+    """Return whether fingerprints are equal, except for small differences of numbers and hashes."""
     if kept.texts != fresh.texts or len(kept.mistakes) != len(fresh.mistakes):
         return False
     pairs = zip(kept.mistakes, fresh.mistakes, strict=True)

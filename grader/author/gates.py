@@ -1,4 +1,4 @@
-"""Check that a problem's tests send no expected value to a worker, and reject wrong values."""
+"""Check that a problem's tests need no expected values in a worker, and reject wrong values."""
 
 from __future__ import annotations
 
@@ -32,24 +32,26 @@ from grader.run.unknown import UNKNOWN, without_oracles
 _VARIANT = CandidateKind.VARIANT
 
 _OTHERS = 3
-"""The number of variants and of mistakes for which grading is compared with a run at home."""
+"""The approximate number of variants and mistakes with which grading and a run at home are
+compared.
+"""
 
 CLAIMS_GIVE = 0.2
 """The largest share of a problem's points that may be given for claims.
 
-All checks of a test have the same weight. If one of four checks is a claim, the test gives a
-quarter of its points for claims.
+For example, if one of four checks in a test is a claim, a quarter of the test's points are given
+for claims.
 """
 
 
 @dataclass(frozen=True)
 class Gates:
-    """The results of the checks of one problem's tests.
+    """The findings about one problem's tests, and the share of claims.
 
     Attributes:
         findings: the findings, a sentence each.
-        by_claims: the share of the problem's points that are given for claims. No value is compared
-            for a claim, so code that controls its worker can get these points.
+        by_claims: the share of the problem's points that are given for claims. The grader compares
+            no value for a claim, so a student's code that controls its worker can get these points.
     """
 
     findings: list[str]
@@ -57,7 +59,7 @@ class Gates:
 
 
 def gates_of(problem: Problem, root: Path) -> Gates:
-    """Run a problem's tests at home, in a worker and with damaged values, and return the results.
+    """Run a problem's tests as at home, as in a worker, and with wrong values.
 
     Args:
         problem: the problem with the tests.
@@ -98,7 +100,7 @@ def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
 
 
 def _others(course: Course, problem: Problem) -> dict[str, bytes]:
-    """Return the code of some variants and then some mistakes, by kind and name."""
+    """Return the code of some variants and some mistakes. The keys are their kinds and names."""
     sources = {
         f"{each.kind} {each.name}": each.source
         for each in sorted(candidates(course, [problem]), key=lambda each: each.kind != _VARIANT)
@@ -142,8 +144,8 @@ def _differs(
 ) -> Iterator[str]:
     """Yield a finding if a test has different results in grading and at home.
 
-    This happens if the test calls an oracle with values of the student. It also happens if the
-    test compares a result with a tensor that the student's code has changed.
+    This happens if the test calls an oracle with values that the student's code returned. It also
+    happens if the test compares a result with a tensor that the student's code has changed.
     """
     home = run_test(test, _session(path)).result
     graded = verdict(test, expected, answer(in_worker, _session(path), expected.inputs))
@@ -155,8 +157,11 @@ def _differs(
 
 
 def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
-    """Yield a finding for each recorded value of the reference that a test also accepts when
-    changed.
+    """Yield a finding for each check that accepts a wrong value.
+
+    Args:
+        expected: the checks of a test.
+        message: the record of the reference's values for these checks.
     """
     decoder = Decoder(message)
     _, record, *_ = decoder.content
@@ -174,7 +179,7 @@ def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
 
 
 def _damaged(value: Any) -> Iterator[Any]:
-    """Yield copies of a value. In each copy a different part is changed."""
+    """Yield wrong versions of a value. In each version, one part of the value is changed."""
     match value:
         case Tensor() | numpy.ndarray():
             yield _moved(value)
@@ -194,7 +199,7 @@ def _damaged(value: Any) -> Iterator[Any]:
 
 
 def _moved(values: Any) -> Any:
-    """Return an array of the same dtype and shape with different numbers."""
+    """Return a tensor or array of the same dtype and shape in which all numbers are different."""
     numbers = numpy.nan_to_num(entries(values), posinf=0, neginf=0)
     if numbers.dtype.kind == "f":
         moved = numbers * 1.02 + 0.5

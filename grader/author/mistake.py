@@ -1,4 +1,4 @@
-"""Show the complete file of a mistake in the catalogue."""
+"""Show the complete file that contains a known mistake."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from grader.errors import UsageError
 
 
 def mistaken_file(course: Course, problems: Sequence[Problem], name: str) -> str:
-    """Return the complete code of a mistake.
+    """Return the complete code of the file that contains a mistake.
+
+    Args:
+        course: the course with the mistakes.
+        problems: a single problem.
+        name: the name of the mistake.
 
     Raises:
-        UsageError: `problems` has more or fewer than one problem, or the name is unknown.
-        CourseError: the mistakes cannot be read or cannot be applied.
+        UsageError: there is not exactly one problem, or the name is unknown.
+        CourseError: the problem's `mistakes.edits` cannot be read or applied.
     """
     if len(problems) != 1:
         raise UsageError("Give the number of one problem, for example: audit 05 --show NAME")

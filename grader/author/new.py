@@ -1,4 +1,4 @@
-"""Create a small example problem, which passes the audit once its fingerprints are written."""
+"""Create a small example problem. It passes the audit after its fingerprints were written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.errors import UsageError
 from grader.files import write_whole
 
 TEMPLATES = Path(__file__).parent / "new_problem"
-"""The templates of the files, with placeholders such as `$number`."""
+"""The folder of the templates, which contain placeholders such as `$number`."""
 
 _VALUES = {
     "torch": {
@@ -35,16 +35,16 @@ _VALUES = {
         "equal": "np.array_equal",
     },
 }
-"""The text of some placeholders, for each possible setting `values` of a course."""
+"""The texts of placeholders that depend on `values` in `course.toml`."""
 
 
 def new_problem(course: Course, id: str, part: str = "") -> Problem:
-    """Write the two folders of a new problem and its entry in `course.toml`.
+    """Write the files of a new problem and its entry in `course.toml`.
 
     Args:
         course: the course to change.
         id: the id of the new problem, such as `12-name`.
-        part: the id of its part of the course; empty for the last part.
+        part: the id of the part of the course for the problem; empty for the last part.
 
     Raises:
         UsageError: the id is invalid or already used, or the part does not exist.
@@ -67,7 +67,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
     for path, template in _files(course, problem):
         write_whole(path, _filled(template, names))
     write_whole(course.salt(problem), secrets.token_hex(32) + "\n")
-    # Last, so that the course never contains an incomplete problem.
+    # The entry is written last, so that the course never contains an incomplete problem.
     text = (course.root / MANIFEST).read_text(encoding="utf-8")
     write_whole(course.root / MANIFEST, text.rstrip("\n") + "\n" + _filled("entry.toml", names))
     return problem
@@ -95,7 +95,7 @@ def _function(id: str) -> str:
 
 
 def _files(course: Course, problem: Problem) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each file of a new problem, and the name of its template."""
+    """Yield (path, template name) pairs of the files of a new problem."""
     solution, oracles = course.solution(problem), _oracles(problem)
     yield oracles, "oracles.py"
     for folder in (oracles.parent, oracles.parent.parent):

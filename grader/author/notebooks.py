@@ -1,7 +1,7 @@
-"""Make a notebook for each problem, and put the address of the students' copy on its front page.
+"""Create a notebook for each problem, and add the copy's address to its front page.
 
-A notebook contains the README, a cell with the stub, and a cell that calls `check()`. Running the
-cell with the stub saves its text as `problem.py`.
+A notebook contains the README, a cell with the stub, and a cell that calls `check()`. If a student
+runs the cell with the stub, its content is saved as `problem.py`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from grader.course import NOTEBOOK, SUBMISSION_FILE
 
 FRONT_PAGE = "README.md"
-"""The front page of the students' copy."""
+"""The file name of the students' copy's front page."""
 
 _PLACEHOLDER = "ADDRESS"
-"""The placeholder for the address on the front page."""
+"""The placeholder on the front page for the address of the students' copy."""
 
 _GITHUB = re.compile(
     r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?/?(?:/tree/(?P<branch>\S+?))?/?"
 )
 _RULES = re.compile(r"^## Rules", re.M)
-"""The heading before which the stub is inserted."""
+"""The heading in a README. In the notebook, the cells with code come before it."""
 
 _RELATIVE_LINK = re.compile(r"(!?)(\[[^\]\n]*\]\()(?!\w+:|#)([^)\s]+)")
 
 _BRANCH = "main"
 _COLAB = "https://colab.research.google.com"
 
-# A notebook in a browser has no course folder, so it fetches the course and installs it.
+# A notebook in a browser is outside of the course's folder, so it fetches and installs the course.
 _SETUP = """\
 # Run this first. In a browser it fetches the course; PyTorch is already installed.
 import importlib.util
@@ -74,10 +74,10 @@ check({number!r})
 
 
 def notebooks_of(files: Mapping[str, bytes], url: str = "") -> dict[str, bytes]:
-    """Return a notebook for each problem of a students' copy, as a dictionary of path and content.
+    """Return the notebooks of a students' copy: the content of each one by its path.
 
     Args:
-        files: the files of the copy, by their paths.
+        files: the content of each file of the copy by its path.
         url: the address of the copy. If it is empty, the notebooks work only inside a copy.
     """
     stubs = [
@@ -88,18 +88,20 @@ def notebooks_of(files: Mapping[str, bytes], url: str = "") -> dict[str, bytes]:
 
 
 def with_address(page: str, url: str, *, notebook: str = "") -> str:
-    """Return the front page with the address of the copy and with links that open it in a browser.
+    """Return the front page with the address of the copy.
+
+    If the copy is on GitHub, the page also gets links that open the copy in a browser.
 
     Args:
-        page: the front page.
-        url: the address; if it is empty, the page does not change.
-        notebook: the path of the notebook to open first, if there is one.
+        page: the content of the front page.
+        url: the address of the copy. If it is empty, the page does not change.
+        notebook: the path of the notebook that a link opens, or "".
     """
     if not url:
         return page
     page = page.replace(f"git clone {_PLACEHOLDER}", f"git clone {' '.join(_to_clone(url))}")
     github = _GITHUB.fullmatch(url)
-    if github is None:  # Colab and Codespaces open only addresses at GitHub
+    if github is None:  # Colab and Codespaces open only repositories on GitHub
         return page
     badges = [_badge_of_colab(url, notebook)] if notebook else []
     branch = f"/tree/{github['branch']}" if github["branch"] else ""
@@ -112,7 +114,10 @@ def with_address(page: str, url: str, *, notebook: str = "") -> str:
 
 
 def _to_clone(url: str) -> list[str]:
-    """Return the arguments of `git clone` for an address, which may be the web page of a branch."""
+    """Return the arguments of `git clone` for an address.
+
+    The address may be the web page of a branch on GitHub.
+    """
     github = _GITHUB.fullmatch(url)
     if github is None or not github["branch"]:
         return [url]
@@ -132,7 +137,7 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
 
     Args:
         folder: the problem's folder, ending in a slash.
-        files: the files of the copy.
+        files: the content of each file of the copy by its path.
         url: the address of the copy.
     """
     number = folder.removeprefix("problems/")[:2]
@@ -151,7 +156,7 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
         new_markdown_cell(readme[cut:].strip()),
     ]
     for place, cell in enumerate(cells):
-        cell.id = f"cell-{place}"  # the default is random, so that each release would change it
+        cell.id = f"cell-{place}"  # a random id would change with each release
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     text: str = nbformat.writes(new_notebook(cells=cells, metadata=metadata))
@@ -159,7 +164,10 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
 
 
 def _with_absolute_links(readme: str, folder: str, url: str) -> str:
-    """Return a README with absolute links, for a notebook that is opened without the course."""
+    """Return a README with absolute links, because a notebook may be opened outside of the copy.
+
+    If the copy is not on GitHub, return the README unchanged.
+    """
     github = _GITHUB.fullmatch(url)
     if github is None:
         return readme

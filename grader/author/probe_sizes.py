@@ -1,6 +1,7 @@
-"""Find two sizes that have the same relation in all questions of a probe, such as equality.
+"""Find two sizes that have the same relation in all questions of a probe, such as `n = 2 * m`.
 
-A formula that uses the wrong one of the two sizes would give the same answers to all questions.
+If a student's formula used `2 * m` instead of `n`, it would give the correct answers to all
+questions.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ _RELATIONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
-    """Yield a finding for each pair of arguments of a function that has the same relation in all
-    calls.
-    """
+    """Yield a finding for each pair of arguments with the same relation in all calls by a probe."""
     probe = load_probe(problem)
     if probe is None:
         return
@@ -39,7 +38,7 @@ def related_sizes(course: Course, problem: Problem) -> Iterator[str]:
     for name, function in [*vars(reference).items()]:
         if inspect.isfunction(function) and function.__module__ == reference.__name__:
             setattr(reference, name, _recorded(function, calls.setdefault(name, [])))
-    with suppress(Exception):  # the audit reports a failing probe elsewhere
+    with suppress(Exception):  # the audit also runs the probe, and reports its errors
         for part in probe(reference).values():
             for question in part.main.values():
                 attempt(question)
@@ -62,7 +61,7 @@ def _recorded(function: Callable[..., Any], calls: list[SizesOfCall]) -> Callabl
 
 
 def _related(calls: list[SizesOfCall]) -> Iterator[str]:
-    """Yield the relations between two sizes that hold in all calls. Constant sizes are left out."""
+    """Yield the relations between two sizes that are true in all calls. Ignore constant sizes."""
     names = [n for n in (calls[0] if calls else ()) if len({c.get(n) for c in calls}) > 1]
     for one, other in permutations(names, 2):
         for text, holds in _RELATIONS.items():

@@ -1,7 +1,8 @@
-"""Record the result of every test for every candidate, to show the effects of a change.
+"""Record the results of an audit in a file, and compare two audits.
 
-`author audit --record FILE` writes the file, and `--against FILE` compares with it. The file has
-one fact per line, so that a diff of two files is readable. Passed tests are left out.
+`author audit --record FILE` writes the file, and `--against FILE` lists the differences from it.
+Only tests that do not pass are recorded. The file contains one fact per line, so that a diff of two
+files is readable.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _SUBMISSION = "submission "
 
 @dataclass
 class RecordedTest:
-    """The test results of one candidate.
+    """The test results of one candidate or submission for one problem.
 
     Attributes:
         points: the earned points.
         named: the names of the diagnosed mistakes.
-        not_passed: the status of each test that did not pass, by its id.
+        not_passed: for the id of each test that did not pass, its status.
     """
 
     points: float
@@ -45,8 +46,9 @@ class Record:
     """The record of one problem.
 
     Attributes:
-        tests: the points of each test, by its id.
-        candidates: the results of each candidate, by kind and name, such as `mistake no_scale`.
+        tests: for each test id, the points of the test.
+        candidates: for each kind and name, such as `mistake no_scale`, the results of the
+            candidate or submission.
     """
 
     tests: dict[str, float] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class Record:
 
 
 Records = dict[str, Record]
-"""By the problem's id."""
+"""The record of each problem by its id."""
 
 
 def records_of(audit: Audit, graded: Iterable[SubmissionResult] = ()) -> Records:
@@ -85,17 +87,17 @@ def _named(outcome: CandidateOutcome) -> set[str]:
 def graded_submissions(
     paths: Iterable[Path], course: Course, problems: Iterable[Problem], jobs: int
 ) -> list[SubmissionResult]:
-    """Grade submissions in the sandbox, as their code is untrusted.
+    """Grade submissions in the sandbox, because their code is untrusted.
 
     Args:
-        paths: submissions, or folders of them.
+        paths: the paths of submissions, or of folders that contain submissions.
         course: the course with the tests.
         problems: the problems to grade.
         jobs: the number of submissions to grade at the same time.
 
     Raises:
         SubmissionError: the paths contain no submission.
-    InternalError: nothing can be graded here, for example because there is no sandbox.
+        InternalError: nothing can be graded here, for example because there is no sandbox.
     """
     graded: list[SubmissionResult] = []
     chosen = course.only_with(problems)
@@ -119,7 +121,7 @@ def read_records(path: Path) -> Records:
     """Read a file that `write_records` wrote.
 
     Raises:
-        UsageError: the file does not exist, or has another format.
+        UsageError: the file does not exist, or was not written by `write_records`.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=Records)
@@ -132,8 +134,8 @@ def read_records(path: Path) -> Records:
 def differences(before: Records, now: Records) -> Iterator[str]:
     """Yield a line for each difference between the earlier and the present records.
 
-    Only problems that `now` contains are compared. Submissions are compared only in a problem for
-    which `now` contains a submission.
+    Only problems that `now` contains are compared. Submissions are compared only if `now` contains
+    a submission.
     """
     with_submissions = any(_is_submission(name) for r in now.values() for name in r.candidates)
     for id, record in now.items():

@@ -1,9 +1,11 @@
-"""Write the students' copy of the course, without anything that reveals answers.
+"""Write the students' copy of the course, without hidden tests and other secrets.
 
-The folder `students/` contains files for the copy only, such as its README and its list of
-packages. From the grader, the copy gets the files that the students' commands, pytest and the
-problems import. From each problem, it gets the files that are listed in this module. If the copy
-has only some parts of the course, its documents do not mention the other parts.
+The copy contains these files:
+- the files in `students/`, such as the README and the list of required packages;
+- the files of the grader that the students' commands, pytest and the problems import;
+- the files of each problem that `_problem_files` lists.
+
+If the copy contains only some parts of the course, its documents do not mention the other parts.
 """
 
 from __future__ import annotations
@@ -36,26 +38,26 @@ from grader.course import (
 )
 from grader.diagnose.edits import edits_file
 from grader.errors import CourseError, UsageError
-from grader.files import keep, write_whole, writing
+from grader.files import back_up, write_whole, writing
 from grader.grade.packing import files_used
 from grader.text import counted
 
-_OF_THE_COURSE = {
+_COURSE_FOLDERS = {
     "benchmarks", "docs", "examples", "grader", "problems", "solutions", "students", "tests"
 }  # fmt: skip
 """A copy must not be in one of these folders, because its files would look like course files."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-"""The folder of the grader's package. Some of its files are copied."""
+"""The folder of the grader's package."""
 
 _NEEDED = (FRONT_PAGE, "pyproject.toml")
-"""The required files of a course's `students/`; all its other files are copied as well."""
+"""The files that `students/` must contain. All other files in it are also copied."""
 
 _NEEDS_SOLUTIONS = "grader.student.solved"
 """The subpackage of the grader that only a copy with solutions contains."""
 
 _PACKS = (".compare.bin", ".practice.bin")
-"""Names of files with packed solutions that earlier versions of the grader released."""
+"""The names of files with solutions that earlier versions of the grader released."""
 
 _HISTORY = (
     "The copy no longer has these solutions, but its git history keeps them. To hand out a copy "
@@ -63,7 +65,8 @@ _HISTORY = (
 )
 
 _TRIVIAL = 24
-"""Lines with fewer characters, such as `return weights`, reveal nothing."""
+"""Lines of the solution with at most this many characters, such as `return weights`, are no secret.
+"""
 
 
 @dataclass
@@ -73,12 +76,12 @@ class Release:
     Attributes:
         folder: the folder of the copy.
         new: whether the release created the copy.
-        written: the files that are new or changed, as paths in the copy.
-        removed: the files that were removed because the course no longer has them.
-        kept: the files that were not updated, because a student has changed them.
-        beside: the new paths of the changed files that were renamed before an update.
-        unlisted: the problems that the students' front page does not mention.
-        parts: a description of the parts of the course that the copy contains.
+        parts: the ids of the parts of the course that the copy contains.
+        written: the paths of the new or changed files.
+        removed: the paths of files that were removed, because the release does not contain them.
+        kept: the paths of files that were not updated, because they were changed in the copy.
+        beside: the paths of the backups of changed files that were replaced.
+        unlisted: the ids of the problems that the front page of the copy does not mention.
     """
 
     folder: Path
@@ -118,18 +121,21 @@ def release(
 ) -> Release:
     """Write the students' copy into a new folder, or update an earlier copy.
 
-    A file that was changed in the copy is kept. If the course also has a new version of this file,
-    the copy's version is renamed; only `problem.py` always stays unchanged. If an option is None,
-    the setting of the earlier copy is used.
+    A file that was changed in the copy is not lost. If the course contains a new version of the
+    file, the changed file is backed up before it is replaced. A changed `problem.py` is never
+    replaced.
 
     Args:
         course: the instructor's course, with hidden tests.
-        folder: the folder of the copy: new, empty except for `.git`, or an earlier copy.
-        parts: the parts of the course for the copy. If empty, an earlier copy keeps its parts, and
-            a new copy gets all parts.
-        solutions: whether the copy has `solutions/`; the default for a new copy is false.
-        notebooks: whether each problem has a notebook; the default for a new copy is false.
-        url: the future address of the copy, for its front page.
+        folder: a new folder, a folder that is empty except for `.git`, or an earlier copy.
+        parts: the ids of the parts of the course for the copy. If empty, an earlier copy keeps its
+            parts, and a new copy gets all parts.
+        solutions: whether the copy contains `solutions/`. If None, an earlier copy keeps its
+            setting, and a new copy contains none.
+        notebooks: whether the copy contains a notebook for each problem. The meaning of None is as
+            for `solutions`.
+        url: the future address of the copy, for its front page. If None, an earlier copy keeps its
+            address, and a new copy contains none.
 
     Raises:
         UsageError: the folder contains other files, or is inside the course.
@@ -141,13 +147,15 @@ def release(
     before = earlier.files if earlier else {}
     every = tuple(part.id for part in course.manifest.parts)
     parts = tuple(parts) or (earlier.parts if earlier else ()) or every
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "solutions": solutions,
         "notebooks": notebooks,
         "url": url,
     }
     extras = earlier.extras if earlier else Extras()
-    extras = replace(extras, **{name: value for name, value in asked.items() if value is not None})
+    extras = replace(
+        extras, **{name: value for name, value in options.items() if value is not None}
+    )
     files = contents(course, parts, solutions=extras.solutions)
     made = notebooks_of(files, extras.url) if extras.notebooks else {}
     files |= made
@@ -156,10 +164,10 @@ def release(
     problems = [Path(path).parent.name for path in files if Path(path).name == SUBMISSION_FILE]
     unlisted = [id for id in problems if id not in page]
     done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
-    if done.new:  # first, so that a new run can continue
+    if done.new:  # after an interruption, a new run can update the copy
         _write_manifest(folder, _Released({}, parts, extras))
     for path, content in files.items():
-        _bring(folder, path, content, before.get(path), done)
+        _update_file(folder, path, content, before.get(path), done)
     for path in sorted(before.keys() - files.keys()):
         present = _hash_of(folder / path)
         if present == before[path] or (present and Path(path).name in _PACKS):
@@ -179,7 +187,7 @@ def _is_solution(path: str) -> bool:
 
 
 def _remove_empty(folder: Path, path: str) -> None:
-    """Remove the folders that became empty when this file was removed."""
+    """Remove the folders of a removed file that are empty now."""
     for place in Path(path).parents[:-1]:
         with suppress(OSError):  # the folder isn't empty
             (folder / place).rmdir()
@@ -187,7 +195,7 @@ def _remove_empty(folder: Path, path: str) -> None:
 
 @dataclass(frozen=True)
 class Extras:
-    """The optional contents of a copy; see `release`."""
+    """The options of a copy. `release` describes them."""
 
     solutions: bool = False
     notebooks: bool = False
@@ -196,17 +204,27 @@ class Extras:
 
 @dataclass(frozen=True)
 class _Released:
-    """The manifest of a release: the hashes of its files, its parts and its extras."""
+    """The content of a copy's `.release.json`: the hash of each file, the parts and the options."""
 
     files: dict[str, str]
     parts: tuple[str, ...]
     extras: Extras
 
 
-def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Release) -> None:
-    """Write one file of the copy, if the course has a new version of it.
+def _update_file(
+    folder: Path, path: str, content: bytes, before: str | None, done: Release
+) -> None:
+    """Write one file of the copy, if the course contains a new version of it.
 
-    A version that a student changed is renamed first. A changed `problem.py` is never replaced.
+    A file that was changed in the copy is backed up first. A changed `problem.py` is never
+    replaced.
+
+    Args:
+        folder: the folder of the copy.
+        path: the path of the file in the copy.
+        content: the new content of the file.
+        before: the hash of the file in the earlier release, or None.
+        done: the outcome of the release. The path of the file is added to it.
     """
     present, ours = _hash_of(folder / path), _sha256(content)
     if present == ours:
@@ -215,7 +233,7 @@ def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Re
         if before == ours or Path(path).name == SUBMISSION_FILE:
             done.kept.append(path)
             return
-        done.beside.append(keep(folder / path).relative_to(folder).as_posix())
+        done.beside.append(back_up(folder / path).relative_to(folder).as_posix())
     write_whole(folder / path, content)
     done.written.append(path)
 
@@ -223,7 +241,7 @@ def _bring(folder: Path, path: str, content: bytes, before: str | None, done: Re
 def _require_outside(folder: Path, root: Path) -> None:
     """Raise a UsageError if the folder is inside the course."""
     place, root = folder.resolve(), root.resolve()
-    if place.is_relative_to(root) and {*place.relative_to(root).parts[:1]} <= _OF_THE_COURSE:
+    if place.is_relative_to(root) and {*place.relative_to(root).parts[:1]} <= _COURSE_FOLDERS:
         raise UsageError(
             f"{folder} is inside the course. Name a folder outside of the course, such as "
             f"../for-students."
@@ -231,7 +249,11 @@ def _require_outside(folder: Path, root: Path) -> None:
 
 
 def _released_before(folder: Path) -> _Released | None:
-    """Return the manifest of an earlier release; None for an empty folder."""
+    """Return the manifest of the earlier release in a folder, or None if the folder is empty.
+
+    Raises:
+        UsageError: the folder contains other files, or its manifest can't be read.
+    """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder for the students' copy.")
     manifest = folder / COPY
@@ -260,10 +282,9 @@ def _read_manifest(path: Path) -> _Released:
 
 
 def _extras_of(files: Iterable[str]) -> Extras:
-    """Return the extras of a copy that an earlier version released, based on the names of its
-    files.
+    """Derive the options of a copy from the names of its files.
 
-    The manifest of such a copy contains only the files. The address can't be derived from these.
+    The manifests of earlier versions of the grader contain no options.
     """
     names = {Path(path).name for path in files}
     return Extras(notebooks=NOTEBOOK in names)
@@ -280,7 +301,7 @@ def _hash_of(path: Path) -> str | None:
 
 
 def _sha256(content: bytes) -> str:
-    """Return a SHA-256 hash of the content, in which all line ends are replaced by LF."""
+    """Return a SHA-256 hash of the content, which does not depend on the kind of line endings."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
@@ -290,12 +311,12 @@ def _sha256(content: bytes) -> str:
 def contents(
     course: Course, parts: Sequence[str] = (), *, solutions: bool = False
 ) -> dict[str, bytes]:
-    """Return all files of the students' copy, as a dictionary of path and content.
+    """Return the files of the students' copy: the content of each file by its path.
 
     Args:
         course: the instructor's course.
-        parts: the ids of the parts for the copy; all parts if it is empty.
-        solutions: whether the copy has `solutions/`.
+        parts: the ids of the parts for the copy. If empty, the copy contains all parts.
+        solutions: whether the copy contains `solutions/`.
 
     Raises:
         CourseError: a file of the course is missing.
@@ -341,8 +362,9 @@ def contents(
 
 
 def _entry_points(project: Path) -> bytes:
-    """Return import statements for the modules that the students' commands and pytest load
-    first.
+    """Return import statements for the entry points of the students' `pyproject.toml`.
+
+    These are the modules of the students' commands and of the pytest plugins.
     """
     said = tomllib.loads(_text(project))["project"]
     plugins = said["entry-points"]["pytest11"]
@@ -351,10 +373,9 @@ def _entry_points(project: Path) -> bytes:
 
 
 def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """Return the files of a folder that match these patterns, except pictures drawn by students.
+    """Return the files of a folder that match these patterns, except a student's pictures.
 
-    Raises:
-        CourseError: no file matches a pattern without a `*`.
+    A pattern without `*` is the path of one file, which is returned even if it does not exist.
     """
     matches = []
     for pattern in patterns:
@@ -365,21 +386,24 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def _of_the_grader(sources: Iterable[bytes], *, without: str) -> dict[str, bytes]:
-    """Return the grader's files that these sources import, except those of the subpackage
-    `without`.
+    """Return the content by path of the grader's files that these sources import.
+
+    Args:
+        sources: the code that imports the files.
+        without: the name of a subpackage that is excluded, or "".
     """
     used = files_used(_PACKAGE, sources, without=without)
     return {path.relative_to(_PACKAGE.parent).as_posix(): _read(path) for path in used}
 
 
 def _solution_files(course: Course, problem: Problem) -> list[Path]:
-    """Return the files of a problem's solutions that can be released. The salt is excluded."""
+    """Return the files of a problem's solutions that may be released: all except the salt."""
     optional = (edits_file(course, problem), course.comparison(problem))
     return [*course.right_files(problem).values(), *filter(Path.is_file, optional)]
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
-    """Yield the path in the copy and the content of each file of a problem."""
+    """Yield (path in the copy, content) pairs of the files of a problem."""
     folder, data = f"problems/{problem.id}", f"{COPY_DATA}/{problem.id}"
     stub = _stub(problem)
     yield f"{folder}/{SUBMISSION_FILE}", stub
@@ -392,10 +416,10 @@ def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
 
 
 def _stub(problem: Problem) -> bytes:
-    """Return the stub of a problem.
+    """Return the content of a problem's stub.
 
     Raises:
-        CourseError: the stub is missing, or contains a solution.
+        CourseError: the stub is missing, or contains no function for the student to write.
     """
     stub = _read(problem.original)
     if STUB_LINE.encode() not in stub:
@@ -407,11 +431,14 @@ def _stub(problem: Problem) -> bytes:
 
 
 def leaks(problem: Problem, solution: Path) -> Iterator[str]:
-    """Yield a sentence for each secret that a problem's released files contain.
+    """Yield a sentence for each secret in a problem's released files.
+
+    Secrets are the names of hidden tests, and the lines of the reference that the stub does not
+    contain.
 
     Args:
         problem: the problem.
-        solution: the reference. Of its lines, only those that the stub also has may be released.
+        solution: the path of the reference solution.
     """
     if STUB_LINE not in _text(problem.original):
         yield "the stub contains no function to write"
@@ -434,7 +461,7 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
 
 
 def code_lines(source: str) -> set[str]:
-    """Return the lines of some code, without imports, docstrings and comments."""
+    """Return the different lines of code, without imports, docstrings and blank lines."""
     left_out: set[int] = set()
     statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt))
     for node in statements:
@@ -449,7 +476,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def visible_half(problem: Problem) -> str:
-    """Return the text of a problem's test file before its hidden tests."""
+    """Return the content of a problem's test file above its hidden tests."""
     lines = _text(problem.test_file).splitlines(keepends=True)
     hidden = problem.first_hidden_line()
     visible = lines if hidden is None else lines[: hidden - 1]

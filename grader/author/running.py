@@ -1,4 +1,4 @@
-"""Run the tests on the audit's candidates, several times if random numbers affect the result."""
+"""Run the tests on the candidates of an audit, and repeat some runs with other random numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from grader.author.candidates import OTHERS, USUAL, Candidate, CandidateKind, Conditions
-from grader.author.weights import NotesNames, Weight, is_settled
+from grader.author.weights import NameRecorder, Weight, is_settled
 from grader.code.quiet import quiet
 from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.fingerprints import Text
@@ -34,10 +34,11 @@ from grader.run.session import Session
 from grader.run.suite import Suite
 
 _FEW = 4
-"""A mistake that was caught by at most this many cases runs again, since that may be chance."""
+"""A mistake that at most this many test cases caught is run again, in case it was caught by chance.
+"""
 
 _GARBAGE = 10_000
-"""The threshold of garbage collection in the audit's processes; Python's default is 700."""
+"""The garbage collection threshold in the audit's processes. Python's default is 700."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ class CandidateOutcome:
         candidate: the candidate.
         result: the result under the candidate's conditions.
         answers: the candidate's answers to the problem's probe.
-        unsteady: ids of tests with another status under other conditions.
-        text: the texts for students about a mistake; None for other kinds.
-        weight: the weight of a mistake; None for other kinds.
-        asked: the names in the reference that each test uses, by the test's id; empty for other
-            candidates.
+        unsteady: messages about other outcomes under other conditions, such as the ids of tests.
+        text: the texts for students about a mistake; empty for other kinds.
+        weight: the weight of a mistake; empty for other kinds.
+        uses: for each test id, the functions and classes of the reference that the test uses;
+            empty for other candidates.
         is_whole: whether all tests ran. The run of a mistake may stop earlier.
     """
 
@@ -62,7 +63,7 @@ class CandidateOutcome:
     unsteady: tuple[str, ...]
     text: Text
     weight: Weight = Weight()
-    asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    uses: Mapping[str, frozenset[str]] = field(default_factory=dict)
     is_whole: bool = True
 
     @property
@@ -72,39 +73,40 @@ class CandidateOutcome:
 
     @property
     def caught_visibly(self) -> bool:
-        """Whether a visible test catches the candidate."""
+        """Whether at least one visible test didn't pass."""
         return any(not test.hidden for test in self.caught_by)
 
     @property
     def named(self) -> bool:
-        """Whether the report names this mistake: by its diagnosis, or as a forbidden call."""
+        """Whether the student's report names this mistake or a forbidden call."""
         by_rule = any(t.status is Status.FORBIDDEN for t in self.caught_by)
         return by_rule or any(self.candidate.name in t.diagnosis for t in self.caught_by)
 
 
 @dataclass(frozen=True)
 class ByReference:
-    """Data on each test from the run of the reference; the keys are the ids of the tests.
+    """Data about each test from the run of the reference solution.
 
     Attributes:
-        seconds: how long the test took.
-        asked: the names in the student's file that the test uses.
+        seconds: for each test id, the run time of the test.
+        uses: for each test id, the functions and classes that the test uses.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
-    asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    uses: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @contextmanager
-def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Yield a function like `map`. With several jobs, it uses other processes, which end with the
-    context.
+def parallel_map(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield a function like `map` that makes up to `jobs` calls at the same time.
+
+    If `jobs` is more than 1, the calls are made in other processes, which end with the context.
     """
     if jobs == 1:
         yield map
         return
     with processes(beside=False) as start:
-        pool = _AuditPool([start(f"{__name__}:carry_out") for _ in range(jobs)])
+        pool = _AuditPool([start(f"{__name__}:serve_calls") for _ in range(jobs)])
         try:
             yield pool.map
         finally:
@@ -112,7 +114,7 @@ def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
 
 
 class _AuditPool:
-    """Processes that call functions, each with a thread that waits for its results."""
+    """A pool of processes that call functions."""
 
     def __init__(self, started: list[tuple[Process, Connection]]) -> None:
         self._started = started
@@ -122,8 +124,9 @@ class _AuditPool:
         self._threads = ThreadPoolExecutor(len(started))
 
     def map(self, function: Callable[..., Any], *each: Iterable[Any]) -> Iterator[Any]:
-        """Call a function with the arguments at each position of the iterables, and yield the
-        results in order.
+        """Call a function like `map`, but make several calls at the same time.
+
+        The results are in the order of the arguments.
         """
         futures = [self._threads.submit(self._call, function, *t) for t in zip(*each, strict=True)]
         return (future.result() for future in futures)
@@ -150,9 +153,9 @@ class _AuditPool:
             connection.close()
 
 
-def carry_out(connection: Connection, _: None) -> None:
-    """Call the functions that are received on a connection until it is closed. Runs in the pool."""
-    # Run the garbage collector less often, and exclude loaded modules.
+def serve_calls(connection: Connection, _: None) -> None:
+    """In a process of the pool, receive functions with arguments, and send back the results."""
+    # To save time, collect garbage less often, and exclude the loaded modules.
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 10)
     with suppress(EOFError, BrokenPipeError):
@@ -170,24 +173,24 @@ def run(
     candidate: Candidate,
     answers: dict[str, Answers] | None = None,
     first: str = "",
-    known: ByReference = ByReference(),  # noqa: B008  (it can't be changed)
+    known: ByReference = ByReference(),  # noqa: B008  (the default is immutable)
     *,
     root: Path,
     all_tests: bool = True,
 ) -> CandidateOutcome:
-    """Run one candidate.
+    """Run the probe and the tests on one candidate.
 
     Args:
         candidate: the candidate.
-        answers: the answers to the problem's probe, if they are known.
-        first: the id of the first test to run, because it caught this mistake earlier; or empty.
-        known: the data on each test from the reference's run.
+        answers: the valid answers to the problem's probe; None if the candidate must be probed.
+        first: the id of the first test to run, because it caught this mistake earlier; or "".
+        known: the data about each test from the reference's run.
         root: the course's folder.
-        all_tests: whether a mistake runs through all tests even after its weight is confirmed.
+        all_tests: whether all tests are run on a mistake even after its weight is confirmed.
     """
-    # The guard doubles the time of a run. Mistakes call forbidden functions only by name, so the
-    # guard is needed only for a mistake that contains such a name. The reference must pass all
-    # tests with the guard, and variants must answer the probe with it.
+    # The guard, which detects forbidden calls, doubles the time of a run. Mistakes call forbidden
+    # functions only by name. So the guard is needed only for mistakes with such a name. It is also
+    # used when the tests run on the reference and when variants are probed.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     is_mistake = candidate.kind is CandidateKind.MISTAKE
     forbidden = is_mistake and _names_forbidden(candidate)
@@ -210,14 +213,20 @@ def run(
         else:
             again = _run_once(candidate, conditions, root, watch=forbidden)
             unsteady |= _differences(result, again)
-    asked = _names_asked(candidate, root) if candidate.kind is CandidateKind.SOLUTION else {}
+    uses = _names_used(candidate, root) if candidate.kind is CandidateKind.SOLUTION else {}
     unsteadily = tuple(sorted(unsteady))
-    return CandidateOutcome(candidate, result, answers, unsteadily, text, weight, asked, is_whole)
+    return CandidateOutcome(candidate, result, answers, unsteadily, text, weight, uses, is_whole)
 
 
 @torch.enable_grad()
 def run_these(candidate: Candidate, tests: Iterable[str], *, root: Path) -> list[TestResult]:
-    """Run only these tests on a mistake, and return their results."""
+    """Run some tests on a mistake, and return their results.
+
+    Args:
+        candidate: the mistake.
+        tests: the names or ids of the tests to run.
+        root: the course's folder.
+    """
     watch = _names_forbidden(candidate)
     return _run_once(candidate, candidate.conditions, root, watch=watch, tests=tests).tests
 
@@ -231,25 +240,25 @@ def _run_until_settled(
     *,
     watch: bool,
 ) -> tuple[ProblemResult, bool]:
-    """Run tests on a mistake until its weight is confirmed. Return the results, and whether all
-    tests ran.
+    """Run tests on a mistake until its weight is confirmed.
 
-    The test that caught the mistake in an earlier audit runs first. If the weight depends on
-    points, tests with many points per second follow. Otherwise tests follow that recently caught
-    similar mistakes. If no such test is known, hidden tests run last, because the summary counts
-    the mistakes that visible tests catch.
+    Return the results, and whether all tests ran.
+
+    The test `first` is run first. If the weight depends on points, tests with many points per
+    second follow. Otherwise, tests that recently caught other mistakes follow. Hidden tests usually
+    run last, because the summary counts the mistakes that visible tests catch.
 
     Args:
         mistake: the mistake.
         root: the course's folder.
         weight: the weight of the mistake.
-        first: the id of the first test to run; or empty.
-        known: the data on each test from the reference's run.
+        first: the id of the test that caught the mistake in an earlier audit, or "".
+        known: the data about each test from the reference's run.
         watch: whether to detect forbidden calls.
     """
     every = _suite(mistake.problem, root).tests
     alone = frozenset({weight.function})
-    counts = {t.id: t.points for t in every if not weight.function or known.asked[t.id] == alone}
+    counts = {t.id: t.points for t in every if not weight.function or known.uses[t.id] == alone}
     most = sum(counts.values())
     lately = _CAUGHT.setdefault(mistake.problem.id, {})
 
@@ -269,7 +278,9 @@ def _run_until_settled(
 
 
 _CAUGHT: dict[str, dict[str, int]] = {}
-"""For each problem id, the tests that caught mistakes. A larger number means a later catch."""
+"""For each problem id, the ids of the tests that caught mistakes in this process. A larger number
+means that the test caught a mistake more recently.
+"""
 
 
 def _run_once(
@@ -301,18 +312,18 @@ def _run_once(
     return session.results[id]
 
 
-def _names_asked(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
-    """Return the names in a candidate's file that each test uses, by the test's id."""
+def _names_used(candidate: Candidate, root: Path) -> dict[str, frozenset[str]]:
+    """Return for each test id the functions and classes of a candidate that the test uses."""
     with _as_file(candidate) as files:
-        notes = NotesNames(files)
+        notes = NameRecorder(files)
         session = Session(notes, hidden=True, on_start=notes.begin, watch=False, diagnose=False)
         _suite(candidate.problem, root).run(session)
-    return notes.asked
+    return notes.uses
 
 
 @contextmanager
 def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
-    """Yield a temporary file with the candidate's code, because a mistake has no file."""
+    """Write the candidate's code to a temporary file, and yield a loader of this file."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / SUBMISSION_FILE
         path.write_bytes(candidate.source)
@@ -321,7 +332,7 @@ def _as_file(candidate: Candidate) -> Iterator[LocalFiles]:
 
 @cache
 def _suite(problem: Problem, root: Path) -> Suite:
-    """Return a problem's tests. Each process collects them once."""
+    """Collect a problem's tests, once in each process."""
     return Suite([problem], root)
 
 
@@ -331,8 +342,8 @@ def _names_forbidden(candidate: Candidate) -> bool:
     whole = _folded(candidate.source.decode())
     if not any(name in whole for name in names):
         return False
-    code = _folded(_without_docstrings(candidate.source))  # docstrings may contain such a name
-    # As an attribute, in an import, or as a string for getattr.
+    code = _folded(_without_docstrings(candidate.source))  # names in docstrings do not count
+    # Find the name of an attribute, a name in an import, or a string for getattr.
     return bool(re.search(rf"(\.|import .*|['\"])({'|'.join(names)})\b", code))
 
 
@@ -351,7 +362,7 @@ def _folded(text: str) -> str:
 
 
 def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) -> dict[str, Answers]:
-    # Mistakes may print text, cause warnings of torch, and leave gradients disabled.
+    # A mistake may print text, cause warnings, or disable gradients.
     with quiet(), torch.enable_grad(), _as_file(candidate) as opener:
         if tests.probe is None:
             return {}
@@ -363,13 +374,11 @@ def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) ->
 
 
 def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Conditions, ...]:
-    """Return the additional conditions under which a candidate runs. There are more of them if
-    random numbers affect the tests.
-    """
+    """Return the additional conditions under which the tests are run on a candidate."""
     match candidate.kind:
         case CandidateKind.SOLUTION:
             return OTHERS
-        case CandidateKind.VARIANT if not result.passed:  # by chance?
+        case CandidateKind.VARIANT if not result.passed:  # it may have failed by chance
             return (USUAL,)
         case CandidateKind.MISTAKE if 0 < len(_caught(result)) <= _FEW:
             return OTHERS[-1:]
@@ -382,7 +391,7 @@ def _caught(result: ProblemResult) -> list[TestResult]:
 
 
 def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
-    """Return the ids of the tests that have different statuses in the two results."""
+    """Return the ids of the tests with different statuses in the two results."""
     before = {test.id: test.status for test in usual.tests}
     return {test.id for test in again.tests if before[test.id] is not test.status}
 
@@ -390,8 +399,17 @@ def _differences(usual: ProblemResult, again: ProblemResult) -> set[str]:
 def _missed_by_chance(
     candidate: Candidate, usual: ProblemResult, conditions: Conditions, root: Path, *, watch: bool
 ) -> set[str]:
-    """Return a message if a mistake passes all tests under these conditions, otherwise an empty
-    set. The tests that caught the mistake before run first.
+    """Run the tests on a mistake again under other conditions.
+
+    Return a set with a message if all tests pass, otherwise an empty set. To save time, the tests
+    that caught the mistake before are run first.
+
+    Args:
+        candidate: the mistake.
+        usual: the result under the usual conditions.
+        conditions: the other conditions.
+        root: the course's folder.
+        watch: whether to detect forbidden calls.
     """
     for tests in ([test.id for test in _caught(usual)], ()):
         again = _run_once(

@@ -1,13 +1,13 @@
 """Search torch for functions that give the same answers as a forbidden function.
 
-`swept.py` calls all functions of torch in a sandbox. If one gives the same answers as a forbidden
-function, it is called again in a worker without the forbidden functions, and also under the guard
-of a student's run. It should fail in both. So an author who changes the version of torch learns
-which of its new functions to forbid.
+`swept.py` calls all functions of torch in a sandbox. If a function gives the same answers as a
+forbidden function, it is called again: in a worker that removes the forbidden functions, and under
+the guard of a student's test run. Both calls should fail. So an author who changes the version of
+torch sees which of its new functions to forbid.
 
-The result depends on torch, on the forbidden names and on the code that removes them. If a problem
-has no findings, `solutions/swept.json` keeps a hash of these inputs. The problem is not searched
-again until the hash changes.
+The result depends on torch, the forbidden names, and the code that removes them. If a problem has
+no findings, `solutions/swept.json` stores a hash of these inputs. The search is repeated for the
+problem only if this hash changes.
 
 Each function is called alone, with a few inputs. Combinations of several functions, such as a
 softmax that uses `torch.logaddexp`, are not detected.
@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from grader.author.code_hash import code_hashes, hash_of
-from grader.author.running import several
+from grader.author.running import parallel_map
 from grader.code import forbidden as watching
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
@@ -39,7 +39,7 @@ _REMOVAL = Path(__file__).parents[1] / "sandbox" / "worker" / "removal.py"
 
 _SOURCE = _SWEPT.read_bytes()
 _GUARD = _WATCHING.read_text(encoding="utf-8")
-"""The source code of the guard, because a worker can't import the grader."""
+"""The source code of the guard. It is sent to workers, which can't import the grader."""
 
 _CALL_SECONDS, _ALL_SECONDS = 5.0, 900.0
 
@@ -47,52 +47,54 @@ _ALSO = {
     "layer_norm": {"layer_norm", "group_norm", "instance_norm", "batch_norm"},
     "MultiheadAttention": {"MultiheadAttention", "multi_head_attention_forward"},
 }
-"""For a name that `swept.py` reports, all forbidden functions with the same answers."""
+"""For a name that `swept.py` reports, the functions of torch with the same answers."""
 
 Ways = dict[str, list[str]]
-"""For each name in torch, its calls with the answers of a forbidden function ("softmax=(x)")."""
+"""For the name of each function, the calls that give the answers of a function that may be
+forbidden. The string "softmax=(x)" means that the call with `x` gives the answer of softmax.
+"""
 
 
 def every(name: str) -> bool:
-    """Return True for each name."""
+    """Return True, so that `substitutes` calls every function."""
     return True
 
 
 def sweep_findings(
     course: Course, problems: Iterable[Problem], *, jobs: int = 1, write: bool = False
 ) -> list[str]:
-    """Return a sentence for each function of torch that replaces a forbidden one.
+    """Return a finding for each function of torch that can be called instead of a forbidden one.
 
     Without a sandbox the result is empty, because calling all functions of torch is unsafe.
 
     Args:
         course: the course.
-        problems: the problems with forbidden functions.
-        jobs: the number of processes. Each calls a share of torch's functions.
-        write: whether to write the hashes of problems without findings.
+        problems: the problems to check.
+        jobs: the number of processes. Each process calls some of torch's functions.
+        write: whether to store the hashes of problems without findings.
     """
     forbidden = {p.id: [*filter(None, p.entry.all_forbidden())] for p in problems}
-    rests_on = {id: _rests_on(sets) for id, sets in forbidden.items() if sets}
+    rests_on = {id: _cache_key(sets) for id, sets in forbidden.items() if sets}
     record = course.root / "solutions" / "swept.json"
     kept = _kept(record)
     todo = {id: forbidden[id] for id in rests_on if kept.get(id) != rests_on[id]}
     if not todo:
         return []
     sets = [*dict.fromkeys(names for of_one in todo.values() for names in of_one)]
-    with several(jobs) as each:
+    with parallel_map(jobs) as each:
         shares = [*each(partial(_left_open_of_a_share, sets, jobs), range(jobs))]
     found = {
         id: [text for names in of_one for left in shares for text in left.get(names, [])]
         for id, of_one in todo.items()
     }
-    if write and all(shares):  # a share without a sandbox has no result
+    if write and all(shares):  # an empty share means that there is no sandbox
         clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
         write_whole(record, json.dumps(kept | clean, indent=1, sort_keys=True) + "\n")
     return [f"{id}: {sentence}" for id, sentences in found.items() for sentence in sentences]
 
 
 def _kept(record: Path) -> dict[str, str]:
-    """Return the hash of each problem in the file; empty if it is missing or can't be read."""
+    """Return the hash of each problem in `swept.json`, or {} if the file can't be read."""
     try:
         kept = json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -100,8 +102,8 @@ def _kept(record: Path) -> dict[str, str]:
     return kept if isinstance(kept, dict) else {}
 
 
-def _rests_on(forbidden: Iterable[tuple[str, ...]]) -> str:
-    """Return the cache key of the sweep for some forbidden functions."""
+def _cache_key(forbidden: Iterable[tuple[str, ...]]) -> str:
+    """Return a hash of all inputs of the search for substitutes of these forbidden functions."""
     files = (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)
     code = code_hashes(path.read_bytes() for path in files)
     return hash_of(torch.__version__.partition("+")[0], *map(" ".join, forbidden), code)
@@ -112,24 +114,23 @@ def _left_open_of_a_share(
 ) -> dict[tuple[str, ...], list[str]]:
     limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
     with suppress(SandboxError), Sandbox(**limits) as sandbox:  # type: ignore[arg-type]
-        return left_open(sandbox, sets, share=slice(number, None, shares))
+        return substitutes(sandbox, sets, share=slice(number, None, shares))
     return {}
 
 
-def left_open(
+def substitutes(
     sandbox: Sandbox,
     sets: Iterable[tuple[str, ...]],
     wanted: Callable[[str], bool] = every,
     share: slice = slice(None),
 ) -> dict[tuple[str, ...], list[str]]:
-    """Return a sentence about each function that replaces a forbidden one, by the forbidden
-    functions.
+    """Return for each set of forbidden functions a sentence about each function that replaces one.
 
     Args:
         sandbox: the sandbox in which the functions are called.
-        sets: sets of forbidden functions, with names as in `grader.code.forbidden.Guard`.
+        sets: the sets of forbidden functions, with names as in `grader.code.forbidden.Guard`.
         wanted: returns whether to call the function with this name.
-        share: the slice of these names to call.
+        share: selects some of the wanted names to call.
     """
     (every_name,) = _called(sandbox, [("names",)])
     names = [name for name in every_name if wanted(name)][share]
@@ -152,20 +153,20 @@ def answering(
     forbidden: tuple[str, ...] = (),
     watched: tuple[str, ...] = (),
 ) -> Ways:
-    """Return the calls that give the same answers as a function that the course forbids.
+    """Call functions of torch. Return the calls with the answers of a function in `answers_known`.
 
     Args:
         sandbox: the sandbox in which the functions are called.
         names: the names of the functions to call.
-        forbidden: the functions that are removed first.
-        watched: the functions that the guard forbids, as in a student's run at home.
+        forbidden: the functions that the worker removes first.
+        watched: the functions that the guard forbids, as in a student's test run at home.
     """
     found, left = {}, [*names]
     while left:
         watch = ("watch", _GUARD, watched)
-        answers = _called(sandbox, [watch, *(("look", name) for name in left)], forbidden)
+        answers = _called(sandbox, [watch, *(("matching_calls", name) for name in left)], forbidden)
         next(answers)
-        with suppress(CannotLoad):  # a call crashed or did not end
+        with suppress(CannotLoad):  # the last call crashed or did not end: skip it
             while left:
                 name = left.pop(0)
                 if ways := next(answers):
@@ -177,7 +178,13 @@ def answering(
 def _called(
     sandbox: Sandbox, calls: Iterable[tuple[Any, ...]], forbidden: tuple[str, ...] = ()
 ) -> Generator[Any]:
-    """Yield the results of calls of functions in `swept.py`, in a worker."""
+    """Yield the results of calls in a worker that has loaded `swept.py`.
+
+    Args:
+        sandbox: the sandbox of the worker.
+        calls: the calls, each a tuple of a function's name in `swept.py` and its arguments.
+        forbidden: the functions that the worker removes first.
+    """
     order, budget = json.dumps([*calls]).encode(), sandbox.budget()
     recorder = sandbox.record(None, order, _SOURCE, forbidden, budget)
     try:
@@ -188,7 +195,7 @@ def _called(
 
 
 def _of(ways: list[str], forbidden: tuple[str, ...]) -> list[str]:
-    """Return those of the calls that give the answers of one of these forbidden functions."""
+    """Return the calls in `ways` that give the answers of one of these forbidden functions."""
     return [way for way in ways if _ALSO.get(k := way.partition("=")[0], {k}) & {*forbidden}]
 
 

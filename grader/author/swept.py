@@ -1,8 +1,8 @@
 """Call all functions of torch, and report those with the same answers as a forbidden function.
 
-`sweep.py` sends this file to a worker instead of a student's file, so it must not import the
-grader. Because this file mentions torch.compile, the worker loads all modules of torch that a
-student's file can use.
+`sweep.py` sends this file to a worker instead of a student's file. Therefore this file must not
+import the grader. The worker loads more modules of torch if a file mentions torch.compile, as this
+file does.
 """
 
 from __future__ import annotations
@@ -33,18 +33,20 @@ APART = tuple(
         *("serialization", "storage", "testing", "utils", "xpu"),
     )
 )
-"""Modules to skip, with their submodules: they compute nothing from a tensor."""
+"""The prefixes of modules to skip, because their functions compute nothing from a tensor."""
 
 PLACES = (
     *("torch._C._nn", "torch._C._special", "torch._refs.nn.functional"),
     *("torch.onnx.ops", "torch.ao.nn.quantizable"),
 )
-"""Further modules and types with functions, in addition to the public ones."""
+"""Modules with functions to call, in addition to the public modules that are not skipped."""
 
 SPACES = ("aten", "prim", "quantized", "_quantized", "mkldnn")
 
 ALIKE = ("backward", "_foreach", "_fused", "_cudnn", "cudnn_", "miopen", "_copy", "_out", "mps_")
-"""Functions with these texts in their names are skipped. They are versions of other functions."""
+"""Functions with one of these texts in their names are skipped, because they are versions of other
+functions.
+"""
 
 torch.manual_seed(5)
 X, Y = 1.5 * torch.randn(3, 4), 1.5 * torch.randn(2, 3, 4)
@@ -55,13 +57,13 @@ MADE_WITH = [(), (-1,), (3,), (4,), (1, 3), (4, 2), (X,)]
 
 
 def softmax(x: Tensor, dim: int) -> Tensor:
-    """Return softmax. Functions that may have been removed are not used."""
+    """Return softmax of `x`, without functions that the worker may have removed."""
     powers = x.exp()
     return powers / powers.sum(dim, keepdim=True)
 
 
 def answers_known(x: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """Yield the name of each known forbidden function and its result for a tensor."""
+    """Yield (name, result) pairs of functions that a problem may forbid, called with `x`."""
     for dim in range(x.dim()):
         yield "softmax", softmax(x, dim)
         yield "softmin", softmax(-x, dim)
@@ -85,9 +87,7 @@ TABLE = {n: ([k for k, _ in of], torch.stack([a for _, a in of])) for n, of in K
 
 
 def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield arguments for a function of one tensor: their source text, and positional and keyword
-    arguments.
-    """
+    """Yield (label, positional arguments, keyword arguments) for calls of an unknown function."""
     eps = 1e-5
     yield "x", (X.clone(),), {}
     for dim in (-1, 0, (4,), (-1,)):
@@ -113,14 +113,14 @@ def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
 
 
 def few_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield arguments, as `calls` does, for callable objects such as modules."""
+    """Yield the same tuples as `calls`, but only for the most common arguments."""
     yield "x", (X.clone(),), {}
     yield "x, x", (X.clone(), X.clone()), {}
     yield "y", (Y.clone(),), {}
 
 
 def names() -> list[str]:
-    """Return the names of all public functions, methods and classes of torch, and its operators."""
+    """Return the names of torch's public functions, methods and classes, and of its operators."""
     found: dict[int, str] = {}
     for place in (*_modules(), "torch:Tensor"):
         for name, thing in _members(_find(place), place in PLACES):
@@ -154,7 +154,7 @@ def _members(owner: Any, wanted: bool) -> Iterator[tuple[str, Any]]:
 
 
 KEPT: list[Any] = []
-"""All found objects, kept alive so that no two have the same id."""
+"""All objects that `_members` found. They are kept alive, so that their ids are unique."""
 
 
 def _is_alike(name: str) -> bool:
@@ -166,7 +166,7 @@ def _is_apart(module: str) -> bool:
 
 
 def _find(path: str) -> Any:
-    """Return the object with this name, as `names` lists it, or None."""
+    """Return the object with a name from `names`, or None if it does not exist."""
     place, _, name = path.partition(":")
     try:
         found: Any = importlib.import_module(place)
@@ -177,11 +177,12 @@ def _find(path: str) -> Any:
     return found
 
 
-def look(name: str) -> list[str]:
-    """Call an object with many arguments. Return each match with a forbidden function, as
-    "sum=(x)".
+def matching_calls(name: str) -> list[str]:
+    """Call an object with many arguments. Return the calls with the result of a known function.
+
+    For example, "softmax=(x)" means that the call with `x` returned softmax.
     """
-    torch.set_grad_enabled(True)  # an earlier call may have changed this setting
+    torch.set_grad_enabled(True)  # an earlier call may have disabled gradients
     torch.set_default_dtype(torch.float32)
     thing = _find(name)
     found = set(_ways(thing, calls))
@@ -234,7 +235,7 @@ def _tried(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _tensors(answer: Any) -> Iterator[Tensor]:
-    """Yield the answer, or its items if it is a list or tuple, as dense tensors."""
+    """Yield the tensors in the result of a call: the result, or its items, as dense tensors."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if type(answer).__module__.startswith("torch.distributions"):
         parts = [_tried(getattr, answer, name) for name in dir(answer) if name[0] != "_"]
@@ -250,8 +251,10 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def _answers_as(tensor: Tensor) -> set[str]:
-    """Return the forbidden functions with this result. For a cumulative sum, the last value is
-    compared with the sum.
+    """Return the names of the known functions with this result.
+
+    The last row and the last column are also compared. So a cumulative function is recognized by
+    its last value.
     """
     looked_at = [tensor]
     if tensor.dim() > 1 and tensor.numel():
@@ -266,16 +269,17 @@ def _answers_as(tensor: Tensor) -> set[str]:
 
 
 def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
-    """Return the kind of attention that a function of three tensors computes, or None.
+    """Return the name of the attention function that a function computes, or None.
 
-    Attention has these properties, whatever its weights are: reordering keys and values together
-    doesn't change the result, but reordering the queries does. If all values are one, the result
-    doesn't depend on the queries.
+    Attention is recognized by these properties, which do not depend on its parameters:
+    - Reordering keys and values together does not change the result.
+    - Reordering only the queries changes it.
+    - If all rows of the values are equal, the result does not depend on the queries.
 
     Args:
         function: a function of queries, keys and values.
         qkv: queries, keys and values, stacked in this order.
-        keys: the dimension along which the keys are listed: 0, 1 or 2.
+        keys: the dimension of the keys' positions: 0, 1 or 2.
     """
 
     def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor | None:
@@ -308,12 +312,11 @@ def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
 
 
 WATCH: list[Any] = [contextlib.nullcontext]
-"""The guard that watches each call."""
+"""A list with one function. It returns the context manager in which each call is made."""
 
 
 def watch(source: str, forbidden: list[str]) -> None:
-    """Raise an error from now on when a forbidden function is called, as in a student's run at
-    home.
+    """From now on, raise an error when a forbidden function is called, as in a student's test run.
 
     Args:
         source: the source code of `grader/code/forbidden.py`, which a worker can't import.

@@ -1,4 +1,7 @@
-"""Show an audit as tables: the tests that catch each mistake, and the points that it keeps."""
+"""Show the results of an audit as tables.
+
+The tables list the tests that catch each mistake, and the points that each mistake keeps.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from grader.files import write_whole
 def matrix(audit: Audit, problem: Problem) -> Table:
     """Return a table with a row for each mistake and a column for each test of a problem.
 
-    A mark means that the test caught the mistake. The cell is empty if the test did not run. The
-    columns are numbered in the order of the test file; `legend` returns their names.
+    "●" means that the test caught the mistake, and "·" that it did not. A blank means that the test
+    did not run. The columns are numbered as in `legend`.
     """
     tests = test_names(audit, problem)
     table = Table(title=problem.id, title_justify="left", pad_edge=False, box=None)
@@ -41,23 +44,23 @@ def matrix(audit: Audit, problem: Problem) -> Table:
 
 
 def _column_numbers(columns: int) -> str:
-    """Return the numbers from 1 to `columns` as two lines: tens above, ones below."""
+    """Return the column numbers from 1 in two lines: tens in the first line, ones in the second."""
     tens = "".join(str(n // 10) if n >= 10 else " " for n in range(1, columns + 1))
     return f"{tens}\n{''.join(str(n % 10) for n in range(1, columns + 1))}"
 
 
 def legend(audit: Audit, problem: Problem) -> str:
-    """Return the number and the test of each column of the matrix, as text."""
+    """Return a text with the column number and name of each test in `matrix`."""
     numbered = enumerate(test_names(audit, problem), 1)
     return "\n".join(f"{number:4} {name}" for number, name in numbered)
 
 
-def what_is_left(audit: Audit, problem: Problem) -> Table:
-    """Return a table of the points that each mistake keeps, with a column for each function.
+def points_kept(audit: Audit, problem: Problem) -> Table:
+    """Return a table of the points of each function that a file with a mistake keeps.
 
-    The points of a function are those of the tests that use no other function. A mistake that
-    misses the idea of a function is shown only for that function. If a mistake did not run through
-    all tests, the table shows an upper limit.
+    The points of a function are the points of the tests that use no other function. A mistake that
+    misses the idea of a function is shown only for that function. If not all tests were run on a
+    mistake, the table shows an upper limit.
     """
     (solution,) = audit.of(CandidateKind.SOLUTION, problem)
     table = Table(title="Points left", title_justify="left", pad_edge=False, box=None)
@@ -66,10 +69,10 @@ def what_is_left(audit: Audit, problem: Problem) -> Table:
     weighed = [
         mistake for mistake in audit.of(CandidateKind.MISTAKE, problem) if mistake.weight.kind
     ]
-    for function in sorted({name for names in solution.asked.values() for name in names}):
-        most = sum(test.max for test in tests_of(function, solution.result, solution.asked))
+    for function in sorted({name for names in solution.uses.values() for name in names}):
+        most = sum(test.max for test in tests_of(function, solution.result, solution.uses))
         for mistake in weighed:
-            tests = tests_of(function, mistake.result, solution.asked)
+            tests = tests_of(function, mistake.result, solution.uses)
             lost = sum(test.max - test.points for test in tests)
             if function == mistake.weight.function or lost and not mistake.weight.function:
                 left = f"{'' if mistake.is_whole else '≤ '}{most - lost:.4g}/{most:g}"
@@ -79,17 +82,17 @@ def what_is_left(audit: Audit, problem: Problem) -> Table:
 
 
 def test_names(audit: Audit, problem: Problem) -> list[str]:
-    """Return the names of a problem's test functions, in their order."""
+    """Return the names of a problem's test functions, in the order of the test file."""
     (solution,) = audit.of(CandidateKind.SOLUTION, problem)
     return list(dict.fromkeys(test.name for test in solution.result.tests))
 
 
 TABLE = "audit.csv"
-"""The name of the file with an audit's results."""
+"""The file name of the table that `write_table` writes."""
 
 
 def write_table(audit: Audit, problems: list[Problem], folder: Path) -> None:
-    """Write `audit.csv` to `folder`. It has a line for each test of each mistake."""
+    """Write `audit.csv` to `folder`, with a line for each test that was run on each mistake."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "mistake", "test", "hidden", "status", "named"])

@@ -1,6 +1,7 @@
-"""Check the weights of mistakes: `idea` must cost half of the points, `slip` at most a fifth.
+"""Check that a mistake costs as many points as its weight requires.
 
-In `mistakes.edits` the head of a mistake may end with its weight:
+An `idea` must cost at least half of the points, and a `slip` at most a fifth. In `mistakes.edits`,
+the head of a mistake may end with its weight:
 
     == no_mask (reference) idea           the mistake misses the idea of the problem
     == inverted (reference) idea of area  the mistake misses the idea of this function or class
@@ -25,7 +26,7 @@ FUNCTION_KEEPS = 0.2
 """The largest share of a function's points that a mistake may keep if it misses its idea."""
 
 SLIP_LOSES = 0.2
-"""The largest share of the points that a slip may cost, of the problem and of each function."""
+"""The largest share of a problem's points, and of each function's points, that a slip may cost."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class Weight:
     """The weight of a mistake.
 
     Attributes:
-        kind: "idea", "slip", or empty for neither.
-        function: the function or class with the missed idea; empty if it is the problem's idea.
+        kind: "idea", "slip", or "" if the mistake has no weight.
+        function: the function or class of which the mistake misses the idea; empty if it misses the
+            idea of the whole problem.
     """
 
     kind: str = ""
@@ -42,9 +44,7 @@ class Weight:
 
     @classmethod
     def read(cls, text: str) -> Weight:
-        """Parse the end of a head: "idea", "idea of area", "slip" or nothing. Raise a ValueError
-        for other texts.
-        """
+        """Parse a weight in `mistakes.edits`: "idea", "idea of area", "slip" or ""."""
         kind, _, function = text.partition(" of ")
         return cls(kind, function)
 
@@ -54,24 +54,24 @@ class Weight:
 
 
 def misplaced(
-    weight: Weight, result: ProblemResult, asked: Mapping[str, frozenset[str]]
+    weight: Weight, result: ProblemResult, uses: Mapping[str, frozenset[str]]
 ) -> str | None:
-    """Return a sentence if a mistake keeps or loses more points than its weight allows, or None.
+    """Check the weight of a mistake. Return the end of a sentence about the error, or None.
 
     Args:
         weight: the weight of the mistake.
         result: the test results of the mistake.
-        asked: the names in the student's file that each test uses, by the test's id.
+        uses: for each test id, the functions and classes that the test uses.
     """
     if weight.kind == "slip":
-        return _costly(result, asked)
+        return _costly(result, uses)
     if weight.kind != "idea":
         return None
     if not weight.function:
         keeps, of, share = result.points, result.max, IDEA_KEEPS
         what = "the problem"
     else:
-        tests = tests_of(weight.function, result, asked)
+        tests = tests_of(weight.function, result, uses)
         keeps, of = sum(test.points for test in tests), sum(test.max for test in tests)
         share, what = FUNCTION_KEEPS, weight.function
         if not tests:
@@ -81,13 +81,11 @@ def misplaced(
     return None
 
 
-def _costly(result: ProblemResult, asked: Mapping[str, frozenset[str]]) -> str | None:
-    """Return a sentence if a slip costs too many points of the problem or of a function, or
-    None.
-    """
-    functions = sorted({name for names in asked.values() for name in names})
+def _costly(result: ProblemResult, uses: Mapping[str, frozenset[str]]) -> str | None:
+    """Return the end of a sentence if a slip costs too many points, or None."""
+    functions = sorted({name for names in uses.values() for name in names})
     parts = [("the problem", result.tests)]
-    parts += [(name, tests_of(name, result, asked)) for name in functions]
+    parts += [(name, tests_of(name, result, uses)) for name in functions]
     for what, tests in parts:
         most = sum(test.max for test in tests)
         lost = most - sum(test.points for test in tests)
@@ -97,22 +95,22 @@ def _costly(result: ProblemResult, asked: Mapping[str, frozenset[str]]) -> str |
 
 
 def tests_of(
-    function: str, result: ProblemResult, asked: Mapping[str, frozenset[str]]
+    function: str, result: ProblemResult, uses: Mapping[str, frozenset[str]]
 ) -> list[TestResult]:
-    """Return the results of the tests that use this function or class and no other."""
-    return [test for test in result.tests if asked.get(test.id) == frozenset({function})]
+    """Return the results of the tests that use only this function or class."""
+    return [test for test in result.tests if uses.get(test.id) == frozenset({function})]
 
 
 def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
     """Return whether the tests that ran are enough to judge the weight of a mistake.
 
-    For a slip all tests must run, because it must not lose too many points of any function.
+    For a slip all tests must run, because it must not lose too many points of any function. If the
+    mistake misses the idea of a function, only the tests that use no other function count.
 
     Args:
         weight: the weight of the mistake.
-        result: the results so far. If the idea of a function is missed, only those of the tests
-            that use no other function.
-        most: the points of all such tests, including those that did not run.
+        result: the results of the tests that count and that ran.
+        most: the points of all tests that count, including those that did not run.
     """
     if all(test.status is Status.PASSED for test in result.tests):
         return False
@@ -126,36 +124,36 @@ def is_settled(weight: Weight, result: ProblemResult, most: float) -> bool:
             return True
 
 
-class NotesNames:
-    """Load a problem's file, and record which of its names each test uses.
+class NameRecorder:
+    """Loads a problem's file, and records which of its functions and classes each test uses.
 
     Args:
-        files: loads the file.
+        files: the loader of the file.
 
     Attributes:
-        asked: the used names, by the test's id.
+        uses: for each test id, the names of the used functions and classes.
     """
 
     def __init__(self, files: LocalFiles) -> None:
         self._files = files
         self._test = ""
-        self.asked: dict[str, frozenset[str]] = {}
+        self.uses: dict[str, frozenset[str]] = {}
 
     def begin(self, problem: str, test: str) -> None:
-        """Start to record names for this test. The test session calls this method."""
+        """Record names for this test from now on. The test session calls this method."""
         self._test = test
-        self.asked[test] = frozenset()
+        self.uses[test] = frozenset()
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...] = ()) -> Any:
-        """Return a proxy of the module that records the used names."""
+        """Load the problem's file, and return a proxy of the module that records the used names."""
         return _Watched(self._files(problem, forbidden), self._note)
 
     def forget(self, problem: Problem) -> None:
-        """Load the module again in the next call."""
+        """Forget the loaded module, so that the next call loads it again."""
         self._files.forget(problem)
 
     def _note(self, name: str) -> None:
-        self.asked[self._test] |= {name}
+        self.uses[self._test] |= {name}
 
 
 class _Watched(ModuleType):

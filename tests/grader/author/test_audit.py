@@ -195,8 +195,7 @@ def test_a_damaged_file_of_fingerprints_is_reported_and_can_be_written_again(
     audited: Course,
 ) -> None:
     path = audited.problems()[0].fingerprints
-    for damage in ("<<<<<<< HEAD\n", "[]", '{"mistakes": [["triples", 3]]}', ""):
-        path.write_text(damage)
+    for damage in ("        path.write_text(damage)
         with pytest.raises(CourseError, match=r"fingerprints\.json is damaged .* 01 --write-fing"):
             audit(audited, write=False)
     assert audit(audited).findings == []
@@ -244,7 +243,8 @@ def test_the_probe_runs_again_if_answers_may_have_changed(
     def probed(*, up_to_date: bool = True) -> list[str]:
         probed_names.clear()
         result = audit(audited, write=False)
-        assert result.asked == len(probed_names)
+<<<<<<< HEAD
+        assert result.probed == len(probed_names)
         stale = "01-doubling: fingerprints.json is not up to date; write it with --write-finger"
         assert any(finding.startswith(stale) for finding in result.findings) is not up_to_date
         return sorted(probed_names)
@@ -302,8 +302,8 @@ import signal
 import time
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from grader.author.running import several
-    with several(2) as each:
+    from grader.author.running import parallel_map
+    with parallel_map(2) as each:
         done = each(time.sleep, [0.0, *[100.0] * 8])
         next(done)
         print("started", flush=True)

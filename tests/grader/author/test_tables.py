@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.author.audit import run_audit
-from grader.author.tables import what_is_left
+from grader.author.tables import points_kept
 from grader.course import Course
 from tests.catalogue import write_mistakes
 
@@ -24,10 +24,10 @@ def test_the_table_shows_the_points_that_ideas_and_slips_leave(small_course: Cou
     path.write_text(heads.replace("squares (reference)", "squares (reference) slip"))
     (problem,) = small_course.problems()
     audit = run_audit(small_course, [problem], 1, all_tests=True)
-    rows = zip(*(column.cells for column in what_is_left(audit, problem).columns), strict=True)
+    rows = zip(*(column.cells for column in points_kept(audit, problem).columns), strict=True)
     assert list(rows) == [
         ("double", "squares", "slip", "0/4"),
         ("double", "triples", "idea", "0/4"),
     ]
     audit.outcomes[:] = [replace(outcome, is_whole=False) for outcome in audit.outcomes]
-    assert [*what_is_left(audit, problem).columns[-1].cells] == ["≤ 0/4", "≤ 0/4"]
+    assert [*points_kept(audit, problem).columns[-1].cells] == ["≤ 0/4", "≤ 0/4"]
