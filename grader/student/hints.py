@@ -1,4 +1,4 @@
-"""Read the hints of a problem from its `hints.md`. The commands show one level at a time."""
+"""Read the hints of a problem from its `hints.md`, and format the hints of one level."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from grader.course import Problem
 from grader.errors import CourseError, UsageError
 
 HINTS_FILE = "hints.md"
-"""The file in the problem's folder. It has a section for each task, with a fold for each level."""
+"""The file with a problem's hints: a section for each task, and in it a `<details>` element for
+each level."""
 
 LEVELS = ("nudge", "idea", "plan")
 """The names of the levels, from level 1 to level 3. Higher levels reveal more."""
@@ -21,12 +22,12 @@ _FOLD = re.compile(r"<summary>(?P<level>[^<]+)</summary>\n(?P<text>.*?)\n</detai
 
 @dataclass(frozen=True)
 class Hint:
-    """One hint.
+    """A hint for one task.
 
     Attributes:
-        task: the function or the part of a class that the hint is about.
+        task: the function, or the part of a class, that the hint is about.
         level: 1 for a nudge, 2 for the idea, 3 for a plan.
-        text: the text in Markdown.
+        text: the hint in Markdown.
     """
 
     task: str
@@ -35,10 +36,10 @@ class Hint:
 
 
 def read_hints(problem: Problem) -> list[Hint]:
-    """Return the hints of a problem in the order of its page.
+    """Return the hints of a problem in the order of `hints.md`.
 
     Raises:
-        CourseError: the page is missing or has no hints, or the level of a hint is unknown.
+        CourseError: `hints.md` is missing or contains no hints, or a hint's level is unknown.
     """
     page = problem.folder / HINTS_FILE
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
@@ -56,10 +57,10 @@ def read_hints(problem: Problem) -> list[Hint]:
 
 
 def matching(problem: Problem, part: str) -> list[str]:
-    """Return the tasks with `part` in their names.
+    """Return the tasks with names that contain `part`. Case is ignored.
 
     Raises:
-        UsageError: no task has this part in its name.
+        UsageError: no task's name contains `part`.
         CourseError: the hints cannot be read.
     """
     matches = [task for task in tasks(problem) if part.lower() in task.lower()]
@@ -70,7 +71,7 @@ def matching(problem: Problem, part: str) -> list[str]:
 
 
 def tasks(problem: Problem) -> list[str]:
-    """Return the tasks that have hints, in the order of the page."""
+    """Return the names of the tasks that have hints, in the order of `hints.md`."""
     return list(dict.fromkeys(hint.task for hint in read_hints(problem)))
 
 
@@ -92,10 +93,14 @@ def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
 
 
 def named(problem: Problem, words: str) -> list[str]:
-    """Return the tasks with names that occur in the text `words`, such as the title of a test.
+    """Return the tasks with names that occur in a text.
 
     A task has the name of a function or class, or a name such as "The constructor" for a part of a
-    module.
+    module. The word `__init__` selects the tasks that start with "The".
+
+    Args:
+        problem: the problem with the hints.
+        words: the text, such as the title of a test.
     """
     names = tasks(problem)
     making = [task for task in names if task.startswith("The ") and "__init__" in words]

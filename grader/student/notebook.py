@@ -1,7 +1,7 @@
 """Save a notebook's cell to problem.py, and test this file.
 
-As in grading, tests run in a separate process and load only the file. Definitions in other cells
-are not available.
+As in grading, tests run in a separate process and load only the file. They do not see the other
+cells.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 from grader.code.loading import STUDENT_MODULE, load_module
 from grader.course import Problem, own_course
-from grader.files import keep, write_whole
+from grader.files import back_up, write_whole
 
 
 def show(name: str) -> None:
-    """Print pytest's output for the saved problem.py. Code in other cells is not tested.
+    """Run pytest on a problem's saved `problem.py`, and print the output.
 
     Args:
-        name: an id, a number or a part of an id.
+        name: the problem's id, number, or a substring of the id.
 
     Raises:
-        UsageError: the name matches no problem, or more than one.
+        UsageError: the name matches no problem, or several problems.
     """
     (problem,) = own_course().select([name])
     done = subprocess.run(
@@ -39,8 +39,9 @@ def show(name: str) -> None:
 
 
 def add_magic(ipython: Any) -> None:
-    """Add the magic command `%%problem 03`, which saves a cell to a problem's file and runs the
-    cell.
+    """Add the magic command `%%problem`, which saves a cell to a problem's file and runs the cell.
+
+    An argument selects the problem, for example `%%problem 03`.
 
     Args:
         ipython: the shell that runs the notebook's cells.
@@ -61,15 +62,15 @@ def add_magic(ipython: Any) -> None:
 
 
 def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
-    """Save a cell to a problem's file, print a message, and return whether it was saved.
+    """Save a cell to a problem's file, print a message, and return whether the cell was saved.
 
-    A stub never replaces an edited file. If the file was changed outside of the notebook, it is
-    copied first.
+    A cell with the unchanged stub is not saved over an edited file. If the file was changed outside
+    of the notebook, it is copied first.
 
     Args:
         problem: the problem with the file.
-        source: the cell.
-        before: the source that this notebook saved to the file most recently.
+        source: the content of the cell.
+        before: the content that this notebook saved to the file most recently, or None.
     """
     stub = _same_ends(problem.original.read_bytes())
     present = _same_ends(problem.stub.read_bytes()) if problem.stub.is_file() else stub
@@ -80,7 +81,7 @@ def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
         )
         return False
     if present not in (stub, source, before):
-        print(f"The old content of {problem.stub.name} is now in {keep(problem.stub).name}.")
+        print(f"The old content of {problem.stub.name} is now in {back_up(problem.stub).name}.")
     write_whole(problem.stub, source)
     print(f"Saved to {problem.stub}.")
     return True

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from grader.course import Problem, in_order, way_to
+from grader.course import Problem, cd_to, in_solving_order
 from grader.result import ProblemResult, shown, total
 from grader.student.report import next_step, whole_points
 from grader.text import printable
@@ -20,16 +20,18 @@ def show_progress(
     results: Mapping[Problem, ProblemResult],
     not_begun: Sequence[Problem] = (),
 ) -> Problem | None:
-    """Print the table, the points of each part and the next step; return the next open problem.
+    """Print a table of the problems, the points of each part of the course, and the next step.
+
+    Return the first problem that does not pass, or None if all problems pass.
 
     Args:
-        console: where to print.
+        console: the console to print to.
         results: the result of each problem, in the order of the course.
         not_begun: the optional problems that the student has not begun.
     """
     console.print(progress_table(results.values(), console.encoding))
     console.print("\n" + "\n".join(_totals(results.values())))
-    ordered = in_order(results)
+    ordered = in_solving_order(results)
     todo = next((problem for problem in ordered if not results[problem].passed), None)
     skips = todo is not None and ordered[0].part.optional and not todo.part.optional
     if todo is None or not_begun and skips:
@@ -42,13 +44,13 @@ def show_progress(
         return todo
     text = f"{todo.id}: {next_step(results[todo])}"
     console.print(printable(text, console.encoding), markup=False)
-    console.print(f"For the details: {way_to(todo.folder)}uv run pytest", markup=False)
+    console.print(f"For the details: {cd_to(todo.folder)}uv run pytest", markup=False)
     console.print(f"For a hint: uv run grader hint {todo.id[:2]}", markup=False)
     return todo
 
 
 def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
-    """Yield a sentence with the points of the required part, and one for each optional part."""
+    """Yield a sentence with the points of all required problems, and one for each optional part."""
     by_part: dict[str, list[ProblemResult]] = {}
     for result in results:
         by_part.setdefault(result.part if result.optional else "", []).append(result)
@@ -64,7 +66,12 @@ def _totals(results: Iterable[ProblemResult]) -> Iterator[str]:
 
 
 def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
-    """Return the beginning of a sentence that invites to the first optional problem."""
+    """Return the beginning of a sentence that suggests an optional problem.
+
+    Args:
+        begun: the problems that the student has begun.
+        next_one: the suggested problem.
+    """
     part = next_one.part
     if any(problem.part == part for problem in begun):
         return f"If you like, part {part.id} goes on"
@@ -72,7 +79,7 @@ def invitation(begun: Iterable[Problem], next_one: Problem) -> str:
 
 
 def progress_table(results: Iterable[ProblemResult], encoding: str = "utf-8") -> Table:
-    """Return a table with a line for each problem: its points, a bar and its state.
+    """Return a table with a row for each problem: its points, a bar and its state.
 
     Args:
         results: the result of each problem, in the order of the course.

@@ -1,6 +1,6 @@
-"""A pytest plugin that shows the tests of problems in `uv run pytest`.
+"""A pytest plugin that prints the grader's report on problems in `uv run pytest`.
 
-The output replaces pytest's failure reports, unless the user passes `--tb`.
+The report replaces pytest's failure reports, unless the user passes `--tb`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,24 @@ from grader.course import is_problem_folder
 from grader.result import Status
 from grader.run.plugin import STATUS, session_of
 from grader.run.session import Session
-from grader.student.report import WIDTH, command_to_compare, problem_report, trouble, where_to_look
+from grader.student.report import (
+    WIDTH,
+    command_to_compare,
+    failure_report,
+    problem_report,
+    where_to_look,
+)
 from grader.student.seen import Reading, SeenMistakes
 
 NOT_WRITTEN, TO_LOOK_AT = "not written yet", "to look at"
-"""The words in pytest's last line for tests that do not pass."""
+"""The categories of tests that do not pass. pytest prints them with the counts in its last line."""
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
-    """Return a separate category for tests of unwritten functions, so that pytest counts them."""
+    """Return the category, letter and word that pytest shows for a test that does not pass.
+
+    Tests of unwritten functions have a separate category, so that pytest counts them separately.
+    """
     status = dict(getattr(report, "user_properties", ())).get(STATUS)
     if status is None or status == Status.PASSED:
         return None
@@ -37,7 +46,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, Any] | None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Print the tests, points and next step of one problem, or the progress of several."""
+    """Print the report on one problem, or the progress in several problems."""
     if config.getoption("tbstyle") != "auto" or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     terminalreporter.ensure_newline()
@@ -73,9 +82,14 @@ def pytest_terminal_summary(
 def _remembered(
     session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
 ) -> dict[str, Reading]:
-    """Return the sentences about mistakes for each problem, and save that they were shown.
+    """Return the sentences about mistakes for each problem.
 
-    Problems that are not shown in detail are left out.
+    Save which problems pass, and which mistakes the student has now seen.
+
+    Args:
+        session: the results of the test run.
+        whole: for each problem, whether all its tests were run.
+        in_detail: the ids of the problems with a detailed report.
     """
     readings = {}
     for id, result in session.results.items():
@@ -85,14 +99,14 @@ def _remembered(
         if whole[id]:
             memory.keep(problem, result)
         if id in in_detail:
-            memory.meet(id, readings[id].met)
+            memory.mark_seen(id, readings[id].seen)
     return readings
 
 
 def _count_tests(reporter: pytest.TerminalReporter) -> None:
-    """Change pytest's counters so that its last line counts a test with many cases once."""
+    """Change pytest's counters so that a test with several cases is counted only once."""
     worst = {}
-    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # the worst case counts
+    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # a later category replaces an earlier one
         for report in filter(_is_of_problem, reporter.stats.get(category, [])):
             worst[_test_of(report)] = category, report
     for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):
@@ -110,15 +124,16 @@ def _is_of_problem(report: Any) -> bool:
 
 
 def _test_of(one: Any) -> str:
-    """Return the file and name of the test to which a case belongs."""
+    """Return the node id of a pytest item or report, without parameters in brackets."""
     return str(one.nodeid).partition("[")[0]
 
 
 def _in_detail(session: Session) -> list[str]:
-    """Return the first problem with a wrong answer, whose failures are shown. Others have only a
-    line of the table.
+    """Return a list with the id of the first problem with a failed test, if there is one.
+
+    Its failures are shown. The other problems only have a row in the table.
     """
-    return [id for id, result in session.results.items() if trouble(result)][:1]
+    return [id for id, result in session.results.items() if failure_report(result)][:1]
 
 
 def _progress(session: Session, colours: bool, encoding: str) -> str:

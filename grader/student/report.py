@@ -1,4 +1,4 @@
-"""Write the terminal report on one problem for the student."""
+"""Write the report on one problem for the student's terminal."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ def problem_report(
     Args:
         result: the result of the problem.
         left_out: the number of hidden tests that did not run.
-        whole: whether all visible tests ran; otherwise points are not shown.
-        in_full: whether to show each test, and the message of every failed one.
-        printed: the output of the student's code in each test, by the test's id.
-        reading: the sentences about mistakes; by default all names.
+        whole: whether all visible tests ran. If not, points are not shown.
+        in_full: whether to show each test, and the message of every failed test.
+        printed: for each test id, the output of the student's code in the test.
+        reading: the sentences about mistakes; by default those that name the mistakes.
         width: the maximum number of columns of a line.
         encoding: the terminal's encoding; unsupported symbols are replaced.
     """
     reading = reading or named(result)
     tests = result.with_cases
     lines = [result.id]
-    if well := [*_well(tests, width, in_full=in_full)]:
-        lines += ["", *well]
+    if not_failed := [*_lines_without_failures(tests, width, in_full=in_full)]:
+        lines += ["", *not_failed]
     wrong = _judged(tests)
     if in_full and not _stops_alike(result):
         lines += [
             line for cases in wrong[1:] for line in _wrong_lines(cases, printed, reading, width)
         ]
-    help_first = trouble(result, printed, reading=reading, in_full=in_full, width=width)
-    lines += ["", help_first or next_step(result)]
+    failure = failure_report(result, printed, reading=reading, in_full=in_full, width=width)
+    lines += ["", failure or next_step(result)]
     if whole:
-        # With much text, omit blank lines, because screens are small.
+        # Save a line if the report contains a failure, because screens are small.
         blank = [] if wrong else [""]
         lines += [*blank, f"{shown(whole_points(result))} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
@@ -73,12 +73,12 @@ def problem_report(
 
 
 def whole_points(result: ProblemResult) -> float:
-    """Return the points of the tests whose cases all passed."""
+    """Return the points of each test for which all cases passed."""
     tests = result.with_cases
     return total(case.points for cases in tests if _all_pass(cases) for case in cases)
 
 
-def trouble(
+def failure_report(
     result: ProblemResult,
     printed: Mapping[str, str] = MappingProxyType({}),
     *,
@@ -86,12 +86,12 @@ def trouble(
     in_full: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """Return the first failed test and the sentences about its mistake.
+    """Return the lines about the first failed test, or "" if no test failed.
 
     Args:
         result: the result of the problem.
-        printed: the output of the student's code in each test, by the test's id.
-        reading: the sentences about mistakes; by default all names.
+        printed: for each test id, the output of the student's code in the test.
+        reading: the sentences about mistakes; by default those that name the mistakes.
         in_full: whether the messages of the other tests are shown as well.
         width: the maximum number of columns of a line.
     """
@@ -109,7 +109,14 @@ def trouble(
 
 
 def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[str]:
-    """Return lines about the other failed tests, and the command that shows more."""
+    """Return lines about the other tests, and the commands that show more.
+
+    Args:
+        wrong: the number of other failed tests.
+        waiting: the number of tests that cannot be judged before this test passes.
+        more: a text with the command that names the mistake, or "".
+        in_full: whether all tests are shown already.
+    """
     said = []
     if wrong:
         said.append(f"{counted(wrong, 'other test')} may well pass once this one does.")
@@ -127,8 +134,8 @@ def _first_lines(
 ) -> list[str]:
     """Return the lines about the first failed test, with the sentences about its mistake.
 
-    A sentence with a name comes before the test. A question comes after the test, so that the
-    student sees the numbers first.
+    A sentence that names the mistake comes before the test. A question comes after the test, so
+    that the student sees the numbers first.
     """
     sentences_shown = reading.sentences
     shown_test = _wrong_lines(cases, printed, reading, width)
@@ -141,13 +148,13 @@ def _first_lines(
 
 
 def _stops_alike(result: ProblemResult) -> bool:
-    """Return whether all tests fail with the same message, for example if the file has a syntax
-    error.
-    """
+    """Return whether all tests fail with the same message, for example about a syntax error."""
     return result.ended_alike and len(result.tests) > 1 and bool(_failed(result.tests))
 
 
-def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterator[str]:
+def _lines_without_failures(
+    tests: list[list[TestResult]], width: int, *, in_full: bool
+) -> Iterator[str]:
     """Yield lines about the passed tests and about the functions that are not written yet."""
     passed = [cases for cases in tests if _all_pass(cases)]
     if in_full:
@@ -164,13 +171,13 @@ def _well(tests: list[list[TestResult]], width: int, *, in_full: bool) -> Iterat
 
 
 def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
-    """Return the number of tests for each unwritten function, by the function's place."""
+    """Count the tests of each unwritten function. The keys are as in `_place_of`."""
     waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
     return Counter(_place_of(next(t for t in cases if t.message)) for cases in waiting)
 
 
 def _place_of(test: TestResult) -> str:
-    """Return the place of the unwritten function, such as "normalise, line 39"."""
+    """Return the name and line of the function that is not written, such as "softmax, line 39"."""
     text = test.message.removeprefix("not written yet: ")
     return re.sub(r" \((line \d+)\)$", r", \1", text)
 
@@ -197,19 +204,22 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
 
 
 def _waits(cases: list[TestResult]) -> bool:
-    """Return whether a test of a rule cannot be judged before other tests pass."""
+    """Return whether a test failed, but none of its failed cases could be judged."""
     failed = _failed(cases)
     return bool(failed) and not any(test.is_judged for test in failed)
 
 
 def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:
-    """Return the tests of rules that cannot be judged because other tests fail."""
+    """Return the tests that cannot be judged before other tests pass.
+
+    If no other test fails, return an empty list.
+    """
     waiting = [cases for cases in tests if _waits(cases)]
     return waiting if len(waiting) < sum(bool(_failed(cases)) for cases in tests) else []
 
 
 def _judged(tests: list[list[TestResult]]) -> list[list[TestResult]]:
-    """Return the failed tests, except the tests of rules that wait."""
+    """Return the failed tests, without those that cannot be judged before other tests pass."""
     waiting = _waiting(tests)
     return [cases for cases in tests if _failed(cases) and cases not in waiting]
 
@@ -221,7 +231,9 @@ def _titled(text: str, width: int) -> str:
 def _wrong_lines(
     cases: list[TestResult], printed: Mapping[str, str], reading: Reading, width: int
 ) -> list[str]:
-    """Return the title of a failed test, and the message and output of its first failed case."""
+    """Return the lines about a failed test: its title, and its first failed case's message and
+    output.
+    """
     first = _failed(cases)[0]
     title = _titled(f"✗ {cases[0].title}", width)
     inner = width - _INDENT
@@ -231,8 +243,9 @@ def _wrong_lines(
 
 
 def _observed_once(message: str) -> str:
-    """Return a message with at most one observation after its numbers. A name that the student
-    should not see yet is removed.
+    """Return a message without the name of a mistake, which the student should not see yet.
+
+    Keep at most one line after the expected numbers.
     """
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
     numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]
@@ -240,8 +253,9 @@ def _observed_once(message: str) -> str:
 
 
 def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> list[str]:
-    """Return a heading and the first lines of the student's output in a test; empty without
-    output.
+    """Return a heading and the first lines that the student's code printed in a test.
+
+    Return an empty list if it printed nothing.
     """
     lines = printed.get(test.id, "").rstrip().splitlines()
     if not lines:
@@ -257,20 +271,21 @@ def _cut(line: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Wrap lines to the terminal's width; indent the rest of a line of code or numbers by two
-    columns.
+    """Wrap the lines of a text at `width` columns.
+
+    Lines that begin with blanks are code or numbers. Their continuation lines are indented by two
+    more columns.
     """
     return "\n".join(_wrapped_line(line, width) for line in text.splitlines())
 
 
 def _wrapped_line(line: str, width: int) -> str:
-    """Wrap a line at its blanks. Lines that begin with blanks are code or numbers."""
     indent = len(line) - len(line.lstrip(" "))
     further = " " * (indent + 2) if indent else ""
     return textwrap.fill(line, width, subsequent_indent=further, break_on_hyphens=not indent)
 
 
-# Beside the report
+# Lines below the report
 
 
 def command_to_compare(problem: Problem) -> str:
@@ -280,12 +295,11 @@ def command_to_compare(problem: Problem) -> str:
 
 
 def where_to_look(problem: Problem, result: ProblemResult) -> str:
-    """Return a line that leads to the place to edit in the student's file, or "".
+    """Return a line with the location of the function or class that the first failed test is about.
 
-    The place, such as "problem.py:31", is the first function or class in the title of the first
-    failed test. The path is relative to the current folder, so terminals can link to it. The
-    message about an exception already has a place. For a file without functions, the line has the
-    command that restores the stub.
+    The location, such as "problem.py:31", is relative to the current folder, so terminals can link
+    to it. If the student's file contains no functions, return the command that restores the stub.
+    Return an empty string if no location was found, or the test's message already contains one.
     """
     test = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     lines = _definitions(problem)
@@ -298,14 +312,20 @@ def where_to_look(problem: Problem, result: ProblemResult) -> str:
 
 
 def _line(test: TestResult, lines: Mapping[str, int]) -> int | None:
-    """Return the line number of the first function or class that a test mentions."""
+    """Return the line number of the first function or class in a test's message or title.
+
+    Args:
+        test: the failed test.
+        lines: the line number of each function and class in the student's file.
+    """
     words = re.findall(r"\w+", f"{test.message.partition(chr(10))[0]} {test.title}")
     return next((lines[word] for word in words if word in lines), None)
 
 
 def _definitions(problem: Problem) -> dict[str, int] | None:
-    """Return the line of each function and class in a student's file, or None if the file is not
-    valid Python.
+    """Return the line number of each function and class in a student's file.
+
+    Return None if the file is missing or is not valid Python.
     """
     try:
         tree = ast.parse(problem.stub.read_bytes())

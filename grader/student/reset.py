@@ -8,15 +8,15 @@ from pathlib import Path
 
 from grader.course import Course, Problem
 from grader.errors import CourseError, UsageError
-from grader.files import keep, write_whole
+from grader.files import back_up, write_whole
 
 
 def require_stub(course: Course, problem: Problem) -> None:
     """Raise an error if the stub cannot be restored.
 
     Raises:
-        UsageError: this is the course's repository, where git has the stub.
-        CourseError: a students' copy lacks the stub.
+        UsageError: this is the course's repository, where git can restore the stub.
+        CourseError: the students' copy of the course contains no copy of the stub.
     """
     if problem.kept_stub.is_file():
         return
@@ -31,14 +31,15 @@ def require_stub(course: Course, problem: Problem) -> None:
     )
 
 
-def put_stub_back(problem: Problem) -> Path | None:
-    """Copy the student's file and write the stub; return the path of the copy, or None without a
-    file.
+def restore_stub(problem: Problem) -> Path | None:
+    """Copy the student's file, and replace the file by the stub.
+
+    Return the path of the copy, or None if there was no file.
 
     Raises:
         CannotWrite: the folder can't be written.
     """
     original = problem.kept_stub.read_bytes()
-    kept = keep(problem.stub) if problem.stub.is_file() else None
+    kept = back_up(problem.stub) if problem.stub.is_file() else None
     write_whole(problem.stub, original)
     return kept

@@ -1,4 +1,4 @@
-"""Fit the output of `grader watch` into the terminal's window, and read single keys."""
+"""Fit the output of `grader watch` into the terminal's window, and read pressed keys."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Screen:
     """The parts of the screen from top to bottom, wrapped to the window's width.
 
     Attributes:
-        headline: the problem and its points.
-        text: the first failed test.
+        headline: the line with the problem and its points.
+        text: the text about the first failed test.
         hint: the requested hint.
-        table: the number of lines of the table of all problems; 0 omits it.
-        keys: the line of keys.
+        table: the number of lines of the table of all problems. 0 omits the table.
+        keys: the line that explains the keys.
     """
 
     headline: str
@@ -30,8 +30,10 @@ class Screen:
     keys: str = ""
 
     def fitted(self, width: int, height: int) -> Screen:
-        """Return a screen that fits: first omit the text above a hint, then the table, then the
-        last lines.
+        """Return a screen that fits into a window of this size.
+
+        If necessary, omit the text above a hint, then the table, then the last lines of the hint or
+        text.
         """
         if self._rows(width) < height:
             return self
@@ -45,12 +47,12 @@ class Screen:
         return self._with(lines)
 
     def _with(self, lines: list[str]) -> Screen:
-        """Return the screen with only these lines of the hint, or else of the text."""
+        """Return the screen with these lines of the hint, or of the text if there is no hint."""
         cut = "\n".join([*lines, "... for more: uv run pytest"])
         return replace(self, hint=cut) if self.hint else replace(self, text=cut)
 
     def _rows(self, width: int) -> int:
-        """Return the number of lines in the window, with a blank line between parts."""
+        """Return the number of rows that the screen needs, with a blank line between its parts."""
         parts = [part for part in (self.headline, self.text, self.hint, self.keys) if part]
         lines = [line for part in parts for line in part.splitlines()]
         rows = sum(max(1, -(-len(line) // width)) for line in lines)
@@ -59,7 +61,7 @@ class Screen:
 
 @contextmanager
 def keys_of_terminal(pressed: Callable[[str], None]) -> Iterator[None]:
-    """Call `pressed` for each pressed key in another thread. Restore the terminal at the end."""
+    """Call `pressed` in another thread for each pressed key. Restore the terminal at the end."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -71,7 +73,7 @@ def keys_of_terminal(pressed: Callable[[str], None]) -> Iterator[None]:
 
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
-    tty.setcbreak(file)  # report keys at once, without Enter and without echo
+    tty.setcbreak(file)  # read each key without waiting for Enter, and without echo
     read = partial(_read_key, file)
     Thread(target=_read_keys, args=(read, pressed), daemon=True).start()
     try:

@@ -1,8 +1,8 @@
-"""Prepare the start and the end of an `explore.py` script, which imports this file first.
+"""Set up an `explore.py` script, which imports this module first.
 
 Python searches the script's folder for modules first, so a student's `random.py` or `numpy.py`
-would replace the installed module. The scripts need no module from their folder. So that folder is
-removed from the search path, and this file imports only modules that no student's file can replace.
+would replace the installed module. Therefore this module removes the folder from the search path.
+Before that, it imports only modules that no student's file can replace.
 """
 
 import os
@@ -14,22 +14,20 @@ if TYPE_CHECKING:
 
 
 def start() -> None:
-    """Remove the script's folder from the search path, and end the script with one line after
-    Ctrl-C.
-    """
+    """Remove the script's folder from the search path, and print only one line after Ctrl-C."""
     script = os.path.abspath(sys.argv[0])
     if os.path.basename(script) != "explore.py":
-        return  # in a notebook or a test
+        return  # imported by a notebook or a test
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(script):
         del sys.path[0]
     sys.path.append(os.path.dirname(os.path.dirname(script)))  # shared modules of problems
-    sys.excepthook = _told
+    sys.excepthook = _print_exception
     if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
         _help(script)
 
 
 def _help(script: str) -> None:
-    """Print a script's docstring before it loads PyTorch, and exit."""
+    """Print a script's docstring, and exit before the script loads PyTorch."""
     import ast
     from pathlib import Path
 
@@ -37,7 +35,7 @@ def _help(script: str) -> None:
     sys.exit()
 
 
-def _told(
+def _print_exception(
     kind: type[BaseException], error: BaseException, traceback: "TracebackType | None"
 ) -> None:
     if issubclass(kind, KeyboardInterrupt):

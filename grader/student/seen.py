@@ -1,7 +1,7 @@
-"""Remember the mistakes that a student has seen, in a file of the student's copy.
+"""Save the mistakes that a student has seen, and the problems that pass, in the student's copy.
 
-The first time a mistake occurs, the student reads an observation and a question. In later runs the
-mistake is also named. The file also has the solved problems.
+The first time that a mistake occurs, the student reads an observation and a question. In later runs
+the mistake is also named.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.files import sha256_of, write_whole
 from grader.result import ALTERNATIVE, ProblemResult
 
 SEEN_FILE = ".seen.json"
-"""The path of the file in the course's folder. Git ignores this file."""
+"""The name of the file in the course's folder. Git ignores this file."""
 
 MistakeNames = tuple[str, ...]
 """The names of one diagnosis: one mistake, or several that cannot be distinguished."""
@@ -28,35 +28,38 @@ MistakeNames = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Reading:
-    """The sentences for a student about the mistakes in one problem.
+    """The sentences that a student reads about the mistakes in one problem.
 
     Attributes:
-        sentences: sentences with names, or from a test itself.
-        nudge: the question instead of a name; empty if there is none.
-        withheld: whether a name is withheld.
-        met: the mistakes that count as seen from now on.
-        more: the command that shows a withheld name.
+        sentences: sentences that name a mistake, and sentences from a test.
+        nudge: the question that replaces the name of a mistake, or "".
+        withheld: whether the name of a mistake is not shown yet.
+        seen: the mistakes that count as seen from now on.
+        more: a text with the command that shows a withheld name, or "".
     """
 
     sentences: tuple[str, ...] = ()
     nudge: str = ""
     withheld: bool = False
-    met: tuple[MistakeNames, ...] = ()
+    seen: tuple[MistakeNames, ...] = ()
     more: str = ""
 
 
 def named(result: ProblemResult) -> Reading:
-    """Return the sentences about the first failure, with the name of its mistake."""
+    """Return the sentences about the first failed test. They name its mistake."""
     explained = _explaining(result)
     return Reading(
-        tuple(text for text, _ in explained), met=tuple(names for _, names in explained if names)
+        tuple(text for text, _ in explained), seen=tuple(names for _, names in explained if names)
     )
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
-    """Return the sentences about the shown failure. Name the mistake only if it is in `before`.
+    """Return the sentences about the first failed test. They name its mistake only if it was seen.
 
-    A mistake counts as seen if all of its names were in one earlier diagnosis.
+    Args:
+        result: the result of the problem.
+        before: the mistakes that the student has seen. A mistake was seen if one of these
+            diagnoses contains all of its names.
     """
     for sentence, mistake in _explaining(result):
         if mistake and not any({*mistake} <= {*known} for known in before):
@@ -67,11 +70,10 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
 
 def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return the sentences about the first failed test: the sentences of tests, and the sentence
-    about one mistake.
+    """Return the sentences from tests, and the sentence about one mistake in the first failed test.
 
-    A second mistake is not reported until the first mistake is fixed, so that there is one
-    question.
+    A second mistake is not reported until the first mistake is fixed, so that the student reads
+    only one question.
     """
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     names = set(first.diagnosis) if first else set()
@@ -81,21 +83,24 @@ def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
 
 
 def _diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return each sentence with the names of its mistakes. A sentence from a test has no names."""
+    """Return (sentence, names of mistakes) pairs. A sentence from a test has no names."""
     padded = [*result.mistakes, *([] for _ in result.diagnoses[len(result.mistakes) :])]
     return [(text, tuple(names)) for text, names in zip(result.diagnoses, padded, strict=True)]
 
 
 def _nudge(sentence: str) -> str:
-    """Return the questions of "It looks as if ... . Which ...?", without the names."""
+    """Return the question of a sentence such as "It looks as if ... . Which ...?".
+
+    The first part, which names the mistake, is omitted.
+    """
     looks = [each.partition(". ")[2] for each in sentence.split(ALTERNATIVE)]
     return "\n".join(dict.fromkeys(look for look in looks if look))
 
 
 class SeenMistakes:
-    """The saved mistakes and passed problems of a student's copy.
+    """The file with the mistakes that a student has seen, and the problems that pass.
 
-    If the file is damaged or cannot be written, no mistake counts as seen.
+    If the file is damaged, it counts as empty. If it cannot be written, nothing is saved.
 
     Args:
         root: the course's folder.
@@ -105,17 +110,17 @@ class SeenMistakes:
         self._root, self._path = root, root / SEEN_FILE
 
     def reading(self, result: ProblemResult) -> Reading:
-        """Return the sentences for the student about the mistakes in a result."""
+        """Return the sentences about the first failed test. They do not name a new mistake."""
         if self._at_once():
             return named(result)
         return reading(result, {tuple(names) for names in self._load("seen").get(result.id, [])})
 
     def passes(self, problem: Problem) -> bool:
-        """Return whether a problem passed when it was last tested and has not changed since."""
+        """Return whether a problem passed its last test run and has not changed since then."""
         return self._load("passed").get(problem.id) == _state(problem)
 
-    def meet(self, problem: str, mistakes: Collection[MistakeNames]) -> None:
-        """Save the mistakes that a student has seen in a problem."""
+    def mark_seen(self, problem: str, mistakes: Collection[MistakeNames]) -> None:
+        """Save mistakes that the student has seen in a problem."""
         seen = self._load("seen")
         known = seen.get(problem, [])
         new = [list(names) for names in mistakes if list(names) not in known]
@@ -123,7 +128,7 @@ class SeenMistakes:
             self._write({"seen": {**seen, problem: [*known, *new]}})
 
     def keep(self, problem: Problem, result: ProblemResult) -> None:
-        """Save whether the current file of a problem passed all visible tests."""
+        """Save whether the current `problem.py` passes all tests that were run."""
         passed = self._load("passed")
         now = {id: state for id, state in passed.items() if id != problem.id}
         if result.passed:
@@ -154,7 +159,7 @@ class SeenMistakes:
 
 
 def _is_seen(value: object) -> bool:
-    """Return whether a value from the file is a list of mistakes."""
+    """Return whether a value from the file is a list of mistakes: lists of names."""
     mistakes = value if isinstance(value, list) else [None]
     names = [name for each in mistakes for name in (each if isinstance(each, list) else [None])]
     return all(isinstance(name, str) for name in names)

@@ -1,4 +1,4 @@
-"""Test a student's files, and report the progress, the open tasks or a mistake."""
+"""Test a student's files, and report the progress, the unfinished tasks or a mistake."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from grader.course import Course, Problem, in_order, on_the_way
+from grader.course import Course, Problem, in_solving_order, problems_to_solve
 from grader.result import ProblemResult, Status
 from grader.student import hints
 from grader.student.progress import show_progress
-from grader.student.report import WIDTH, next_step, trouble
+from grader.student.report import WIDTH, failure_report, next_step
 from grader.student.seen import SeenMistakes, named
 
-if TYPE_CHECKING:  # this import loads torch, which is not needed if everything has passed
+if TYPE_CHECKING:  # the import loads torch, which is not needed if everything passed before
     from grader.run.session import Session
 
 _NO_NAME = "The wrong answers match no known mistake.\n\n"
@@ -32,8 +32,7 @@ def check(
 ) -> bool:
     """Test problems, print the progress, and return whether all tests pass.
 
-    If required problems are among them, optional problems that the student has not begun are
-    skipped.
+    Optional problems that the student has not begun are skipped, unless all problems are optional.
 
     Args:
         course: the course with the files to test.
@@ -42,7 +41,7 @@ def check(
         hidden: whether to run hidden tests too, if they are available.
         seed: the seed of the tests' inputs.
     """
-    begun = on_the_way(problems)
+    begun = problems_to_solve(problems)
     # The table shows no mistakes, so diagnosis is off.
     session = _run(course, begun, hidden=hidden, seed=seed, diagnose=False)
     results = {p: session.results.get(p.id, p.result()) for p in begun}
@@ -57,40 +56,51 @@ def check(
 
 
 def name_mistake(course: Course, problems: Sequence[Problem]) -> str:
-    """Return the message about the first problem with a wrong answer, with the name of its mistake.
+    """Test problems, and return a text about the first failed test that names its mistake.
 
     Args:
-        course: the student's copy.
+        course: the student's copy of the course.
         problems: the problems to test.
     """
     todo = ""
-    for problem in on_the_way(problems):
-        if not (session := newly_tested(course, problem, diagnose=True)):
+    for problem in problems_to_solve(problems):
+        if not (session := run_if_changed(course, problem, diagnose=True)):
             continue
         result = session.results[problem.id]
         reading = named(result)
-        SeenMistakes(course.root).meet(problem.id, reading.met)
+        SeenMistakes(course.root).mark_seen(problem.id, reading.seen)
         width = min(WIDTH, shutil.get_terminal_size().columns)
-        if text := trouble(result, session.printed[problem.id], reading=reading, width=width):
+        if text := failure_report(
+            result, session.printed[problem.id], reading=reading, width=width
+        ):
             return f"{problem.id}\n\n{'' if reading.sentences else _NO_NAME}{text}"
         todo = todo or ("" if result.passed else f"{problem.id}: {next_step(result)}")
     return f"There is no wrong answer here. {todo}".strip()
 
 
 def open_tasks(course: Course, here: Path) -> tuple[Problem, list[str]] | None:
-    """Return the first problem that does not pass, with its open tasks. Return None if all pass."""
-    for problem in around(course, here):
-        session = newly_tested(course, problem)
+    """Return the first problem that does not pass, and the tasks to work on.
+
+    Return None if all problems pass.
+
+    Args:
+        course: the student's copy of the course.
+        here: the current folder. In a problem's folder, only this problem is tested.
+    """
+    for problem in problems_at(course, here):
+        session = run_if_changed(course, problem)
         if session and not (result := session.results[problem.id]).passed:
-            return problem, tasks_at_hand(problem, result)
+            return problem, tasks_to_do(problem, result)
     return None
 
 
-def newly_tested(course: Course, problem: Problem, *, diagnose: bool = False) -> Session | None:
-    """Test a problem, and save whether it passes. Return None if it passed before and is unchanged.
+def run_if_changed(course: Course, problem: Problem, *, diagnose: bool = False) -> Session | None:
+    """Test a problem, and save whether it passes.
+
+    If the problem passed before and has not changed, return None without testing.
 
     Args:
-        course: the student's copy.
+        course: the student's copy of the course.
         problem: the problem to test.
         diagnose: whether to name mistakes.
     """
@@ -110,7 +120,7 @@ def _run(
     seed: int = 0,
     diagnose: bool,
 ) -> Session:
-    """Run the tests of some problems on the files in their folders."""
+    """Run the tests of problems on the files in the problems' folders."""
     from grader.run.announce import loaded
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
@@ -122,18 +132,20 @@ def _run(
     return session
 
 
-def around(course: Course, here: Path) -> list[Problem]:
-    """Return the problem whose folder contains the current folder. Outside of problems return all,
-    in order.
+def problems_at(course: Course, here: Path) -> list[Problem]:
+    """Return a list with the problem that contains the folder `here`.
+
+    If `here` is not in a problem's folder, return all problems in the order of solving.
     """
     inside = [problem for problem in course.problems() if here.is_relative_to(problem.folder)]
-    return inside or in_order(course.problems())
+    return inside or in_solving_order(course.problems())
 
 
-def tasks_at_hand(problem: Problem, result: ProblemResult) -> list[str]:
-    """Return the one task that the first failed test names, or else all unfinished tasks.
+def tasks_to_do(problem: Problem, result: ProblemResult) -> list[str]:
+    """Return the task that the first failed test is about.
 
-    A task is finished if all tests with the task in their titles pass, and there is at least one.
+    If the test's title and message contain no task or several, return all unfinished tasks. A task
+    is finished if at least one test has the task in its title and all of these tests pass.
     """
     first = next((test for test in result.tests if test.status is not Status.PASSED), None)
     named = [] if first is None else hints.named(problem, f"{first.title} {first.message}")

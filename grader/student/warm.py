@@ -1,8 +1,8 @@
-"""Prepare a process that has loaded torch for the next run of a problem's tests.
+"""Start processes in advance that load torch and then run a problem's tests, for `grader watch`.
 
-Each process runs the tests once, so nothing of an earlier run is left, and a process that hangs can
-be ended. If forking is safe, the process is forked from a server that has loaded torch and nothing
-else. Otherwise a new Python starts and loads torch while the student edits the file.
+Each process runs the tests of a problem once. So runs do not affect each other, and a process that
+hangs can be killed. On Linux the process is forked from a server that has loaded torch. On macOS
+and Windows a new Python starts and loads torch while the student edits the file.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from grader.errors import CourseError
 from grader.result import ProblemResult, TestResult
 
 _PRELOADED = ["grader.run.suite", "torch.fx.experimental.symbolic_shapes"]
-"""The modules that the server loads: modules that run tests, and modules that torch's autograd
-would load later. Loading them starts no threads, so the server can be forked afterwards."""
+"""The modules that the server loads: those that run tests, and those that torch's autograd would
+load later. Loading them starts no threads, so that the server can be forked."""
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 SILENCE_SECONDS = 60.0
-"""A run that sends no message for this many seconds is killed. The time limits for a test and for
-loading are shorter, but they cannot interrupt code in C."""
+"""A run that sends no message for this many seconds is killed. The limits for a test and for
+loading a file are shorter, but they cannot interrupt C code."""
 
 
 @dataclass(frozen=True)
-class FoundSoFar:
-    """The results of a run up to now.
+class RunProgress:
+    """The results of a run, which may not have finished yet.
 
     Attributes:
         run: the number of the run.
-        result: the finished tests.
-        printed: the output of the student's code in each test, by the test's id.
+        result: the results of the finished tests.
+        printed: for each test id, the output of the student's code in the test.
         finished: whether the run has finished.
         trouble: the reason why the run ended early, or "".
     """
@@ -58,25 +58,28 @@ class Runs:
 
     Args:
         root: the course's folder.
-        tell: called from another thread with each new result.
-        silence: the seconds without a message after which a run is ended.
+        on_progress: called from another thread after each test, and when a run ends.
+        silence: a run that sends no message for this many seconds is killed.
     """
 
     def __init__(
-        self, root: Path, tell: Callable[[FoundSoFar], None], silence: float = SILENCE_SECONDS
+        self,
+        root: Path,
+        on_progress: Callable[[RunProgress], None],
+        silence: float = SILENCE_SECONDS,
     ) -> None:
-        self._root, self._tell, self._silence = root, tell, silence
+        self._root, self._on_progress, self._silence = root, on_progress, silence
         self._context = _context()
         self._standby: tuple[BaseProcess, Connection] | None = None
         self._running: BaseProcess | None = None
         self.number = 0
 
     def start(self, problem: Problem) -> None:
-        """Test a problem; `number` becomes the number of the run."""
+        """Start a run of a problem's tests, and store the number of the run in `number`."""
         _end(self._running)
         alive = self._standby is not None and self._standby[0].is_alive()
         process, connection = self._standby if self._standby and alive else self._new()
-        with suppress(OSError):  # the process ended while it waited; the listener will notice
+        with suppress(OSError):  # the waiting process has ended; _listen will report it
             connection.send(problem.id)
         self._running, self._standby = process, None
         self.number += 1
@@ -84,7 +87,7 @@ class Runs:
         Thread(target=self._listen, args=arguments, daemon=True).start()
 
     def prepare(self) -> None:
-        """Start a process for the next run."""
+        """Start a process that waits for the next run, unless one is waiting already."""
         self._standby = self._standby or self._new()
 
     def close(self) -> None:
@@ -96,7 +99,7 @@ class Runs:
     def _new(self) -> tuple[BaseProcess, Connection]:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(self._root, theirs), daemon=True)
-        with _without_own_folder():
+        with _without_current_folder():
             process.start()
         theirs.close()
         return process, ours
@@ -115,7 +118,7 @@ class Runs:
                 trouble = "The process with your code has ended. Does problem.py end it?"
                 break
             if isinstance(message, ProblemResult):
-                self._tell(FoundSoFar(run, message, printed, finished=True))
+                self._on_progress(RunProgress(run, message, printed, finished=True))
                 return
             if isinstance(message, str):
                 trouble = message
@@ -123,14 +126,12 @@ class Runs:
             test, text = message
             printed[test.id] = text
             result = ProblemResult(id, tests=[*result.tests, test])
-            self._tell(FoundSoFar(run, result, dict(printed)))
-        self._tell(FoundSoFar(run, result, printed, finished=True, trouble=trouble))
+            self._on_progress(RunProgress(run, result, dict(printed)))
+        self._on_progress(RunProgress(run, result, printed, finished=True, trouble=trouble))
 
 
 def _context() -> SpawnContext | ForkServerContext:
-    """Return the context that starts processes: by forking from a server, or on macOS and Windows
-    anew.
-    """
+    """Return the context for starting processes: fork from a server if the platform is safe."""
     if sys.platform in ("darwin", "win32"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -139,10 +140,10 @@ def _context() -> SpawnContext | ForkServerContext:
 
 
 @contextmanager
-def _without_own_folder() -> Iterator[None]:
-    """Start Python processes that import no modules from the current folder.
+def _without_current_folder() -> Iterator[None]:
+    """Prevent new Python processes from importing modules from the current folder.
 
-    Otherwise a student's `random.py` in this folder could break the start.
+    Otherwise a student's `random.py` in this folder would replace the standard library's module.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -161,7 +162,10 @@ def _end(process: BaseProcess | None) -> None:
 
 
 def _serve(root: Path, connection: Connection) -> None:
-    """Receive a problem's id; send the result after each test, and at the end the final result."""
+    """Receive a problem's id, run its tests, and send a result after each test and at the end.
+
+    If the run fails, send a string with the reason at the end.
+    """
     import signal
 
     import torch
@@ -171,7 +175,7 @@ def _serve(root: Path, connection: Connection) -> None:
     from grader.run.suite import Suite
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
-    torch.set_num_threads(1)  # as in all tests of students' code
+    torch.set_num_threads(1)  # as in all test runs
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):  # keep output of student code off the screen
         os.dup2(nowhere, stream)

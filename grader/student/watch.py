@@ -19,7 +19,7 @@ from rich.console import Console
 from watchfiles import Change
 from watchfiles import watch as changed_files
 
-from grader.course import SUBMISSION_FILE, Course, Problem, in_order, on_the_way
+from grader.course import SUBMISSION_FILE, Course, Problem, in_solving_order, problems_to_solve
 from grader.errors import CourseError
 from grader.result import ProblemResult, shown
 from grader.student import hints
@@ -27,16 +27,16 @@ from grader.student.progress import invitation, progress_table
 from grader.student.report import (
     WIDTH,
     command_to_compare,
+    failure_report,
     next_step,
-    trouble,
     where_to_look,
     whole_points,
     wrapped,
 )
 from grader.student.screen import Screen, keys_of_terminal
 from grader.student.seen import Reading, SeenMistakes, named
-from grader.student.testing import tasks_at_hand
-from grader.student.warm import FoundSoFar, Runs
+from grader.student.testing import tasks_to_do
+from grader.student.warm import RunProgress, Runs
 from grader.text import printable
 
 _KEYS = "h hint · w name the mistake · n next · a all · q quit"
@@ -44,40 +44,40 @@ _KEYS = "h hint · w name the mistake · n next · a all · q quit"
 
 @dataclass(frozen=True)
 class Saved:
-    """Files of the problems with these ids were saved."""
+    """Event: the files of the problems with these ids were saved."""
 
     ids: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key was pressed."""
+    """Event: a key was pressed."""
 
     letter: str
 
 
 @dataclass(frozen=True)
 class Unwatched:
-    """An error prevents watching files."""
+    """Event: files can't be watched any longer, for this reason."""
 
     reason: str
 
 
-Event = Saved | Key | Unwatched | FoundSoFar
+Event = Saved | Key | Unwatched | RunProgress
 
 
 class Watch:
-    """The loop behind `grader watch`.
+    """The loop of `grader watch`.
+
+    An optional problem that the student has not begun is not tested until the student selects it.
 
     Args:
         course: the course with the problems to watch.
-        console: where to show results. Keys work if it is a terminal.
-        start: the first problem to show; by default the first one that does not pass.
-
-    Optional problems that the student has not begun are tested only after the student selects them.
+        console: the console to print to. Keys work if it is a terminal.
+        start: the first problem to show; by default the first problem that does not pass.
 
     Attributes:
-        events: the events to process.
+        events: the queue of events to process.
     """
 
     def __init__(self, course: Course, console: Console, start: Problem | None = None) -> None:
@@ -98,10 +98,10 @@ class Watch:
         self._asked_why = ""
 
     def run(self) -> None:
-        """Watch until the user quits.
+        """Process events until the user quits.
 
         Raises:
-            CourseError: an error prevents watching files.
+            CourseError: files can't be watched.
         """
         self._runs = Runs(self._course.root, self.events.put)
         stop = threading.Event()
@@ -113,7 +113,7 @@ class Watch:
             try:
                 Thread(target=self._watch_files, args=(stop,), daemon=True).start()
                 self._test([self._chosen, *self._listed()] if self._chosen else self._listed())
-                while self._deal_with(self._next_event()):
+                while self._handle(self._next_event()):
                     pass
             except KeyboardInterrupt:
                 pass
@@ -123,19 +123,19 @@ class Watch:
 
     def _next_event(self) -> Event:
         while True:
-            with suppress(Empty):  # Windows handles Ctrl-C only between two calls that wait
+            with suppress(Empty):  # on Windows, Ctrl-C does not interrupt a waiting call
                 return self.events.get(timeout=1)
 
-    def _deal_with(self, event: Event) -> bool:
-        """Process an event; return False if it ends the loop."""
+    def _handle(self, event: Event) -> bool:
+        """Process an event, and return whether the loop continues."""
         match event:
             case Saved(ids):
                 self._chosen, self._asked_why = min(ids), ""
                 self._test(sorted(ids))
-            case FoundSoFar(run=run) if run == self._runs.number:
-                self._take(event)
+            case RunProgress(run=run) if run == self._runs.number:
+                self._save_progress(event)
             case Key(letter):
-                return self._press(letter)
+                return self._handle_key(letter)
             case Unwatched(reason):
                 raise CourseError(f"files can't be watched here: {reason}")
         return True
@@ -157,7 +157,7 @@ class Watch:
     # Runs
 
     def _test(self, ids: list[str]) -> None:
-        """Test these problems before the problems that already wait for a test."""
+        """Put these problems first in the queue of problems to test, and start a run."""
         unfinished = [self._running] if self._running else []
         self._waiting = list(dict.fromkeys([*ids, *unfinished, *self._waiting]))
         self._start_next()
@@ -172,8 +172,8 @@ class Watch:
         if self._on_screen or not self._running:
             self._show()
 
-    def _take(self, progress: FoundSoFar) -> None:
-        """Save the results of the current run. Show its first wrong answer immediately."""
+    def _save_progress(self, progress: RunProgress) -> None:
+        """Save the results of the current run, and show its first failed test immediately."""
         id = progress.result.id
         self._printed[id] = progress.printed
         if progress.finished:
@@ -190,8 +190,8 @@ class Watch:
 
     # Keys
 
-    def _press(self, letter: str) -> bool:
-        """Process a key; return False if it ends the loop."""
+    def _handle_key(self, letter: str) -> bool:
+        """Process a pressed key, and return whether the loop continues."""
         match letter.lower():
             case "q" | "\x03" | "\x04":
                 return False
@@ -202,13 +202,13 @@ class Watch:
                 self._readings[self._current] = self._new_reading(self._result(self._current))
                 self._show()
             case "n":
-                self._go_on()
+                self._show_next()
             case "a":
                 self._test(sorted(self._listed(), key=self._passes))
         return True
 
-    def _go_on(self) -> None:
-        """Go to the next problem that does not pass or was not tested yet."""
+    def _show_next(self) -> None:
+        """Select the next problem that does not pass or was not tested yet, and show it."""
         self._chosen = self._next_open() or self._current
         if self._chosen not in self._results and self._chosen != self._running:
             self._test([self._chosen])
@@ -229,16 +229,19 @@ class Watch:
         return id in self._results and self._results[id].passed
 
     def _listed(self) -> list[str]:
-        """Return the ids of the problems in the table."""
-        begun = {problem.id for problem in on_the_way(self._problems.values())}
+        """Return the ids of the problems in the table: those to solve, and the selected problem."""
+        begun = {problem.id for problem in problems_to_solve(self._problems.values())}
         return [id for id in self._problems if id in begun or id == self._chosen]
 
     @property
     def _current(self) -> str:
-        """The problem that was saved or selected last; if there is none, the first one that does
-        not pass.
+        """The id of the problem that was saved or selected last.
+
+        If there is none, it is the id of the first problem that does not pass.
         """
-        ids = [problem.id for problem in in_order(self._problems[id] for id in self._listed())]
+        ids = [
+            problem.id for problem in in_solving_order(self._problems[id] for id in self._listed())
+        ]
         open_ids = (id for id in ids if not self._passes(id))
         return self._chosen or next(open_ids, min(self._problems))
 
@@ -272,11 +275,11 @@ class Watch:
         self._print(f"\n{screen.keys}" if screen.keys else "")
 
     def _text(self, id: str, result: ProblemResult) -> str:
-        """Return the text about the first failed test and the next step."""
+        """Return the text about the first failed test, or about the next step."""
         if not result.tests and not self._troubles.get(id):
             return ""
         reading = self._reading(id, result)
-        text = self._troubles.get(id) or trouble(
+        text = self._troubles.get(id) or failure_report(
             result, self._printed.get(id, {}), reading=reading, width=self._width
         )
         lines = [text or wrapped(next_step(result), self._width)]
@@ -295,19 +298,18 @@ class Watch:
         return self._results.get(id, ProblemResult(id))
 
     def _new_reading(self, result: ProblemResult) -> Reading:
-        """Return the sentences about the mistakes in a result. After the key `w` they contain
-        names.
+        """Return the sentences about the mistakes in a result.
+
+        After the key `w` was pressed, they name the mistakes.
         """
         return named(result) if result.id == self._asked_why else self._memory.reading(result)
 
     def _reading(self, id: str, result: ProblemResult) -> Reading:
-        """Return the sentences about the mistakes in a result, and save that the student has seen
-        them.
-        """
+        """Return the sentences about the mistakes in a result, and mark the mistakes as seen."""
         if result is not self._results.get(id) or id not in self._readings:
             return Reading()  # no mistake is named before the run has finished
         reading = self._readings[id]
-        self._memory.meet(id, reading.met)
+        self._memory.mark_seen(id, reading.seen)
         if reading.more and self._on_screen:
             return replace(reading, more="The name: press w.")
         return reading
@@ -324,12 +326,12 @@ class Watch:
         return f"{id}: {shown(whole_points(result))} of {shown(result.max)} points"
 
     def _next_hint(self, id: str, result: ProblemResult) -> str:
-        """Return a hint for the current problem; each call goes one level further."""
+        """Return a hint for a problem. Each call returns the hint of the next level."""
         level = self._hints[id] % len(hints.LEVELS) + 1
         self._hints[id] += 1
         problem = self._problems[id]
         try:
-            return hints.show(problem, level, tasks_at_hand(problem, result))
+            return hints.show(problem, level, tasks_to_do(problem, result))
         except CourseError as error:
             return str(error)
 

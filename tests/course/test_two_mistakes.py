@@ -23,7 +23,7 @@ from grader.result import Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
-from grader.student.report import trouble
+from grader.student.report import failure_report
 from grader.student.seen import reading
 
 COURSE = own_course()
@@ -114,8 +114,8 @@ def screen(number: str, *names: str) -> Screen:
     says_more = "shape" in first.message or "dtype" in first.message
     numbers_alone = " expected " in first.message and not says_more
     observes = first.status is not Status.FAILED or bool(shown and shown.evidence)
-    named = tuple(map(frozenset, read.met))
-    text = trouble(result, reading=read).replace(folder, "")
+    named = tuple(map(frozenset, read.seen))
+    text = failure_report(result, reading=read).replace(folder, "")
     return Screen(text, named, observes or not numbers_alone or " times what " in first.message)
 
 

@@ -19,7 +19,7 @@ from grader import cli
 from grader.course import STUB_LINE, Course, Problem, own_course
 from grader.result import Status, TestResult
 from grader.student import hints
-from grader.student.testing import check, tasks_at_hand
+from grader.student.testing import check, tasks_to_do
 
 PROBLEMS = own_course().problems()
 HINTS = """
@@ -168,7 +168,7 @@ def test_hint_omits_finished_tasks() -> None:
         }.items()
     ):
         result.tests.append(TestResult(f"test_{number}", title, False, 1.0, status))
-    assert tasks_at_hand(problem, result) == ["The constructor", "forward"]
+    assert tasks_to_do(problem, result) == ["The constructor", "forward"]
 
 
 def test_hint_refuses_unknown_tasks(problem: Problem) -> None:

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from grader.course import Course
-from grader.student.warm import FoundSoFar, Runs
+from grader.student.warm import RunProgress, Runs
 from grader.student.watch import Key, Watch
 from tests.processes import wait_until
 
@@ -66,17 +66,17 @@ def test_each_saved_file_is_tested(small_course: Course) -> None:
 
 
 @pytest.fixture
-def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[FoundSoFar]]]:
+def runs(small_course: Course) -> Iterator[tuple[Runs, Queue[RunProgress]]]:
     """Yield a `Runs` that ends a run after two seconds without a message, and the queue of
     messages.
     """
-    found: Queue[FoundSoFar] = Queue()
+    found: Queue[RunProgress] = Queue()
     runs = Runs(small_course.root, found.put, silence=2.0)
     yield runs, found
     runs.close()
 
 
-def finished_event(found: Queue[FoundSoFar]) -> FoundSoFar:
+def finished_event(found: Queue[RunProgress]) -> RunProgress:
     while not (event := found.get(timeout=SECONDS)).finished:
         pass
     return event
@@ -84,7 +84,9 @@ def finished_event(found: Queue[FoundSoFar]) -> FoundSoFar:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the file blocks a signal that Windows doesn't have")
-def test_a_hanging_run_is_ended(runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course) -> None:
+def test_a_hanging_run_is_ended(
+    runs: tuple[Runs, Queue[RunProgress]], small_course: Course
+) -> None:
     problem = small_course.problems()[0]
     problem.stub.write_text(IGNORES_ALARMS, encoding="utf-8")
     runs[0].start(problem)
@@ -93,7 +95,7 @@ def test_a_hanging_run_is_ended(runs: tuple[Runs, Queue[FoundSoFar]], small_cour
 
 @pytest.mark.slow
 def test_each_result_is_reported_at_once(
-    runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
+    runs: tuple[Runs, Queue[RunProgress]], small_course: Course
 ) -> None:
     problem = small_course.problems()[0]
     problem.stub.write_text(RIGHT, encoding="utf-8")
@@ -104,7 +106,7 @@ def test_each_result_is_reported_at_once(
 
 @pytest.mark.slow
 def test_a_new_run_ends_the_previous_run(
-    runs: tuple[Runs, Queue[FoundSoFar]], small_course: Course
+    runs: tuple[Runs, Queue[RunProgress]], small_course: Course
 ) -> None:
     problem = small_course.problems()[0]
     problem.stub.write_text("while True: pass\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """Run a student's own tests on correct and wrong files of a problem, for `grader break`.
 
-pytest runs the tests in a separate process with a time limit for each file, as wrong files and
-tests may contain an endless loop.
+pytest runs the tests in a separate process. The process has a time limit for each file, because
+wrong files and the student's tests may contain an endless loop.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SEED = 20
 
 _OPTIONS = ["-x", "--import-mode=importlib", "-o", "addopts=", "-p", "no:cacheprovider"]
 _OPTIONS += ["-p", "no:unraisableexception"]
-"""The option that disables a plugin with a slow garbage collection."""
+"""pytest's options. The last one disables a plugin that slowly collects garbage after each run."""
 
 _EXAMPLE = """\
 
@@ -49,11 +49,12 @@ def test_rows(problem):
 
 @dataclass(frozen=True)
 class Failure:
-    """The first test that failed on a file.
+    """The first failure of a student's tests on a file.
 
     Attributes:
-        message: the name of the test and pytest's message, or the reason why the run ended.
-        is_over: whether the run stopped early, before all tests had finished.
+        message: the name of the failed test and pytest's message, or the reason why the test run
+            stopped.
+        is_over: whether the test run stopped because of a time limit or an exit, not a failed test.
     """
 
     message: str
@@ -62,12 +63,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class MistakeCaught:
-    """A mistake, of which the catalogue may contain several forms.
+    """A mistake, and how many of its forms a student's tests catch.
 
     Attributes:
         text: the description of the mistake.
-        caught: the number of forms that the tests catch.
-        forms: the number of all forms.
+        caught: the number of files with this mistake that the tests catch.
+        forms: the number of all files with this mistake.
     """
 
     text: str
@@ -75,7 +76,7 @@ class MistakeCaught:
     forms: int
 
     def __str__(self) -> str:
-        """Return the line in the list of mistakes."""
+        """Return the mistake's line in the report."""
         share = f" ({self.caught} of {self.forms} forms)" if self.forms > 1 else ""
         return f"- {self.text}{share}"
 
@@ -86,8 +87,9 @@ class BreakReport:
 
     Attributes:
         right: the number of correct files.
-        refused: the names of correct files on which a test fails, each with the failure.
-        mistakes: the mistakes on which the tests ran. Those with the most forms come first.
+        refused: the first failure on each correct file on which the tests fail, by the file's name.
+        mistakes: the mistakes, those with the most forms first. The list is empty if the test run
+            stopped early on a correct file.
     """
 
     right: int
@@ -112,13 +114,13 @@ class BreakReport:
 def break_problem(
     course: Course, problem: Problem, console: Console, path: Path | None = None
 ) -> BreakReport:
-    """Run a student's tests on the correct files of a problem, then on its mistakes.
+    """Run a student's tests on the correct files of a problem, then on files with known mistakes.
 
     Args:
         course: the course with the solutions.
-        problem: the problem with the correct files and the mistakes.
-        console: shows the progress.
-        path: the file of tests; by default `test_mine.py` in the problem's folder.
+        problem: the problem.
+        console: the console that shows the progress.
+        path: the file with the tests; by default `test_mine.py` in the problem's folder.
 
     Raises:
         UsageError: the file with the tests is missing or can't be read.
@@ -136,7 +138,7 @@ def break_problem(
         for name, source in track(right.items(), "correct files", console=console, transient=True):
             if failure := child.run(source):
                 refused[name] = failure
-                if failure.is_over:  # the tests may not end on any file
+                if failure.is_over:  # the tests may stop early on every file
                     return BreakReport(len(right), refused, [])
         for each in track(mistakes, "mistakes", console=console, transient=True):
             caught.setdefault(each.edit.when, []).append(child.run(each.source) is not None)
@@ -150,7 +152,7 @@ def break_problem(
 
 
 class _Child:
-    """A process that runs a file of tests on one source after the other."""
+    """A process that runs a student's tests on one file after the other."""
 
     def __init__(self, tests: Path) -> None:
         self._tests = tests
@@ -167,12 +169,15 @@ class _Child:
         self._connection.recv()  # the process has loaded torch
 
     def run(self, source: str) -> Failure | None:
-        """Return the first failure on a source; None if all tests pass.
+        """Run the tests on a file, and return the first failure, or None if all tests pass.
+
+        Args:
+            source: the content of the file.
 
         Raises:
             UsageError: the tests cannot be run.
         """
-        # A new name for each file, because Python caches the lines of a file by name.
+        # Each file has a new name, because Python caches the lines of a file by its name.
         path = Path(self._folder.name, f"problem_{next(self._numbers)}.py")
         path.write_text(source, encoding="utf-8")
         message = "the tests end their own process"
@@ -196,13 +201,13 @@ class _Child:
         self._connection.close()
 
     def close(self) -> None:
-        """End the process and remove its files."""
+        """End the process and remove the files that it tested."""
         self._end()
         self._folder.cleanup()
 
 
 def _serve(tests: Path, connection: Connection) -> None:
-    """Receive paths of files; for each, run the tests and send the first failure."""
+    """Receive the paths of files. For each file, run the tests and send the first failure."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
     torch.set_num_threads(1)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -225,7 +230,7 @@ def _first_failure(tests: Path, problem: Path) -> Failure | str | None:
 
 
 class _FileUnderTest:
-    """A pytest plugin that passes the file under test to the tests, and keeps the first failure."""
+    """A pytest plugin that loads the file under test, and stores the first failure."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -234,16 +239,16 @@ class _FileUnderTest:
 
     @pytest.fixture(scope="session")
     def problem(self) -> ModuleType:
-        """Return the file under test as a module."""
+        """Load the file under test as a module."""
         return load_module(self._path, STUDENT_MODULE)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep the reason why the tests cannot be collected."""
+        """Store the reason why the tests cannot be collected."""
         if report.failed:
             self.unreadable = _errors(report)[-1]
 
     def pytest_runtest_setup(self) -> None:
-        """Set the same random state before each test."""
+        """Reset torch, and seed all random generators in the same way before each test."""
         random.seed(_SEED)
         numpy.random.seed(_SEED)
         torch.manual_seed(_SEED)
@@ -251,13 +256,13 @@ class _FileUnderTest:
         torch.set_grad_enabled(True)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the first failure."""
+        """Store the first failure."""
         if report.failed and self.failure is None:
             name = report.nodeid.rpartition("::")[2]
             self.failure = Failure(f"{name} fails: {_errors(report)[0]}")
 
 
 def _errors(report: pytest.CollectReport | pytest.TestReport) -> list[str]:
-    """Return the lines that pytest marks as the error."""
+    """Return the lines of a report that pytest marks with "E"."""
     lines = report.longreprtext.splitlines()
     return [line[1:].strip() for line in lines if line.startswith("E")] or ["no reason is known"]

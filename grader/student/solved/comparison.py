@@ -1,7 +1,7 @@
-"""Load the data for comparing a correct file with the reference and two variants.
+"""Load the data with which `grader compare` compares a student's file and other correct files.
 
-`solutions/NN-name/compare.py` lists the variants and when to choose each of them, the calls whose
-cost is counted, and the questions. A students' copy has this file only if it has `solutions/`.
+`solutions/NN-name/compare.py` lists the variants and when to choose each of them, the calls for
+which the cost is counted, and the questions.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ QuestionAndAnswer = tuple[str, Callable[[], str]]
 
 @dataclass(frozen=True)
 class RightFile:
-    """A right solution to show.
+    """A correct file to show.
 
     Attributes:
         name: the variant's name; empty for the reference.
         source: the file's content.
-        when: a sentence about when to choose this style.
+        when: a sentence about when to choose this variant, or "".
     """
 
     name: str
@@ -37,11 +37,11 @@ class RightFile:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The files to show next to a student's file, and the script of the comparison.
+    """The files to show next to a student's file, and the problem's `compare.py`.
 
     Attributes:
         files: the reference, followed by the variants.
-        script: the problem's `compare.py`.
+        script: the content of `compare.py`.
     """
 
     files: tuple[RightFile, ...]
@@ -50,12 +50,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Script:
-    """The content of a `compare.py`.
+    """The values that a `compare.py` defines.
 
     Attributes:
-        calls: a description of the calls whose cost is counted.
-        cost: takes the code, and returns a function that makes these calls.
-        questions: takes the code, and returns each question with a function for its answer.
+        calls: a description of the calls for which the cost is counted.
+        cost: a function that takes a module and returns a function that makes these calls.
+        questions: a function that takes a module and returns (question, function) pairs. The
+            function returns the answer.
     """
 
     calls: str
@@ -64,16 +65,14 @@ class Script:
 
     @classmethod
     def load(cls, source: str, course: Course) -> Script:
-        """Run the text of a `compare.py`, which may import the course's modules, and return its
-        content.
-        """
+        """Run the content of a `compare.py`, which may import modules of the course."""
         with modules_of_course(course.root):
             names = vars(module_of(source, "compare"))
         return cls(names["CALLS"], names["cost"], names["questions"])
 
 
 def module_of(source: str, name: str) -> ModuleType:
-    """Run code as a module with this name, and return the module."""
+    """Run source code as a module with this name, and return the module."""
     module = ModuleType(name)
     sys.modules[name] = module  # dataclasses look up their module
     exec(compile(source, f"<{name}>", "exec"), vars(module))
@@ -81,11 +80,11 @@ def module_of(source: str, name: str) -> ModuleType:
 
 
 def comparison_of(course: Course, problem: Problem) -> Comparison:
-    """Return the files and the script for the comparison of a student's file.
+    """Return the files to show for a problem, and the content of its `compare.py`.
 
     Raises:
         UsageError: the problem has no `compare.py`.
-        CourseError: `compare.py` names a style that is not a variant.
+        CourseError: a name in `STYLES` of `compare.py` is not the name of a variant.
     """
     path = course.comparison(problem)
     if not path.is_file():
@@ -101,7 +100,7 @@ def comparison_of(course: Course, problem: Problem) -> Comparison:
 
 
 def _styles(script: str) -> dict[str, str]:
-    """Return the sentences that say when to choose each style, by the style's name."""
+    """Return `STYLES` of a `compare.py`: for each variant, a sentence about when to choose it."""
     for node in ast.parse(script).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STYLES":
             return dict(ast.literal_eval(node.value))

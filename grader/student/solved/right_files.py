@@ -28,7 +28,7 @@ from grader.student.solved.comparison import (
     comparison_of,
     module_of,
 )
-from grader.student.testing import newly_tested
+from grader.student.testing import run_if_changed
 from grader.text import printable
 
 _WIDTH = 80
@@ -38,18 +38,18 @@ _SEED = 8191
 
 
 def compare(course: Course, problem: Problem, console: Console) -> bool:
-    """Show a student's file, the reference and two other styles. Return whether they were shown.
+    """Show a student's file and other correct files, their costs, and questions.
 
-    The files are shown if all visible tests of the problem pass. Otherwise a sentence gives the
-    reason.
+    If a visible test of the problem does not pass, print only a sentence about this. Return whether
+    the files were shown.
 
     Args:
-        course: the student's copy.
-        problem: the problem with the files.
+        course: the student's copy of the course.
+        problem: the problem.
         console: the console to print to. A terminal shows one file or question at a time.
 
     Raises:
-        UsageError: the copy has no other correct files.
+        UsageError: the problem has no `compare.py`.
     """
     comparison = comparison_of(course, problem)
     if missing := _missing(course, problem):
@@ -73,7 +73,7 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
 
 
 def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
-    """Show each question and its answer. A terminal shows an answer after Enter."""
+    """Print each question and its answer. In a terminal, wait for Enter before the answer."""
     for number, (question, work_out) in enumerate(questions, 1):
         pages.text(f"\nQuestion {number} of {len(questions)}. {question}")
         pages.wait("Think first. Enter shows what your code says")
@@ -83,8 +83,8 @@ def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
 
 
 def _missing(course: Course, problem: Problem) -> str:
-    """Return a sentence about a problem's failed visible tests, or "" if all pass."""
-    session = newly_tested(course, problem)
+    """Test a problem. Return a sentence if a visible test does not pass, otherwise ""."""
+    session = run_if_changed(course, problem)
     if session is None or (result := session.results[problem.id]).passed:
         return ""
     points = f"{shown(whole_points(result))} of {shown(result.max)}"
@@ -102,20 +102,20 @@ def _title(file: RightFile) -> str:
 
 
 def cost_of(module: ModuleType, script: Script) -> Cost | None:
-    """Return the cost of a script's calls to a module; None if it cannot be counted."""
+    """Count the cost of a script's calls to a module. Return None if a call raises an exception."""
     with quiet():
         try:
             torch.default_generator.manual_seed(_SEED)
             call = script.cost(module)
             with counting() as cost:
                 call()
-        except Exception:  # no test makes these calls
+        except Exception:  # correct files may fail, because no test makes these calls
             return None
     return cost
 
 
 def cost_table(costs: dict[str, Cost | None]) -> Table:
-    """Return a table with a row for each file."""
+    """Return a table with a row of costs for each file."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("")
     for heading in ("operations", "entries", "largest tensor"):
@@ -139,14 +139,16 @@ def _about_costs(script: Script) -> str:
 
 
 def answer(work_out: Callable[[], str]) -> str:
-    """Return the answer that a student's code gives to a question, or a sentence about its
-    exception.
+    """Return the answer to a question, or a sentence if the student's code raises an exception.
+
+    Args:
+        work_out: calls the student's code, and returns the answer.
     """
     with quiet(), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(_SEED)
         try:
             return work_out()
-        except Exception as error:  # no test makes this call
+        except Exception as error:  # a correct file may fail, because no test makes this call
             return f"Your code raises an exception in a call that no test makes: {named(error)}"
 
 
@@ -154,9 +156,7 @@ def answer(work_out: Callable[[], str]) -> str:
 
 
 def shown_source(source: str, stub: str) -> str:
-    """Return a file without docstrings, and without the definitions that the stub already
-    contains.
-    """
+    """Return the content of a file without docstrings, and without finished parts of the stub."""
     finished = {_name(node) for node in ast.parse(stub).body} - _unwritten(stub) - {""}
     tree = ast.parse(source)
     left_out = {n for node in tree.body if _name(node) in finished for n in _lines(node)}
@@ -174,7 +174,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _unwritten(stub: str) -> set[str]:
-    """Return the unfinished functions and classes of a stub."""
+    """Return the names of the functions and classes that a stub leaves to the student."""
     return {_name(node) for node in ast.parse(stub).body if STUB_LINE in ast.unparse(node)}
 
 
@@ -192,7 +192,7 @@ def _docstring_lines(node: ast.AST) -> Iterator[int]:
 
 
 def _first_sentences(file: RightFile) -> str:
-    """Return the text to show above a file: its style, and when to choose this style."""
+    """Return the text above a variant: its docstring's first paragraph, and when to choose it."""
     if not file.name or file.name == _YOURS:
         return ""
     written = " ".join((ast.get_docstring(ast.parse(file.source)) or "").split("\n\n")[0].split())
@@ -200,10 +200,10 @@ def _first_sentences(file: RightFile) -> str:
 
 
 class _Pages:
-    """Print pages, and in a terminal wait for Enter between them.
+    """Prints pages, and waits for Enter between them if the console is a terminal.
 
     Args:
-        console: where to print.
+        console: the console to print to.
     """
 
     def __init__(self, console: Console) -> None:
@@ -216,12 +216,12 @@ class _Pages:
         self._console.print(table)
 
     def text(self, text: str) -> None:
-        """Print sentences, wrapped."""
+        """Print a text with wrapped lines."""
         text = printable(wrapped(text, self._width), self._console.encoding)
         self._console.print(text, markup=False, soft_wrap=True)
 
     def source(self, file: RightFile, stub: str) -> None:
-        """Print a file under its name, with colours in a terminal."""
+        """Print a heading and the content of a file, with colours in a terminal."""
         title = f"── {_title(file)} "
         self.text("\n" + title.ljust(self._width, "─"))
         if said := _first_sentences(file):
@@ -234,7 +234,7 @@ class _Pages:
         self._console.print("", Syntax(code, "python", word_wrap=True, **theme), "")  # type: ignore[arg-type]
 
     def wait(self, what: str) -> None:
-        """Wait for Enter in a terminal."""
+        """In a terminal, print a prompt and wait for Enter."""
         if self._waits:
             self._console.print(f"[dim]{what} ...[/dim]", end="")
             try:

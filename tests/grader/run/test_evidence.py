@@ -18,7 +18,7 @@ from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
 from grader.diagnose.probe import Answers
 from grader.result import ProblemResult, Status
 from grader.run.mistakes_made import FITS
-from grader.student.report import trouble
+from grader.student.report import failure_report
 from grader.student.seen import reading
 from tests.catalogue import reference
 
@@ -119,7 +119,7 @@ def test_a_tests_sentence_about_parts_comes_before_names(
     result = result_of("02", *edits)
     assert result.diagnoses[0].startswith(sentence)
     assert result.mistakes[0] == []  # no name of the catalogue, so no mistake of the class
-    report = trouble(result, width=200)
+    report = failure_report(result, width=200)
     assert report.count(sentence) == 1
     assert "looks as if" not in report.partition(sentence)[0]
 
@@ -159,7 +159,7 @@ def test_a_question_is_about_the_failure_above_it(
     result = result_of(number, *edits)
     read = reading(result, [])
     assert question in read.nudge
-    assert failure in trouble(result, reading=read, width=1000)
+    assert failure in failure_report(result, reading=read, width=1000)
 
 
 @pytest.mark.slow
@@ -269,7 +269,7 @@ def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: 
 @pytest.mark.slow
 def test_a_factor_of_several_numbers_is_shown_first(result_of: ResultOf) -> None:
     edit = ("ignore_index=-100)\n        return", "ignore_index=-100) / len(idx)\n        return")
-    report = trouble(result_of("07", edit), width=1000)
+    report = failure_report(result_of("07", edit), width=1000)
     assert "It is 1/2 times what it should be, and 1/4 times in another test." in report
 
 

@@ -81,11 +81,11 @@ B = ("b", "g adds", "What does g add?")
 
 def test_of_two_mistakes_one_is_shown_until_it_is_fixed() -> None:
     first = reading(result_of(A, B), [])
-    assert (first.sentences, first.nudge, first.met) == ((), "What does f add?", (("a",),))
-    second = reading(result_of(A, B), first.met)
+    assert (first.sentences, first.nudge, first.seen) == ((), "What does f add?", (("a",),))
+    second = reading(result_of(A, B), first.seen)
     assert second.sentences == ("It looks as if f adds. What does f add?",)
-    assert (second.nudge, second.withheld, second.met) == ("", False, (("a",),))
-    assert reading(result_of(B), second.met).nudge == "What does g add?"
+    assert (second.nudge, second.withheld, second.seen) == ("", False, (("a",),))
+    assert reading(result_of(B), second.seen).nudge == "What does g add?"
 
 
 def test_a_question_is_asked_only_about_the_shown_failure() -> None:
@@ -222,7 +222,7 @@ def test_with_a_damaged_file_nothing_counts_as_seen(known: Course, text: str) ->
     assert memory.reading(result).withheld
     assert not memory.passes(known.problems()[0])
     memory.keep(known.problems()[0], result)
-    memory.meet(result.id, [("a",)])
+    memory.mark_seen(result.id, [("a",)])
     assert not memory.reading(result).withheld
     assert json.loads((known.root / SEEN_FILE).read_text("utf-8"))["seen"][result.id] == [["a"]]
 
@@ -230,7 +230,7 @@ def test_with_a_damaged_file_nothing_counts_as_seen(known: Course, text: str) ->
 def test_an_unwritable_file_is_ignored(known: Course) -> None:
     (known.root / SEEN_FILE).mkdir()
     memory = SeenMistakes(known.root)
-    memory.meet("01-doubling", [("a",)])
+    memory.mark_seen("01-doubling", [("a",)])
     assert memory.reading(result_of(A)).withheld
 
 

@@ -10,7 +10,7 @@ from grader.course import Course
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
-from grader.student.report import problem_report, trouble, wrapped
+from grader.student.report import failure_report, problem_report, wrapped
 from grader.student.seen import named, reading
 from tests.catalogue import mistake_files
 
@@ -45,7 +45,7 @@ def test_the_most_helpful_sentence_is_on_the_screen(
         for read in (reading(result, []), named(result)):  # in a first and a later run
             report = problem_report(result, 0, reading=read, width=WIDTH)
             screen = report.splitlines()[-HEIGHT + BELOW :]
-            for line in trouble(result, reading=read, width=WIDTH).splitlines():
+            for line in failure_report(result, reading=read, width=WIDTH).splitlines():
                 assert line in screen, f"{mistake}: {line}"
 
 
