@@ -1,7 +1,8 @@
 """Tests, verdicts and reports for a course of exercises.
 
-This module imports nothing. `explore.py` imports this package first, and until
-`grader.student.script` has run, Python would import a student's `enum.py` from the same folder.
+This module imports nothing at the top. A student's `explore.py` imports this package first. Until
+`grader.student.script` has run, Python would import a file such as `enum.py` from the student's
+folder instead of the standard library's.
 """
 
 
@@ -17,7 +18,7 @@ def check(problem: str) -> None:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """Enable notebook cells that are saved to a problem.py: `%load_ext grader`.
+    """Add the `%%problem` magic to a notebook. IPython calls this function for `%load_ext grader`.
 
     Args:
         ipython: the shell that runs the notebook's cells.

@@ -1,7 +1,7 @@
 """The students' commands, their options, and the messages for errors of any command.
 
 This is the entry point of the students' copy. `cli_instructor.py` adds the commands of instructors
-and authors. Each command imports its modules when it runs, so that the others start quickly.
+and authors. Each command imports its modules when it runs, so that all commands start quickly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from grader.errors import (
     SubmissionError,
     UsageError,
 )
-from grader.files import is_of_a_place, os_error_sentence
+from grader.files import is_avoidable, os_error_sentence
 from grader.text import plain, printable
 
 app = typer.Typer(
@@ -44,15 +44,15 @@ UNSOLVED = 1
 BAD_USAGE = 2
 GRADERS_FAULT = 3
 INTERRUPTED = 130
-KILLED = 128  # and the signal's number
+KILLED = 128  # plus the signal's number
 
-# What several commands ask for
+# Arguments that several commands share
 SomeProblems = Annotated[
     list[str] | None, typer.Argument(help="problems, for example 03; default: all")
 ]
 ThisProblem = Annotated[
     str | None,
-    typer.Argument(help="problem, for example 03; default: the one of the current folder"),
+    typer.Argument(help="problem, for example 03; default: that of the current folder"),
 ]
 
 
@@ -63,7 +63,7 @@ def this_course() -> Course:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        with faults():
+        with reported_errors():
             scripts = entry_points(group="console_scripts", name="grader")
             versions = [script.dist.version for script in scripts if script.dist]
             console.print(" ".join(["grader", *versions[:1]]))
@@ -79,12 +79,13 @@ def default(
     course: Annotated[
         Path | None,
         typer.Option(
-            help="use the course in this folder; default: the grader's own, or the one around you"
+            help="use the course in this folder; default: the course around the grader, or around "
+            "the current folder"
         ),
     ] = None,
 ) -> None:
-    """Show the progress if there is no command, as `grader check` does."""
-    with faults():
+    """Run `grader check` if no command was given."""
+    with reported_errors():
         if course is not None:
             use_course(course)
     if context.invoked_subcommand is None:
@@ -101,7 +102,7 @@ def check(
     seed: Annotated[int, typer.Option(help="draw the inputs of the tests from this seed")] = 0,
 ) -> None:
     """Test your work in problems/, and show your progress and the next step."""
-    with faults():
+    with reported_errors():
         from grader.student.testing import check as run_check
 
         course = this_course()
@@ -116,7 +117,7 @@ def watch(
     ] = None,
 ) -> None:
     """Test a problem again each time you save it."""
-    with faults():
+    with reported_errors():
         from grader.student.watch import Watch
 
         course = this_course()
@@ -133,8 +134,8 @@ def hint(
         bool, typer.Option("--name", help="name the mistake that your wrong answers match")
     ] = False,
 ) -> None:
-    """Show a problem's hints (1 is a nudge, 2 the idea, 3 a plan), or name a mistake at once."""
-    with faults():
+    """Show hints for a problem (1: a nudge, 2: the idea, 3: a plan), or name your mistake."""
+    with reported_errors():
         from grader.student import hints
 
         course = this_course()
@@ -167,8 +168,8 @@ def hint(
 def compare(
     problem: ThisProblem = None,
 ) -> None:
-    """Show correct files in other styles beside yours, once all visible tests of a problem pass."""
-    with faults():
+    """Show other correct files next to yours, once all visible tests of a problem pass."""
+    with reported_errors():
         course = _with_solutions()
         from grader.run.announce import loaded
         from grader.student.solved.right_files import compare as show
@@ -183,9 +184,9 @@ def reset(
     problem: ThisProblem = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
 ) -> None:
-    """Put a problem's stub back, and keep your file next to it."""
-    with faults():
-        from grader.student.reset import put_stub_back, require_stub
+    """Restore a problem's stub, and keep a copy of your file next to it."""
+    with reported_errors():
+        from grader.student.reset import require_stub, restore_stub
 
         course = this_course()
         chosen = _this_problem(course, problem, "reset")
@@ -195,7 +196,7 @@ def reset(
             return
         if not yes:
             typer.confirm(f"Restore the stub of {chosen.id}? Your file is kept.", abort=True)
-        kept = put_stub_back(chosen)
+        kept = restore_stub(chosen)
     print_text(f"The stub of {chosen.id} is restored.")
     if kept is not None:
         print_text(f"Your file is {os.path.relpath(kept)}.")
@@ -209,8 +210,8 @@ def break_(
         typer.Option(help="run this file of tests; default: test_mine.py"),
     ] = None,
 ) -> None:
-    """Run your own tests on known mistakes and on correct files, and show what they catch."""
-    with faults():
+    """Run your tests on files with known mistakes and on correct files, and report the catches."""
+    with reported_errors():
         course = _with_solutions()
         from grader.run.announce import loaded
         from grader.student.solved.break_tests import break_problem
@@ -223,10 +224,10 @@ def break_(
 
 
 def _with_solutions() -> Course:
-    """Return the course.
+    """Return the course if it contains solutions, which `compare` and `break` need.
 
     Raises:
-        UsageError: the course has no solutions, which `compare` and `break` need.
+        UsageError: the course contains no solutions.
     """
     course = this_course()
     if not course.has_solutions:
@@ -235,12 +236,14 @@ def _with_solutions() -> Course:
 
 
 def _these_problems(course: Course, name: str | None) -> list[Problem]:
-    """Return the named problem. Without a name, return the problem of the current folder, or all
-    problems.
-    """
-    from grader.student.testing import around
+    """Return a list with the named problem.
 
-    return course.select([name]) if name else around(course, Path.cwd())
+    Without a name, return the problem that contains the current folder. Outside of the problems'
+    folders, return all problems.
+    """
+    from grader.student.testing import problems_at
+
+    return course.select([name]) if name else problems_at(course, Path.cwd())
 
 
 def _this_problem(course: Course, name: str | None, command: str) -> Problem:
@@ -262,9 +265,10 @@ class _Interrupted(BaseException):
 
 
 @contextmanager
-def _ended_in_good_order() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, unless they are ignored, for example by
-    nohup.
+def _signals_raised() -> Iterator[None]:
+    """Raise `_Interrupted` when SIGTERM or SIGHUP arrives.
+
+    A signal that is ignored, for example because of nohup, stays ignored.
     """
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     numbers = [getattr(signal, name) for name in names]
@@ -273,7 +277,7 @@ def _ended_in_good_order() -> Iterator[None]:
 
     def end(number: int, _: object) -> None:
         for each in caught:
-            signal.signal(each, signal.SIG_IGN)  # it is ending already
+            signal.signal(each, signal.SIG_IGN)  # do not interrupt the cleanup
         raise _Interrupted(number)
 
     for number in caught:
@@ -286,16 +290,16 @@ def _ended_in_good_order() -> Iterator[None]:
 
 
 @contextmanager
-def faults() -> Iterator[list[str]]:
-    """Turn an error into one line and an exit status.
+def reported_errors() -> Iterator[list[str]]:
+    """Print an error as one line, and exit with the status for this kind of error.
 
     Yields:
-        A list. The command adds lines about its finished work and how to continue, which are
-        printed if it ends early.
+        An empty list. The command appends sentences about finished work and how to continue. They
+        are printed if the command is interrupted.
     """
     on_early_end: list[str] = []
     try:
-        with _ended_in_good_order():
+        with _signals_raised():
             yield on_early_end
     except _Interrupted as ended:
         stop(" ".join(["Stopped.", *on_early_end]), KILLED + ended.signal)
@@ -309,22 +313,22 @@ def faults() -> Iterator[list[str]]:
         stop(f"The grader failed; no mark was given: {error}", GRADERS_FAULT)
     except OSError as error:
         reason = " ".join([plain(os_error_sentence(error)), *on_early_end])
-        stop(reason, BAD_USAGE if is_of_a_place(error) else GRADERS_FAULT)
+        stop(reason, BAD_USAGE if is_avoidable(error) else GRADERS_FAULT)
 
 
 def stop(message: str, status: int) -> None:
-    """Print the reason, and end the command."""
-    with suppress(OSError):  # the terminal may be a file, and the disk full
+    """Print a message to stderr, and exit with this status."""
+    with suppress(OSError):  # stderr may be a file on a full disk
         Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
     sys.exit(status)
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print sentences without control characters, as names of files may contain some."""
+    """Print lines. Control characters, which file names may contain, are replaced."""
     for line in lines:
         console.print(plain(line), markup=False)
 
 
 def print_text(text: str) -> None:
-    """Print a text of the course or the grader; replace symbols that the terminal cannot show."""
+    """Print text. Characters that the terminal cannot show are replaced."""
     console.print(printable(text, console.encoding), markup=False)

@@ -1,6 +1,6 @@
-"""The commands of instructors and authors, with their options, in addition to those of `cli.py`.
+"""The commands of instructors and course authors, and their options.
 
-This is the entry point of the course's own repository.
+This is the entry point of the course's repository. It adds these commands to those of `cli.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from grader.cli import (
     SomeProblems,
     app,
     console,
-    faults,
     print_lines,
     print_text,
+    reported_errors,
     stop,
     this_course,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FOR_INSTRUCTORS = "For instructors and course authors"
 
-# What several of them ask for
+# Options that several commands share
 _RARE = "Rarely used options"
 Seconds = Annotated[
     float,
@@ -73,7 +73,7 @@ BookFolder = Annotated[
 ReportsFolder = Annotated[Path, typer.Option(help="read the results in this folder")]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, max=1000, help="run this many at a time; default: one for each core"),
+    typer.Option(min=1, max=1000, help="process this many files at a time; default: one per core"),
 ]
 
 
@@ -84,7 +84,7 @@ def grade(
     problem: Annotated[
         str | None,
         typer.Option(
-            help="grade only this problem, for example 03; a bare problem.py counts as its file"
+            help="grade only this problem, for example 03; a single problem.py is its file"
         ),
     ] = None,
     only: Annotated[
@@ -96,7 +96,7 @@ def grade(
     jobs: Jobs = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="show which files would be graded as what; write nothing"),
+        typer.Option("--dry-run", help="show how each file would be graded; write nothing"),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="grade everything again, and ignore kept results")
@@ -116,7 +116,7 @@ def grade(
 ) -> None:
     """Grade submissions and write results, gradebook and feedback to a folder."""
     _require_outside(out, path)
-    with faults() as on_early_end:
+    with reported_errors() as on_early_end:
         from grader.grade.class_reports import REPORT_FILES, REPORT_FOLDERS
         from grader.grade.class_run import grade_class
         from grader.grade.previous import RESULTS, require_this_version
@@ -200,18 +200,18 @@ def grade(
             console.print(class_table(run.results, run.problems))
         for each, ids in run.optional.items():
             console.print(optional_table(run.results, each, ids))
-        about_class = [] if only else _about_class_called_as_student(path, intake, out)
+        about_class = [] if only else _about_class_named_as_student(path, intake, out)
         print_lines([*remarks(run.results), *intake.unmatched, *about_class, *about_run(run)])
         graded, kept = counted(run.graded, "submission"), len(run.results) - run.graded
-        told_kept = f", {kept} as before" if kept else ""
-        console.print(f"{graded} graded{told_kept}. Reports are in {out}.", markup=False)
+        about_kept = f", {kept} as before" if kept else ""
+        console.print(f"{graded} graded{about_kept}. Reports are in {out}.", markup=False)
         print_lines(about_book(run))
     if any(result.status == "internal" for result in run.results):
         sys.exit(GRADERS_FAULT)
 
 
-def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> list[str]:
-    """Return a line if the path was read as a class although it has the name of a student."""
+def _about_class_named_as_student(path: Path, intake: Intake, out: Path) -> list[str]:
+    """Return a warning if the path was read as a class but has the name of a graded student."""
     from grader.grade.previous import RESULTS, result_path
     from grader.intake.tree import without_suffix
 
@@ -220,24 +220,24 @@ def _about_class_called_as_student(path: Path, intake: Intake, out: Path) -> lis
         return []
     return [
         f"{quoted(path.name)} was read as a class, although a student has that name. If it is "
-        "that student's submission, the folders in it are no students: remove the folders from the "
-        "submission and grade the class again."
+        "that student's submission, the folders in it are not students: remove the folders from "
+        "the submission and grade the class again."
     ]
 
 
 def _about_other_runs() -> list[str]:
-    """Return a line if other runs use cores of this machine."""
+    """Return a message if other runs use cores of this machine."""
     from grader.grade.cores import taken_by_others
 
     taken, there = taken_by_others()
     if not taken:
         return []
-    what = (
+    effect = (
         "this run uses the others"
         if taken < there
         else "both runs share them, and each takes longer"
     )
-    return [f"Another run of the grader has {taken} of {counted(there, 'core')} here; {what}."]
+    return [f"Another run of the grader uses {taken} of {counted(there, 'core')}; {effect}."]
 
 
 def _require_one_of(problem: str | None, part: str | None) -> None:
@@ -263,8 +263,8 @@ def replay(
     timeout: Seconds = 10.0,
     memory: MemoryLimit = 1024,
 ) -> None:
-    """Run one graded test again with its seed, and show everything about it."""
-    with faults():
+    """Run one graded test again with the same seed, and show all details."""
+    with reported_errors():
         from grader.grade.replay import replay as replay_test
         from grader.grade.replay import report
         from grader.grade.settings import Settings
@@ -302,7 +302,7 @@ def export(
     ] = None,
 ) -> None:
     """Fill marks into the gradebook or worksheet that you downloaded from a platform."""
-    with faults():
+    with reported_errors():
         from grader.grade.previous import RESULTS, load_previous
         from grader.grade.same_person import same_people
         from grader.gradebook.export.exporting import Order, export_from
@@ -340,7 +340,7 @@ def export(
 @app.command(rich_help_panel=_FOR_INSTRUCTORS)
 def doctor() -> None:
     """Check what is installed on this machine and how well it isolates student code."""
-    with faults():
+    with reported_errors():
         from grader.grade.doctor import examination_table, examine
 
         examination = examine()
@@ -361,7 +361,7 @@ def audit(
     problems: SomeProblems = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="write audit.csv, mistakes by tests, to this folder"),
+        typer.Option(help="write audit.csv, a table of mistakes and tests, to this folder"),
     ] = None,
     jobs: Jobs = None,
     write_fingerprints: Annotated[
@@ -384,7 +384,7 @@ def audit(
     ] = "",
 ) -> None:
     """Prove that correct files pass, and that each mistake is caught and named."""
-    with faults():
+    with reported_errors():
         from grader.author.audit import run_audit
         from grader.author.candidates import candidates
         from grader.author.mistake import mistaken_file
@@ -396,7 +396,7 @@ def audit(
             write_records,
         )
         from grader.author.sweep import sweep_findings
-        from grader.author.tables import TABLE, legend, matrix, what_is_left, write_table
+        from grader.author.tables import TABLE, legend, matrix, points_kept, write_table
         from grader.grade.settings import default_jobs
         from grader.reports.progress_bar import progress_bar
 
@@ -433,12 +433,12 @@ def audit(
         changed = [] if before is None else list(differences(before, now))
     for each in selected:
         console.print(matrix(result, each), legend(result, each), "", sep="\n")
-        console.print(what_is_left(result, each), "", sep="\n")
+        console.print(points_kept(result, each), "", sep="\n")
         console.print(f"{result.by_claims[each.id]:.0%} of the points are given for claims\n")
     print_lines(f"finding: {finding}" for finding in result.findings)
-    if result.asked and not write_fingerprints:
-        asked = counted(result.asked, "right or wrong file")
-        console.print(f"{asked} probed again; --write-fingerprints saves the answers")
+    if result.probed and not write_fingerprints:
+        probed = counted(result.probed, "correct or wrong file")
+        console.print(f"{probed} probed again; --write-fingerprints saves the answers")
     console.print(result.summary())
     if before is not None:
         print_lines([*changed, counted(len(changed), "difference")])
@@ -450,8 +450,8 @@ def new(
     name: Annotated[str, typer.Argument(help="number and name, for example 12-layer-norm")],
     part: Annotated[str, typer.Option(help="add it to this part; default: the last one")] = "",
 ) -> None:
-    """Write a tiny problem to start from, which passes the audit."""
-    with faults():
+    """Write a tiny problem that passes the audit, as a template for a new problem."""
+    with reported_errors():
         from grader.author.new import new_problem
 
         problem = new_problem(this_course(), name, part)
@@ -487,7 +487,7 @@ def release(
 
     An update keeps the parts and extras of the copy. A new copy has all parts, no solutions.
     """
-    with faults():
+    with reported_errors():
         from grader.author.release import release as write_release
 
         course = this_course()
@@ -517,7 +517,7 @@ def gradescope(
     part: PartOfCourse = None,
 ) -> None:
     """Build the archive with which Gradescope grades this course."""
-    with faults():
+    with reported_errors():
         from grader.grade.autograder import build
 
         course = this_course()

@@ -27,16 +27,16 @@ COURSE_VARIABLE = "GRADER_COURSE"
 """The environment variable that passes `--course` on to child processes."""
 
 COPY = ".release.json"
-"""The file in a students' copy that lists the files it was released with."""
+"""The file in a students' copy of the course that lists the released files."""
 
 COPY_DATA = "grader_data"
-"""The folder in a students' copy with the data files of the grader."""
+"""The folder in a students' copy that contains the grader's data files."""
 
 HIDDEN_MARKER = "# --- hidden tests ---"
-"""Tests below this line of a test file run only when grading."""
+"""The line that separates the visible tests of a test file from the hidden tests below it."""
 
 REFERENCE = "reference"
-"""The name of the reference in edits; a variant is named after its file."""
+"""The name that `.edits` files use for the reference solution."""
 
 SUBMISSION_FILE = "problem.py"
 """The file that a student edits, in every problem's folder."""
@@ -45,19 +45,19 @@ STUB_LINE = "raise NotImplementedError"
 """The line of a stub that students replace."""
 
 OWN_PICTURE = "my_"
-"""The prefix of the file names of pictures that a student draws."""
+"""The file name prefix of a student's pictures."""
 
 NOTEBOOK = "notebook.ipynb"
-"""The notebook that a release may contain for each `problem.py`."""
+"""The file name of a problem's notebook, which a release may contain."""
 
 OWN_TESTS = "test_mine.py"
-"""The file in a problem's folder that a student may write tests into."""
+"""The file in a problem's folder for tests that a student writes."""
 
 NAMES_MISTAKES = ("seen again", "at once")
-"""When a student at home reads the name of a mistake; the first is the default."""
+"""The choices for when a student's test run names a mistake. The first choice is the default."""
 
 VALUES = ("torch", "numpy")
-"""Whether a course's functions use tensors or arrays; the first is the default."""
+"""The choices for the tensors of a course: torch or NumPy. The first choice is the default."""
 
 _Minutes = Annotated[int, Meta(ge=0, le=100_000)]
 
@@ -71,7 +71,7 @@ class CoursePart(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         id: the name of the part in commands and in the columns of a gradebook.
-        title: its subject.
+        title: the subject of the part.
         optional: whether its points are reported separately from the total.
     """
 
@@ -89,14 +89,15 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     """A problem in `course.toml`.
 
     Attributes:
-        id: its folder's name.
-        title: its subject.
-        part: the id of its part.
-        points: the points of all its tests.
-        difficulty: one or a few words.
+        id: the name of the problem's folder.
+        title: the subject of the problem.
+        part: the id of the part that the problem belongs to.
+        points: the sum of the points of the problem's tests.
+        difficulty: the difficulty in a few words.
         minutes: the minimum and the maximum of the usual time, in minutes.
         forbidden: the functions that a student's code may not call.
-        forbidden_in: for each function or class, further functions that it may not call.
+        forbidden_in: for a function or class in `problem.py`, further functions that it may not
+            call.
     """
 
     id: str
@@ -117,15 +118,15 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"minutes should have the smaller number first, not {least}, {most}")
 
     def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return the functions that are forbidden when these functions and classes are tested."""
+        """Return the functions that are forbidden in a test of these functions or classes."""
         further = [
             each for name, more in self.forbidden_in.items() if name in names for each in more
         ]
         return (*self.forbidden, *dict.fromkeys(further))
 
     def all_forbidden(self) -> list[tuple[str, ...]]:
-        """Return each different set of forbidden functions: first the general one, then those of
-        functions and classes.
+        """Return the different sets of forbidden functions: first the set for all tests, then the
+        sets for the functions and classes in `forbidden_in`.
         """
         of_some = [self.forbidden_where({name}) for name in self.forbidden_in]
         return [*dict.fromkeys([self.forbidden, *of_some])]
@@ -135,8 +136,8 @@ class Handout(Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns of files that students get in addition to READMEs, stubs and visible tests.
 
     Attributes:
-        shared: files of the course.
-        problem: files in a problem's folder.
+        shared: patterns of files in the course's folder.
+        problem: patterns of files in each problem's folder.
     """
 
     shared: tuple[str, ...] = ()
@@ -151,8 +152,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         parts: the parts in order.
         problems: the problems in order. A new course has none.
         students: the files that students get.
-        name: when a student's run names a mistake, one of `NAMES_MISTAKES`.
-        values: the kind of values that functions return, one of `VALUES`.
+        name: when a student's test run names a mistake; one of `NAMES_MISTAKES`.
+        values: the library of the course's tensors; one of `VALUES`.
     """
 
     title: str
@@ -163,11 +164,11 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     values: str = VALUES[0]
 
     def __post_init__(self) -> None:
-        """Check that the keys agree with each other."""
+        """Check that ids are unique, that each problem's part exists, and the two choices."""
         ids = [part.id for part in self.parts]
         for kind, names in (("parts", ids), ("problems", [entry.id for entry in self.problems])):
             if twice := [name for name in names if names.count(name) > 1]:
-                raise ValueError(f"[[{kind}]]: the id '{twice[0]}' is there twice")
+                raise ValueError(f"[[{kind}]]: the id '{twice[0]}' appears twice")
         for entry in self.problems:
             if entry.part not in ids:
                 known = f"the parts are {', '.join(ids)}"
@@ -181,7 +182,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def names_at_once(self) -> bool:
-        """Whether a mistake is named the first time that it occurs."""
+        """Whether a test run names a mistake the first time that the student makes it."""
         return self.name == "at once"
 
     @classmethod
@@ -193,16 +194,16 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         """
         path = root / MANIFEST
         try:
-            said = path.stat().st_mtime_ns
+            modified = path.stat().st_mtime_ns
         except OSError:
             raise CourseError(f"{path} is missing; it lists the problems of the course") from None
-        return _manifest(path, said)
+        return _manifest(path, modified)
 
     def entry(self, id: str) -> Entry:
-        """Return a problem's entry.
+        """Return the entry of the problem with this id.
 
         Raises:
-            CourseError: there is no entry.
+            CourseError: the problem has no entry.
         """
         for entry in self.problems:
             if entry.id == id:
@@ -210,10 +211,10 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         raise CourseError(f"{MANIFEST} has no [[problems]] entry for {id}")
 
     def part(self, id: str) -> CoursePart:
-        """Return a part of the course.
+        """Return the part of the course with this id.
 
         Raises:
-            UsageError: there is no part with this id.
+            UsageError: there is no such part.
         """
         for part in self.parts:
             if part.id == id:
@@ -222,8 +223,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
         raise UsageError(f"This course has no part '{id}'; there are: {there_are}.")
 
 
-@cache  # by modification time: a manifest is needed often, and read again when it has changed
-def _manifest(path: Path, said: int) -> Manifest:
+@cache  # `modified` is part of the cache key, so a changed file is read again
+def _manifest(path: Path, modified: int) -> Manifest:
     try:
         data = read_toml(path)
     except ValueError as error:
@@ -236,13 +237,13 @@ def _manifest(path: Path, said: int) -> Manifest:
 
 _TABLES = {"parts": CoursePart, "problems": Entry, "students": Handout}
 
-_PLACE = re.compile(r"(.*?)(?: - at `\$\.(\w+)(?:\[(\d+)\])?\.?(.*)`)?")
-"""A message of msgspec: the text, then the key, the number in a list, and the key below it."""
+_ERROR = re.compile(r"(.*?)(?: - at `\$\.(\w+)(?:\[(\d+)\])?\.?(.*)`)?")
+"""An error message of msgspec. The groups are the text, a key, an index, and the keys below it."""
 
 
 def _explained(message: str, data: Mapping[str, Any]) -> str:
-    """Return a message of msgspec in which the place is the key of course.toml."""
-    match = _PLACE.fullmatch(message)
+    """Rewrite an error message of msgspec in the terms of course.toml: tables and keys."""
+    match = _ERROR.fullmatch(message)
     assert match
     text, key, number, below = match.groups(default="")
     where = [key] if key else []
@@ -267,7 +268,7 @@ class Problem:
 
     @cached_property
     def id(self) -> str:
-        """The folder's name, which is also the problem's column in a gradebook."""
+        """The name of the folder, which is also the problem's column name in a gradebook."""
         return self.folder.name
 
     @property
@@ -280,7 +281,7 @@ class Problem:
         """The problem's entry in `course.toml`.
 
         Raises:
-            CourseError: there is no entry.
+            CourseError: the problem has no entry.
         """
         return self.manifest.entry(self.id)
 
@@ -301,18 +302,21 @@ class Problem:
 
     @property
     def stub(self) -> Path:
-        """The file that the student edits in the course's own folder."""
+        """The path of `problem.py`. The file is a stub until the student edits it."""
         return self.folder / SUBMISSION_FILE
 
     @property
     def data(self) -> Path:
-        """The folder of data files for the grader; a students' copy has a separate one."""
-        apart = self.folder.parents[1] / COPY_DATA / self.id
-        return apart if apart.is_dir() else self.folder
+        """The folder that contains the grader's data files for this problem.
+
+        It is the problem's folder, but a separate folder in a students' copy of the course.
+        """
+        separate = self.folder.parents[1] / COPY_DATA / self.id
+        return separate if separate.is_dir() else self.folder
 
     @property
     def kept_stub(self) -> Path:
-        """The second copy of the stub in a students' copy of the course."""
+        """The path of the unchanged stub in a students' copy of the course."""
         return self.folder.parents[1] / COPY_DATA / self.id / "stub.py"
 
     @property
@@ -322,36 +326,35 @@ class Problem:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the student's file exists and differs from the stub, ignoring line ends."""
+        """Whether the student's file exists and differs from the stub (see `is_stub`)."""
         if not self.stub.is_file():
             return False
-        if not self.kept_stub.is_file():  # a user tries the course in its repository
+        if not self.kept_stub.is_file():  # the course's repository has no second copy of the stub
             return STUB_LINE not in self.stub.read_text(encoding="utf-8", errors="replace")
         return not self.is_stub(self.stub.read_bytes())
 
     def is_stub(self, source: bytes | None) -> bool:
-        """Return whether a source equals the stub.
+        """Return whether the content of a file equals the stub.
 
-        A byte order mark, blank lines and line ends are ignored, as editors change them.
+        A byte order mark, blank lines, trailing blanks and line endings are ignored, because
+        editors change them.
         """
         if source is None or not self.original.is_file():
             return False
-        return _written_lines(source) == _written_lines(self.original.read_bytes())
+        return _nonblank_lines(source) == _nonblank_lines(self.original.read_bytes())
 
     @property
     def probe_file(self) -> Path:
-        """The file of the probe, whose answers show which mistake a student made."""
+        """The path of the probe, which calls the student's functions to identify a mistake."""
         return self.data / "probe.py"
 
     @property
     def fingerprints(self) -> Path:
-        """The file with the answers of known mistakes to the probe."""
+        """The path of the file with each known mistake's answers to the probe."""
         return self.data / "fingerprints.json"
 
     def first_hidden_line(self) -> int | None:
-        """Return the line number of the marker of the hidden half, or None if the file has no
-        hidden half.
-        """
+        """Return the number of the line above the hidden tests, or None if there are none."""
         lines = self.test_file.read_text(encoding="utf-8").splitlines()
         return next((n for n, line in enumerate(lines, 1) if line == HIDDEN_MARKER), None)
 
@@ -362,7 +365,7 @@ class Course:
 
     Attributes:
         root: the folder.
-        only: the ids of the problems to use; if it is empty, all problems.
+        only: the ids of the problems to use. An empty set selects all problems.
     """
 
     root: Path
@@ -382,11 +385,11 @@ class Course:
         return Manifest.load(self.root)
 
     def problems(self) -> list[Problem]:
-        """Return all problems in the order of their numbers.
+        """Return the problems in the order of `course.toml`.
 
         Raises:
-            CourseError: there is no problem, a problem has no test file of the right name, or a
-                problem's folder is not in `course.toml`.
+            CourseError: the course has no problems, a problem's test file is missing, or
+                `course.toml` has no entry for a problem's folder.
         """
         manifest = self.manifest
         if not manifest.problems:
@@ -397,7 +400,7 @@ class Course:
         for problem in problems:
             if not problem.test_file.is_file():
                 raise CourseError(f"{problem.id} has no test file; expected {problem.test_file}")
-        # In a copy, another folder may be the student's.
+        # A students' copy may also contain folders that the student created.
         if self.has_solutions and not self.is_copy:
             for folder in filter(is_problem_folder, sorted((self.root / "problems").glob("*"))):
                 manifest.entry(folder.name)
@@ -416,11 +419,13 @@ class Course:
         return problems
 
     def select(self, names: list[str]) -> list[Problem]:
-        """Return the problems with these ids, numbers or parts of ids; without names return all
-        problems.
+        """Return the problem for each name. If `names` is empty, return all problems.
+
+        Args:
+            names: ids of problems, numbers, or substrings of ids.
 
         Raises:
-            UsageError: a name matches no problem, or more than one.
+            UsageError: a name matches no problem, or several problems.
         """
         problems = self.problems()
         return [self._one(name, problems) for name in names] if names else problems
@@ -448,65 +453,68 @@ class Course:
         return (self.root / COPY).is_file()
 
     def solution(self, problem: Problem) -> Path:
-        """Return the path of the problem's reference solution, which need not exist."""
+        """Return the path of the problem's reference solution. The file may be missing."""
         return self.root / "solutions" / problem.id / SUBMISSION_FILE
 
     def comparison(self, problem: Problem) -> Path:
-        """Return the path of the script for `grader compare`, which need not exist."""
+        """Return the path of the script for `grader compare`. The file may be missing."""
         return self.solution(problem).with_name("compare.py")
 
     def salt(self, problem: Problem) -> Path:
-        """Return the file with the salt of the problem's random numbers; it is never released."""
+        """Return the path of the salt for the seeds of the problem's tests. Students never get it.
+
+        Without the salt, student code could compute the inputs of the hidden tests.
+        """
         return self.solution(problem).with_name("salt.txt")
 
     def right_files(self, problem: Problem) -> dict[str, Path]:
-        """Return a problem's reference and its variants, by the names that edits use. The reference
-        is first.
+        """Return the paths of a problem's reference solution and variants, in this order.
+
+        The keys are their names in `.edits` files.
         """
         solution = self.solution(problem)
         variants = sorted((solution.parent / "variants").glob("*.py"))
         return {REFERENCE: solution} | {path.stem: path for path in variants}
 
 
-def _written_lines(source: bytes) -> list[bytes]:
-    """Return the lines that are not blank, without trailing blanks."""
+def _nonblank_lines(source: bytes) -> list[bytes]:
+    """Return the nonblank lines, without trailing blanks and without a byte order mark."""
     lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
     return [*filter(None, map(bytes.rstrip, lines))]
 
 
-def on_the_way(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that a student works on: the required ones, and the optional ones with an
-    edited file.
+def problems_to_solve(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the required problems, and the optional problems that the student has begun.
 
-    If all given problems are optional, they were selected explicitly: return them all.
+    If all given problems are optional, the student selected them: return them all.
     """
     problems = list(problems)
-    asked = all(problem.part.optional for problem in problems)
-    return [p for p in problems if asked or not p.part.optional or p.is_begun]
+    selected = all(problem.part.optional for problem in problems)
+    return [p for p in problems if selected or not p.part.optional or p.is_begun]
 
 
-def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems in the order in which a student solves them.
+def in_solving_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems in the order in which the student should solve them.
 
-    This is the order of their numbers. But for a student who has begun only optional problems, the
-    optional ones come first.
+    Required problems come before optional problems. If the student has begun only optional
+    problems, the optional problems come first.
     """
     problems = list(problems)
     begun = {problem.part.optional for problem in problems if problem.is_begun}
-    skips = begun == {True}
-    return sorted(problems, key=lambda p: p.part.optional != skips)
+    optional_first = begun == {True}
+    return sorted(problems, key=lambda p: p.part.optional != optional_first)
 
 
 def is_problem_folder(folder: Path) -> bool:
-    """Return whether a folder has a name like a problem's folder."""
+    """Return whether the folder's name has the form of a problem's id."""
     return _PROBLEM_FOLDER.fullmatch(folder.name) is not None
 
 
 def use_course(root: Path) -> None:
-    """Make `own_course` return the course in a folder, here and in child processes.
+    """Make `own_course` return the course in a folder, in this process and its child processes.
 
     Raises:
-        UsageError: the folder has no course.
+        UsageError: the folder contains no course.toml.
     """
     if not (root / MANIFEST).is_file():
         raise UsageError(f"There is no {MANIFEST} in {root}, so it is not a course.")
@@ -514,31 +522,40 @@ def use_course(root: Path) -> None:
 
 
 def command(words: str) -> str:
-    """Return a complete command line, with `--course` if this process was started with it."""
+    """Return a command line of the grader. It repeats the option `--course` of this process.
+
+    Args:
+        words: the command and its arguments.
+    """
     named = os.environ.get(COURSE_VARIABLE)
     course = f"--course {shlex.quote(named)} " if named else ""
     return f"uv run grader {course}{words}"
 
 
-def way_to(folder: Path) -> str:
-    """Return the `cd` prefix of a command that must run in `folder`."""
+def cd_to(folder: Path) -> str:
+    """Return the `cd` prefix for a command that must run in `folder`.
+
+    Return an empty string if it is the current folder.
+    """
     try:
-        way = os.path.relpath(folder)
+        path = os.path.relpath(folder)
     except ValueError:  # on another drive
-        way = str(folder)
-    return "" if way == "." else f"cd {shlex.quote(way)} && "
+        path = str(folder)
+    return "" if path == "." else f"cd {shlex.quote(path)} && "
 
 
 def own_course() -> Course:
-    """Return the course of `--course`; else the course that contains this grader; else the course
-    around the current folder.
+    """Return the course that this process works on.
 
-    A grader inside a course ignores the current folder, which may belong to a student and have
+    It is the first existing one of: the course of `--course`, the course that contains this
+    grader, and the course around the current folder.
+
+    A grader inside a course ignores the current folder, which may contain a student's files and
     different tests. An installed grader uses the nearest folder with a `course.toml`, from the
     current folder upward.
 
     Raises:
-        UsageError: there is no course.
+        UsageError: no course was found.
     """
     named = os.environ.get(COURSE_VARIABLE)
     if named:

@@ -15,23 +15,23 @@ from grader.text import cell, quoted
 
 _SEPARATORS = ",;\t"
 _DECLARED = re.compile(rf'"?sep=([{_SEPARATORS}])"?(?:\r?\n|\Z)', re.IGNORECASE)
-"""A first line such as `sep=;`, which gives Excel the separator."""
+"""A first line such as `sep=;`, which declares the separator for Excel."""
 
 
 @dataclass
 class Row:
-    """One row of a CSV file, which may have several lines.
+    """One row of a CSV file. A row may span several lines of the file.
 
     Attributes:
         line: the number of its first line in the file.
-        cells: the cells.
+        cells: the texts of its cells.
     """
 
     line: int
     cells: list[str]
 
     def value(self, column: int) -> str:
-        """Return a cell without surrounding blanks."""
+        """Return the text in a column without surrounding blanks, or "" if the row is too short."""
         return self.cells[column].strip() if column < len(self.cells) else ""
 
     @property
@@ -42,8 +42,7 @@ class Row:
 
 @dataclass
 class Table:
-    """A CSV file. It is written with the encoding, the separator and the line endings that it was
-    read with.
+    """The content of a CSV file. `encoded` keeps the encoding, separator and line endings.
 
     Attributes:
         name: the name of the file, for messages.
@@ -51,8 +50,8 @@ class Table:
         separator: the separator of cells.
         ending: the line ending.
         declared: the line before the header that declares the separator, or "".
-        header: the names of the columns.
-        rows: all other rows.
+        header: the row with the names of the columns.
+        rows: the rows below the header.
     """
 
     name: str
@@ -69,15 +68,21 @@ class Table:
         return [name.strip() for name in self.header.cells]
 
     def present(self, *names: str) -> list[int]:
-        """Return the indices of the columns with these names, in this order. Case is ignored."""
+        """Return the index of the column for each name. Case is ignored.
+
+        Names without a column are skipped.
+        """
         columns = [name.lower() for name in self.columns]
         return [columns.index(name.lower()) for name in names if name and name.lower() in columns]
 
     def needed(self, *names: str) -> int:
-        """Return the index of the first column with one of these names.
+        """Return the index of a required column.
+
+        Args:
+            names: alternative names of the column. The first one that exists is used.
 
         Raises:
-            UsageError: there is no such column.
+            UsageError: no column has one of these names.
         """
         present = self.present(*names)
         if not present:
@@ -101,7 +106,7 @@ class Table:
         return column
 
     def encoded(self) -> bytes:
-        """Return the file's bytes."""
+        """Return the table as the bytes of a CSV file."""
         text = io.StringIO(newline="")
         text.write(self.declared)
         writer = csv.writer(text, delimiter=self.separator, lineterminator=self.ending)
@@ -137,9 +142,9 @@ def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
     Args:
         data: the bytes.
         name: the name of the file, for messages.
-        any_encoding: whether to read text that is not Unicode in the encoding that Excel uses.
-            Letters in names may then be wrong, but ids are right, and the file is written with the
-            same bytes.
+        any_encoding: whether to decode text that is not UTF-8 as cp1252, an encoding of Excel.
+            Letters in names may then be wrong. Ids are correct, and unchanged cells are written
+            with the same bytes.
 
     Raises:
         UsageError: the data is empty, or not CSV.
@@ -172,15 +177,15 @@ def csv_line(cells: Iterable[str], separator: str = ",") -> str:
 
 
 def _decoded(data: bytes, *, any_encoding: bool) -> tuple[str, str]:
-    """Return the text and its encoding: UTF-8, or UTF-16 with a byte order mark.
+    """Decode UTF-8, or UTF-16 with a byte order mark. Return the text and the encoding's name.
 
     Raises:
-        ValueError: the data is no text.
+        ValueError: the data is not text.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16"), "utf-16"
     if b"\0" in data:
-        raise ValueError("it holds zero bytes")
+        raise ValueError("it contains zero bytes")
     encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     try:
         return data.decode(encoding), encoding
@@ -191,18 +196,14 @@ def _decoded(data: bytes, *, any_encoding: bool) -> tuple[str, str]:
 
 
 def _separator_in(text: str) -> str:
-    """Return the separator of a CSV file: the one that splits its first line into the most
-    cells.
-    """
+    """Return the separator that splits the first row of a CSV file into the most cells."""
     lines = (line for line in text.splitlines(keepends=True) if line[0] not in "#\r\n")
-    first = next(lines, "") + "".join(lines)  # a cell may have several lines
+    first = next(lines, "") + "".join(lines)  # a cell may span several lines
     return max(_SEPARATORS, key=lambda separator: _number_of_cells(first, separator))
 
 
 def _number_of_cells(text: str, separator: str) -> int:
-    """Return the number of cells in the first line, or 0 if the line can't be read with the
-    separator.
-    """
+    """Return the number of cells in the first row, or 0 if this separator is impossible."""
     try:
         return next((len(row.cells) for row in _rows(text, separator)), 0)
     except csv.Error:
@@ -211,6 +212,11 @@ def _number_of_cells(text: str, separator: str) -> int:
 
 def _rows(text: str, separator: str, first_line: int = 1) -> Iterator[Row]:
     """Yield the rows of a CSV file.
+
+    Args:
+        text: the file's text.
+        separator: the separator of cells.
+        first_line: the line number of the first row.
 
     Raises:
         csv.Error: the text is not CSV, for example because a quotation mark is never closed.

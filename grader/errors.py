@@ -1,7 +1,7 @@
-"""Exceptions by cause: the student's file, the instructor's input, the course, the grader.
+"""Exceptions, grouped by cause: the student's file, the instructor's input, the course, the grader.
 
-An error in a student's file becomes a status and a sentence. Any other error ends the run, and no
-student gets a zero for it.
+An error in a student's file becomes the status and the message of a test. Any other error ends the
+run, and no student gets a zero for it.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from typing import Any
 
 from grader.result import Status
 
-# The student's
-
+# Caused by the student's file
 
 TIME_USED_UP = "Not run: the time for this submission is used up."
 """The message of a test for which a submission had no time left."""
 
 
-class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the program)
-    """A check failed. The text is for the student.
+class Mismatch(AssertionError):  # noqa: N818  (a failed check, not an error of the program)
+    """A check in a test failed. The text is the message for the student.
 
     Attributes:
-        shown: the sentence about the mistake that the value shows, if one was found.
+        shown: the observations about the wrong value, or None.
     """
 
     def __init__(self, text: str, shown: Any = None) -> None:
@@ -30,10 +29,10 @@ class Mismatch(AssertionError):  # noqa: N818  (a finding, not an error of the p
 
 
 class CannotLoad(Exception):  # noqa: N818  (it carries a verdict)
-    """The student's file can't be used, so none of the problem's tests can run.
+    """The student's file can't be loaded, so none of the problem's tests can run.
 
     Args:
-        status: the status of the tests.
+        status: the status of all tests of the problem.
         message: the sentence for the student.
     """
 
@@ -42,17 +41,18 @@ class CannotLoad(Exception):  # noqa: N818  (it carries a verdict)
         self.status = status
 
     def without_traceback(self) -> CannotLoad:
-        """Return this exception without its traceback, which grows each time the exception is
-        raised.
+        """Remove the traceback, and return this exception.
+
+        The traceback would grow each time the same exception is raised again.
         """
         return self.with_traceback(None)
 
 
-# The instructor's input
+# Caused by the instructor's input
 
 
 class SubmissionError(Exception):
-    """A path can't be graded. The text gives the reason, and the path to grade instead."""
+    """A path can't be graded. The text contains the reason and, if possible, a better path."""
 
 
 class InUse(Exception):  # noqa: N818  (the instructor reads it)
@@ -66,7 +66,7 @@ class CannotWrite(OSError):  # noqa: N818  (the instructor reads it)
     """
 
 
-# The course's and the grader's own
+# Caused by the course or the grader
 
 
 class CourseError(Exception):

@@ -74,25 +74,25 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def require_writable(folder: Path, folders: Iterable[str], files: Iterable[str]) -> None:
-    """Check that a folder and its future contents can be written. Nothing is left in the folder.
+    """Check that files can be written to a folder and its subfolders. Create nothing.
 
     Args:
-        folder: the folder, which need not exist yet.
-        folders: the names of folders in it.
-        files: the names of files in it, which may be replaced.
+        folder: the folder, which may not exist yet.
+        folders: the names of subfolders.
+        files: the names of files in the folder. Existing files will be replaced.
 
     Raises:
-        UsageError: a path can't be written; the text has the path and the reason.
+        UsageError: a path can't be written. The text contains the path and the reason.
     """
     for path in (folder, *(folder / name for name in folders)):
-        place = path
+        existing = path
         try:
-            while not os.path.lexists(place) and place != place.parent:
-                place = place.parent
-            with tempfile.TemporaryFile(dir=place) as file:
+            while not os.path.lexists(existing) and existing != existing.parent:
+                existing = existing.parent
+            with tempfile.TemporaryFile(dir=existing) as file:
                 file.write(b"0")
         except OSError as error:
-            raise UsageError(_unwritable(place, error.errno)) from None
+            raise UsageError(_unwritable(existing, error.errno)) from None
     for path in (folder / name for name in files):
         if path.is_dir():
             raise UsageError(_unwritable(path, errno.EISDIR))
@@ -114,7 +114,7 @@ def no_room(path: object = None) -> str:
     return f"There is no room left on the disk{where}. Make room and run the same command again."
 
 
-def is_of_a_place(error: OSError) -> bool:
+def is_avoidable(error: OSError) -> bool:
     """Return whether the user can avoid the error by choosing another path or freeing space."""
     unreadable = isinstance(error, PermissionError) and bool(error.filename)
     return isinstance(error, CannotWrite) or unreadable or error.errno in _NO_ROOM
@@ -125,36 +125,37 @@ def os_error_sentence(error: OSError) -> str:
     if error.errno in _NO_ROOM:
         return no_room(error.filename)
     if isinstance(error, CannotWrite):
-        why = _in_the_way(Path(error.filename)) or error.strerror
+        why = _obstacle(Path(error.filename)) or error.strerror
         return f"{error.filename} can't be written: {why}. Correct this, or choose another path."
-    if is_of_a_place(error):
+    if is_avoidable(error):
         return f"{error.filename}: {error.strerror}. Correct this, or choose another path."
     return f"A file could not be read or written: {error}"
 
 
-def _in_the_way(path: Path) -> str:
-    """Return a description of the thing that blocks a path, such as a folder of that name, or
-    "".
+def _obstacle(path: Path) -> str:
+    """Return why a file can't be written to this path: something else has its name, or the name of
+    a folder above it. Return an empty string if nothing blocks the path.
     """
     if os.path.isdir(path):
         return "it is a folder"
     if os.path.exists(path) and not os.path.isfile(path):
-        return "it is no ordinary file"
+        return "it is not a regular file"
     above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
-    return "" if os.path.isdir(above) else f"{above} is no folder"
+    return "" if os.path.isdir(above) else f"{above} is not a folder"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder against other runs. The system releases the lock when this process ends.
+    """Lock a folder against other runs of the grader, and create it if it does not exist.
 
-    A new folder is removed again if nothing was written to it.
+    The system releases the lock when this process ends. A created folder is removed again if it is
+    still empty.
 
     Raises:
         InUse: another run holds the lock.
         CannotWrite: the folder can't be written.
     """
-    from filelock import FileLock, Timeout  # imported here, as students' commands lock nothing
+    from filelock import FileLock, Timeout  # imported here, because students' commands use no locks
 
     lock = folder / _LOCK
     is_new = not folder.exists()
@@ -191,13 +192,13 @@ def set_aside(path: Path, why: str) -> Path:
         return path.rename(free)
 
 
-def keep(file: Path) -> Path:
+def back_up(file: Path) -> Path:
     """Copy a file to the first unused name such as problem.py.bak-1, and return the new path."""
     content = file.read_bytes()
     for number in itertools.count(1):
         kept = file.with_name(f"{file.name}.bak-{number}")
         with writing(kept), suppress(FileExistsError):
-            with kept.open("xb") as copy:  # x: never overwrite a file
+            with kept.open("xb") as copy:  # x: never overwrite an existing file
                 copy.write(content)
             return kept
     raise AssertionError("unreachable")
@@ -208,7 +209,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: the file can't be read.
-        ValueError: the file is not TOML; the text gives the reason.
+        ValueError: the file is not TOML. The text contains the reason.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -222,7 +223,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def sha256_of(files: Mapping[str, Path]) -> str:
-    """Return one hash of files and their names."""
+    """Return one hash of the names and contents of several files."""
     digest = hashlib.sha256()
     for name, path in sorted(files.items()):
         digest.update(f"{name}\0".encode())

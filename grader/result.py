@@ -1,4 +1,4 @@
-"""The model of results, from which every report is written."""
+"""Data classes for the results of tests, problems and submissions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from typing import Any, ClassVar, TypedDict
 
 import msgspec
 
-from grader.text import line, look, person_name
+from grader.text import line, lookalike_key, person_name
 
 SCHEMA_VERSION = 7
 
 NOT_YET = "This can't be judged yet: "
-"""The start of the message of a test that can't be judged because the code stops before it."""
+"""The start of the message of a test that can't be judged because of an earlier mistake."""
 
 
 def not_yet(reason: str) -> str:
-    """Return the message of a test that can't be judged for this reason. The message begins with
-    `NOT_YET`.
-    """
+    """Return a message with the reason why a test can't be judged. It starts with `NOT_YET`."""
     return reason if reason.startswith(NOT_YET) else NOT_YET + reason
 
 
-_MOST_POINTS = 1e6  # of one test; the grader never writes a larger number
+_MOST_POINTS = 1e6  # the most points of one test in any result of the grader
 
 
 class Status(StrEnum):
@@ -36,7 +34,7 @@ class Status(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    """The answer was wrong."""
+    """A check of the test failed."""
     ERROR = "error"
     """The student's code raised an exception."""
     NOT_IMPLEMENTED = "not_implemented"
@@ -48,51 +46,52 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     CRASH = "crash"
-    """The process of the student's code ended."""
+    """The process that ran the student's code ended unexpectedly."""
     BAD_OUTPUT = "bad_output"
     """The returned value can't be read as tensors and plain data."""
     INTERNAL = "internal"
-    """The grader failed; the student never gets a zero for it."""
+    """The grader failed. The student never gets a zero for this test."""
 
 
 DIAGNOSED = frozenset({Status.FAILED, Status.ERROR, Status.FORBIDDEN})
-"""The statuses that a mistake in the student's code leads to."""
+"""The statuses for which the grader looks for a known mistake."""
 
 ALTERNATIVE = "\nOr as if "
-"""The text in a diagnosis between mistakes that give the same answers."""
+"""The separator in a diagnosis between two mistakes that give the same answers."""
 
 
 class Policy(StrEnum):
-    """What feedback shows of hidden tests. Visible tests are always shown in full."""
+    """How much of the hidden tests the feedback shows. Visible tests are always shown in full."""
 
     POINTS = "points"
-    """Only how many points they gave."""
+    """Only the points."""
     TITLES = "titles"
-    """The sentence of each, and whether it passed: no input, no number, no message."""
+    """The title of each test and whether it passed, but no inputs, values or messages."""
     FULL = "full"
-    """Everything."""
+    """The same as for visible tests."""
 
 
 class Isolation(StrEnum):
     """How student code is isolated from the tests."""
 
     SANDBOX = "sandbox"
-    """In confined processes."""
+    """Student code runs in confined processes."""
     PROCESS = "process"
-    """In separate processes that are not confined."""
+    """Student code runs in separate processes that are not confined."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The result of one test for one submission. It is small, as a run keeps all results in memory.
+    """The result of one test for one submission.
 
     Attributes:
-        id: the test's name in its file, with the parameters in brackets.
+        id: the name of the test function, followed by its parameters in brackets, if it has any.
         title: the test's docstring, which students and instructors read.
         hidden: whether the test is in the hidden half.
         points: the points earned: `max` or 0.
         max: the points of the test.
-        message: the call, the returned value and the expected one; empty when passed.
+        status: how the test ended.
+        message: the call, the returned value and the expected value; empty if the test passed.
         diagnosis: the names of the known mistakes that explain the failure.
         seconds: the test's run time.
     """
@@ -109,7 +108,7 @@ class TestResult:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        # Texts that many submissions share are in memory once, also when read from a file.
+        # Many submissions have the same texts. Store each text in memory only once.
         for name in ("id", "title", "message"):
             object.__setattr__(self, name, sys.intern(getattr(self, name)))
 
@@ -124,44 +123,44 @@ class TestResult:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the test got a wrong answer. A function that is not implemented gives no
-        answer.
-        """
+        """Whether the test did not pass, although the function is implemented."""
         return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
 
     @property
     def is_judged(self) -> bool:
-        """Whether the test could be judged, as `not_yet` was not needed."""
+        """Whether the test could be judged, so that its message does not start with `NOT_YET`."""
         return not self.message.startswith(NOT_YET)
 
     @property
     def name(self) -> str:
-        """The test function's name, without the case."""
+        """The name of the test function, without parameters in brackets."""
         return self.id.partition("[")[0]
 
     @property
     def case(self) -> str:
-        """The parameters of a parametrised test, or ""."""
+        """The parameters in brackets, or "" if the test has no parameters."""
         return self.id.partition("[")[2].removesuffix("]")
 
 
 WrongAnswers = dict[str, str]
-"""Wrong answers of a function or a class to the probe, as short texts by question."""
+"""The wrong answers of one function or class to the probe: a short text for each question."""
 
 
 class Provenance(TypedDict, total=False):
-    """The inputs that a problem's marks depend on. Marks are valid until one of them changes.
+    """The inputs that a problem's marks depend on, and `words`.
+
+    The marks are valid until one of these inputs changes.
 
     Attributes:
         submission: the hash of the student's file, or the reason why there is no file.
         tests: a hash of the tests and the solution.
-        grader: a hash of the code of the grader that marks depend on.
+        grader: a hash of the grader's code that marks depend on.
         python: the version of Python.
         torch: the version of torch.
         seed: the seed of the tests' inputs.
         limits: the time and memory limits of student code.
-        isolation: the isolation of student code.
-        words: the hash of the mistakes' names and sentences. No mark depends on it.
+        isolation: how student code is isolated from the tests.
+        words: a hash of the names and sentences of known mistakes, which do not affect marks.
     """
 
     submission: str
@@ -182,7 +181,7 @@ class Adjustment:
     Attributes:
         points: the points added; negative when points are deducted.
         reason: the sentence that student and instructor read.
-        max: the change of the maximum, when a test is dropped for all.
+        max: the change of the maximum points; negative if a test is dropped for all students.
     """
 
     points: float
@@ -192,27 +191,29 @@ class Adjustment:
 
 @dataclass
 class ProblemResult:
-    """One problem of one submission.
+    """The result of one problem of one submission.
 
     Attributes:
         id: the problem's id, such as `01-some-name`.
-        sha256: the hash of the student's file; empty when there is none.
-        tests: in the order of the test file; at home the most informative failure is first.
+        sha256: the hash of the student's file; empty if there is no file.
+        tests: the results of the tests in the order of the test file. In a student's test run, the
+            most informative failure is first.
         notes: sentences about the file itself, for example about a misspelled name.
-        diagnoses: the sentences about the known mistakes that the answers show. The first may be
-            the message of the first test that fails, about a module's parts.
-        mistakes: for each diagnosis the names of its mistakes; none for such a message.
-        repeated: whether this is the result of a second run, alone, because a test took too long
-            or its process was killed while others were graded at the same time.
+        diagnoses: sentences about the known mistakes that explain the wrong answers. The first
+            sentence may be the first failed test's message about the parts of a module.
+        mistakes: for each sentence in `diagnoses`, the names of the mistakes; an empty list for a
+            test's message.
+        repeated: whether the tests were run a second time, alone. A test took too long or its
+            process was killed while other submissions were graded at the same time.
         provenance: the inputs that the marks depend on.
-        reason: why the problem was graded: the inputs that had changed.
+        reason: the inputs that had changed, so that the problem was graded again.
         late: whether the platform reports that this problem's file was late.
-        handed_in: when the file's bytes were first submitted, in ISO 8601 with the zone; empty if
-            no platform reported it.
-        adjustments: the changes of the marks after the tests.
-        part: the id of its part of the course.
-        optional: whether that part is optional, so that it doesn't count in the total.
-        unknown: by function or class, the wrong answers that match no known mistake.
+        handed_in: the time when the file's bytes were first submitted, in ISO 8601 with the time
+            zone; empty if no platform reported it.
+        adjustments: the changes of the marks by corrections and the late policy.
+        part: the id of the part of the course that contains the problem.
+        optional: whether that part is optional. An optional problem doesn't count in the total.
+        unknown: for each function or class, the wrong answers that match no known mistake.
     """
 
     id: str
@@ -233,22 +234,22 @@ class ProblemResult:
 
     @property
     def earned(self) -> float:
-        """The points of the tests, before any adjustment."""
+        """The sum of the points of all tests, before any adjustment."""
         return total(t.points for t in self.tests)
 
     @property
     def points(self) -> float:
-        """The adjusted points, never below 0."""
+        """The points after all adjustments, at least 0."""
         return max(0.0, total([self.earned, *(a.points for a in self.adjustments)]))
 
     @property
     def max(self) -> float:
-        """The maximum points, without tests that were dropped for all."""
+        """The maximum points, without tests that were dropped for all students."""
         return total([*(t.max for t in self.tests), *(a.max for a in self.adjustments)])
 
     @property
     def with_cases(self) -> list[list[TestResult]]:
-        """The tests, each as the list of its cases."""
+        """The results grouped by test function: a list of the function's cases for each."""
         return [list(cases) for _, cases in groupby(self.tests, key=lambda test: test.name)]
 
     @property
@@ -264,18 +265,18 @@ class ProblemResult:
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing was attempted: no file, or nothing implemented."""
-        idle = {Status.MISSING, Status.NOT_IMPLEMENTED}
-        return all(t.status in idle for t in self.tests)
+        """Whether the student attempted nothing: each function is missing or not implemented."""
+        not_attempted = {Status.MISSING, Status.NOT_IMPLEMENTED}
+        return all(t.status in not_attempted for t in self.tests)
 
     @property
     def order(self) -> int:
-        """The position on a student's page: wrong problems first, untouched next, passed last."""
+        """The sort key on a student's page: wrong problems first, then untouched, then passed."""
         return 2 if self.passed else int(self.untouched)
 
     @property
     def is_stub(self) -> bool:
-        """Whether the submitted file is the stub."""
+        """Whether a file was submitted, but it implements nothing."""
         return bool(self.sha256 and self.tests) and self.untouched
 
     @property
@@ -287,7 +288,7 @@ class ProblemResult:
     def skipped(self) -> bool:
         """Whether the problem is optional and was not attempted.
 
-        A file that lacks all names that the tests need counts as attempted.
+        A file without any of the functions that the tests need counts as attempted.
         """
         stubs = all(t.status is Status.NOT_IMPLEMENTED for t in self.tests)
         nothing = stubs or (self.untouched and not self.sha256)
@@ -317,21 +318,21 @@ class PartResult:
 
 @dataclass
 class SubmissionResult:
-    """All problems of one submission.
+    """The results of all problems of one submission.
 
     Attributes:
-        submission: the unique name of the submission's result files, safe as a file name.
+        submission: the unique name of the submission, which is also the name of its result files.
         seed: the seed of the hidden tests' inputs.
-        isolation: how the student's code was isolated from the tests; None when the grader failed
-            before it ran.
+        isolation: how the student's code was isolated from the tests; None if the grader failed
+            before it ran the code.
         grader_sha256: the hash of the files of the grader, the tests and the solutions that marks
             depend on.
         notes: sentences about the submission as a whole.
-        problems: in the order of the course.
-        members: the platform's names of the students; empty without a platform.
+        problems: the results of the problems, in the order of the course.
+        members: the names of the students on the platform; empty if no platform was used.
         late: whether the platform reports that a file was late.
-        identity: the stable id of the student or group: the platform's, such as `canvas:1004`,
-            else the full name of the folder or archive.
+        identity: the stable id of the student or group. It is the id on the platform, such as
+            `canvas:1004`, or else the full name of the folder or archive.
         full_name: the real name of the student or group from the platform or the folder, in any
             script, or "".
     """
@@ -354,7 +355,7 @@ class SubmissionResult:
 
     @property
     def who(self) -> str:
-        """The identity, or the name if there is no identity."""
+        """The identity, or the submission's name if there is no identity."""
         return self.identity or self.submission
 
     @property
@@ -364,12 +365,12 @@ class SubmissionResult:
 
     @property
     def points(self) -> float:
-        """The total of the problems that count; optional ones never change it."""
+        """The total of the problems that are not optional."""
         return total(p.points for p in self.counted)
 
     @property
     def max(self) -> float:
-        """The maximum total of the problems that count."""
+        """The maximum total of the problems that are not optional."""
         return total(p.max for p in self.counted)
 
     @property
@@ -385,7 +386,7 @@ class SubmissionResult:
 
     @property
     def status(self) -> str:
-        """The word for the gradebook: `graded`, `not_attempted` or `internal`."""
+        """The status in the gradebook: `graded`, `not_attempted` or `internal`."""
         tests = [t for p in self.problems for t in p.tests]
         if self.problems and not tests or any(t.status is Status.INTERNAL for t in tests):
             return Status.INTERNAL.value
@@ -408,31 +409,29 @@ class SubmissionResult:
                 id: {"points": part.points, "max": part.max} for id, part in self.optional.items()
             },
         }
-        return totals | data | {"members": [*self.members]}  # JSON has lists and no tuples
+        return totals | data | {"members": [*self.members]}  # JSON has no tuples
 
     @classmethod
     def from_json(cls, data: Any) -> SubmissionResult:
-        """Return the result from the data that `to_json` returned.
+        """Create a result from data in the format of `to_json`.
 
         Args:
             data: untrusted plain data, such as the content of a file.
 
         Raises:
-            ValueError: the data is no valid result; the text gives the reason.
+            ValueError: the data is not a valid result. The text contains the reason.
         """
         try:
             result = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from None
-        # All other fields of the data, such as the totals, follow from the result.
+        # The data also contains computed values, such as the totals. Compute them again.
         if not result._is_sound() or result.to_json() != data:
-            raise ValueError("its parts contradict each other")
+            raise ValueError("its values contradict each other")
         return result
 
     def _is_sound(self) -> bool:
-        """Return whether the numbers agree with each other, as in each result that the grader
-        writes.
-        """
+        """Return whether ids are unique and numbers are in the ranges that the grader writes."""
         ids = {problem.id for problem in self.problems}
         tests = [test for problem in self.problems for test in problem.tests]
         adjustments = [change for problem in self.problems for change in problem.adjustments]
@@ -444,15 +443,15 @@ class SubmissionResult:
 
 
 def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
-    """Return a unique name for each submission in reports, by the submission's name.
+    """Return a unique display name of each submission for reports. The keys are submission names.
 
-    Names that look the same get the beginning of a hash of the identity as a suffix.
+    If display names look the same, the beginning of a hash of the identity is appended.
     """
     results = list(results)
     names = {r.submission: person_name(r.shown_name) or line(r.submission) for r in results}
     groups: dict[str, list[SubmissionResult]] = {}
     for result in results:
-        groups.setdefault(look(names[result.submission]), []).append(result)
+        groups.setdefault(lookalike_key(names[result.submission]), []).append(result)
     for group in groups.values():
         hashes = _short_hashes({result.who for result in group})
         for result in group if len(hashes) > 1 else ():
@@ -461,7 +460,7 @@ def readable_names(results: Iterable[SubmissionResult]) -> dict[str, str]:
 
 
 def _short_hashes(identities: Iterable[str]) -> dict[str, str]:
-    """Return the hashes of identities, cut off to the shortest length at which all differ."""
+    """Return a hash of each identity, cut off to the shortest length at which all hashes differ."""
     whole = {each: sha256(each.encode(errors="surrogatepass")).hexdigest() for each in identities}
     length = next(n for n in range(4, 65) if len({h[:n] for h in whole.values()}) == len(whole))
     return {each: hash[:length] for each, hash in whole.items()}

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 MOST_POINTS = 1_000_000
-"""The most points that anything is worth: a larger number is a typing error."""
+"""The largest valid number of points. A larger number is a typing error."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:[.,][0-9]{1,20})?")
 
-# Controls but for line ends, marks that turn the direction of text around, lone halves of
-# surrogate pairs, and what XML 1.0 doesn't allow.
+# Control characters except line ends, marks that change the direction of text, lone surrogates, and
+# characters that XML 1.0 doesn't allow.
 _UNSHOWABLE = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff]"
@@ -40,10 +40,10 @@ _SIMPLER = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """Replace characters that are unsafe in a terminal or in XML, and tabs by blanks.
+    """Replace tabs by blanks, and other unsafe characters by a replacement character.
 
-    Unsafe are control characters except line ends, marks that change the direction of text, and
-    lone surrogates.
+    Characters are unsafe in a terminal or in XML if they are control characters except line ends,
+    marks that change the direction of text, or lone surrogates.
     """
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", "    "))
 
@@ -54,13 +54,13 @@ def printable(text: str, encoding: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        simple = unicodedata.normalize("NFKD", text.translate(_SIMPLER))  # of ² and ᵀ: 2 and T
+        simple = unicodedata.normalize("NFKD", text.translate(_SIMPLER))  # ² and ᵀ become 2 and T
         return simple.encode(encoding, "replace").decode(encoding)
     return text
 
 
 def line(text: str) -> str:
-    """Return plain text in one line."""
+    """Join the lines of a text into one line, and replace unsafe characters."""
     return " ".join(map(str.strip, plain(text).strip().splitlines()))
 
 
@@ -75,14 +75,12 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: "one", "one and two", "one, two and three"."""
+    """Join words for a sentence: "one", "one and two", "one, two and three"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def some(texts: Sequence[object], most: int) -> str:
-    """Return a list for a sentence. If it has more than `most` texts, the others are only
-    counted.
-    """
+    """Join texts for a sentence. After `most` texts, add only the number of the others."""
     more = len(texts) - most
     return ", ".join(map(str, texts[:most])) + (f" and {more} more" if more > 0 else "")
 
@@ -92,23 +90,24 @@ def quoted(name: str) -> str:
     return f"'{plain(name)}'".replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
-def look(name: str) -> str:
-    """Return a key that is equal for names that look the same, in any encoding.
+def lookalike_key(name: str) -> str:
+    """Return a key that is equal for names that look the same.
 
-    The key ignores case, blanks and invisible format characters.
+    The key ignores case, blanks, invisible format characters, and the different ways in which
+    Unicode encodes the same letter.
     """
     letters = unicodedata.normalize("NFKC", name).casefold()
     return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})
 
 
-# The minus of print and the wide and small forms, too, which some programs take for them.
+# These include the typographic minus, and wide and small forms, which some programs also accept.
 _FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
-_JOINERS = "\u200c\u200d"  # not seen, but part of names in Persian and in Indian scripts
+_JOINERS = "\u200c\u200d"  # invisible, but part of names in Persian and in Indian scripts
 
 
 def cell(text: str) -> str:
     """Escape text that a spreadsheet would run as a formula: one that starts with =, +, - or @."""
-    # Control characters could end the line in the eyes of some readers, or hide a formula's sign.
+    # Some programs end a line at a control character. It could also hide the sign of a formula.
     plain = "".join(
         c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
     )
@@ -116,26 +115,24 @@ def cell(text: str) -> str:
 
 
 def from_cell(text: str) -> str:
-    """Undo `cell`: return the original text of a gradebook's cell."""
+    """Return the original text of a cell that `cell` escaped."""
     return text[1:] if cell(text[1:]) == text else text
 
 
 def parse_number(text: str) -> float | None:
-    """Parse a number with a decimal point or comma; return None for anything else."""
+    """Parse a number with a decimal point or comma. Return None for any other text."""
     text = text.strip()
     return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
 
 
 def parse_points(text: str) -> float | None:
-    """Parse points; return None for a text that is no number, for a negative number and for a
-    number that is too large.
-    """
+    """Parse points. Return None if the text is no number from 0 to `MOST_POINTS`."""
     number = parse_number(text)
     return number if is_between(number, 0, MOST_POINTS) else None
 
 
 def is_between(value: object, least: float, most: float) -> bool:
-    """Return whether a value is a number within limits. NaN, infinity and bool values are not."""
+    """Return whether a value is a number from `least` to `most`. NaN and bools are rejected."""
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         return False
     return value == value and least <= value <= most  # NaN equals nothing

@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-from grader.course import is_problem_folder, way_to
+from grader.course import cd_to, is_problem_folder
 
 
 def _require_pytest() -> None:
     """Exit with an error message if a problem's test file was started as a program."""
     path = Path(getattr(sys.modules["__main__"], "__file__", None) or "").resolve()
     if path.name.startswith("test_") and is_problem_folder(path.parent):
-        run = f"{way_to(path.parent)}uv run pytest"
+        run = f"{cd_to(path.parent)}uv run pytest"
         print(f"pytest runs the tests of a problem. Run: {run}", file=sys.stderr)
         raise SystemExit(2)
 

@@ -15,7 +15,7 @@ import pytest
 
 from grader.code.loading import is_students
 from grader.code.quiet import quiet
-from grader.course import OWN_TESTS, Problem, is_problem_folder, on_the_way, way_to
+from grader.course import OWN_TESTS, Problem, cd_to, is_problem_folder, problems_to_solve
 from grader.errors import CannotLoad, CourseError
 from grader.result import Status, TestResult
 from grader.run.announce import loaded
@@ -64,7 +64,7 @@ def pytest_terminal_summary(
     start = config.invocation_params.dir
     for path in [(start / arg.partition("::")[0]).resolve() for arg in config.args]:
         if path.is_file() and is_problem_folder(path.parent):
-            run = f"{way_to(path.parent)}uv run pytest"
+            run = f"{cd_to(path.parent)}uv run pytest"
             terminalreporter.write_line(
                 f"{path.name} contains no tests. To test your work, run: {run}"
             )
@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.stash[_TEST] = test
     session = session_of(config)
     problems = list(dict.fromkeys(test.problem for test in course.values()))
-    begun = on_the_way(problems)
+    begun = problems_to_solve(problems)
     session.not_begun = [problem for problem in problems if problem not in begun]
     chosen = {*session.choose([test for test in course.values() if test.problem in begun])}
     if _some_are_named(config):

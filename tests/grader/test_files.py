@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from grader.cli_instructor import app
 from grader.errors import CannotWrite, InUse
 from grader.files import (
-    is_of_a_place,
+    is_avoidable,
     locked,
     os_error_sentence,
     require_writable,
@@ -61,10 +61,10 @@ def test_a_writable_folder_is_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "why"),
     [
-        ("file/x.csv", "file is no folder"),
-        ("file/new/folder/x.csv", "file is no folder"),
+        ("file/x.csv", "file is not a folder"),
+        ("file/new/folder/x.csv", "file is not a folder"),
         ("folder", "it is a folder"),
-        ("fifo", "it is no ordinary file"),
+        ("fifo", "it is not a regular file"),
         ("n" * 300, "File name too long"),
     ],
 )
@@ -109,9 +109,9 @@ def test_every_command_refuses_to_write_below_a_file(
 
 def test_an_unreadable_file_is_not_an_internal_error() -> None:
     refused = PermissionError(errno.EACCES, "Permission denied", "marks.csv")
-    assert is_of_a_place(refused)
+    assert is_avoidable(refused)
     assert os_error_sentence(refused).startswith("marks.csv: Permission denied.")
-    assert not is_of_a_place(OSError(errno.EMFILE, "Too many open files"))
+    assert not is_avoidable(OSError(errno.EMFILE, "Too many open files"))
 
 
 def test_a_full_disk_is_reported_with_advice(

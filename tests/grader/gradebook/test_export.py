@@ -565,7 +565,7 @@ def test_marks_and_feedback_are_both_written_or_neither(
     options = [word for pair in places.items() for word in map(str, pair)]
     why = refused("moodle", file, reports, "--problem", "03", *options)
     assert places[option].name in why
-    assert "is no folder" in why
+    assert "is not a folder" in why
 
 
 def test_feedback_for_canvas_has_the_names_of_the_download(tmp_path: Path, saved: Save) -> None:
