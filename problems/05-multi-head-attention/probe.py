@@ -104,7 +104,7 @@ def about_attention(problem):
     def in_training():
         """Return a causal layer's output in training mode.
 
-        If the output is random in training mode, return that in evaluation mode.
+        If it is random, return the output in evaluation mode.
         """
         module = made(problem, attention_weights(9), 3, causal=True).train()
         x = numbers(3, 3, 9, start=0.5)
@@ -155,7 +155,7 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Return whether later tokens of a sequence of 1030 do not change the first outputs.
+        """Return whether later tokens do not change the first outputs of a sequence of 1030 tokens.
 
         Code that loops over pairs of positions is too slow for this, and counts as correct.
         """
@@ -357,10 +357,10 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
 def telltale(problem, dropout, uneven=0.0):
     """Return a layer and a sequence for which the output shows what dropout drops.
 
-    All scores are equal. So each attention weight is 1/3, for any scale. Each value is 1 at COPIES
-    places of its own, and 0 elsewhere. So entry i of the output contains the weight of value j at
-    the places of value j. c_proj adds 1 to each entry, so that only a dropped entry is 0. If
-    `uneven` is not 0, the tokens have different keys, and so different weights.
+    All scores are equal. So each attention weight is 1/3, for any scale. The value of token j is 1
+    at COPIES places of its own, and 0 elsewhere. At these places, the output of query i is the
+    weight of token j, plus 1 from c_proj. So only a dropped entry is 0. If `uneven` is not 0, the
+    tokens have different keys, and so different weights.
     """
     q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     k, v = q.clone(), q.clone()
@@ -399,7 +399,7 @@ def drawn(module, sequence, batch, seed=None):
 
 
 def values(output):
-    """Return the distinct values of an output, or 50 ones if there are more than 40."""
+    """Return the distinct values of an output, or a tensor of 50 ones if there are more than 40."""
     finite = output[output.isfinite()]
     found = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     lost = output[~output.isfinite()][:1] * math.inf
@@ -414,7 +414,7 @@ def dropped(entries):
 def how_often(entries):
     """Return the approximate shares of dropped weights and entries.
 
-    Each share is the index of an interval, as the exact share is random.
+    Each share is given as the index of an interval, as the exact share is random.
     """
     shares = [each.double().mean() for each in dropped(entries)]
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.47, 0.62, 0.9], dtype=torch.float64)
@@ -445,7 +445,7 @@ def together(entries):
 
 
 def partly_together(entries):
-    """Return for each axis whether the dropping of a weight depends on its neighbour's."""
+    """Return for each axis whether neighbouring weights are often dropped together."""
     weights = dropped(entries)[0].double()
     weights = weights - weights.mean()
     by_axis = [weights.movedim(axis, 0) for axis in range(weights.dim())]

@@ -108,7 +108,7 @@ def heads_call(
 @pytest.mark.parametrize("name", ["split_heads", "merge_heads"])
 @robust.parts(*robust.COMMON)
 def test_heads_in_use(problem, rng, name, part):
-    """split_heads and merge_heads follow the rules that hold in every problem"""
+    """split_heads and merge_heads follow the rules of docs/robust.md"""
     make = partial(heads_call, problem, rng, name)
     robust.check_part(part, rng, make, sizes="batch seq_len n_head head_dim")
 
@@ -327,7 +327,7 @@ def attention_call(
 @pytest.mark.points(1.75)
 @robust.parts(*robust.COMMON)
 def test_attention_in_use(problem, rng, part):
-    """MultiHeadAttention follows the rules that hold in every problem"""
+    """MultiHeadAttention follows the rules of docs/robust.md"""
     make, sizes = partial(attention_call, problem, rng), "batch seq_len n_head head_dim"
     robust.check_part(part, rng, make, sizes=sizes, other={"seq_len": 5})
 
@@ -384,7 +384,7 @@ def test_dropout_in_training(problem, rng, causal):
 
 @pytest.mark.points(0.25)
 def test_dropout_is_drawn_anew(problem, rng):
-    """In training, each call drops other entries, unless it follows an equal torch.manual_seed"""
+    """In training, each call drops different entries, except after the same torch.manual_seed"""
     scores, dropout = rng.normal(2, 3, 3), 0.25
     module, sequence, call = module_with_visible_dropout(problem, scores, dropout)
     x = sequence.repeat(8, 1, 1)

@@ -28,7 +28,7 @@ rows = {
 
 
 def gelu_of_x(module):
-    """Return gelu(x), computed by a module."""
+    """Return the result of a module's gelu for x."""
     return module.gelu(x)
 
 
@@ -89,7 +89,7 @@ tokens = torch.randn(4, 16, n_embd, generator=torch.Generator().manual_seed(1)).
 def weights_of(number):
     """Return random weights for block `number`, by name.
 
-    They are so large that no layer changes the size of its input much.
+    They are scaled so that the output of each layer is about as large as its input.
     """
     generator = torch.Generator().manual_seed(100 + number)
     shapes = {
@@ -112,7 +112,7 @@ def blocks_of(module, norm_first):
     """Return twelve blocks of a module, each a function of x.
 
     Args:
-        module: defines Block, such as problem.py.
+        module: a module that defines Block, such as problem.py.
         norm_first: whether the norms are before the parts (pre-norm) or after the sums (post-norm).
     """
     stack = []

@@ -328,7 +328,7 @@ def silenced(weights, name):
 def about_dropout_of_block(problem):
     """Return questions about dropout in both halves of a Block."""
     x, weights = numbers(1, 4, 6, start=0.5), block_weights(Waves(), 6)
-    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # the output is the bias
+    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # its output is its bias
 
     def readable(silent):
         """Return whether a Block is right without dropout if the part `silent` returns 0."""
@@ -411,7 +411,7 @@ def about_parts(problem):
     """Return questions about the parameters of a Block."""
 
     def there():
-        """Return which expected parameters a Block has with bias=False, and the number of all."""
+        """Return which expected parameters a Block without bias has, and how many it has in all."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])

@@ -538,7 +538,7 @@ def call_of(problem, rng, name, batch=2, seq_len=4, dtype=torch.float32):
 @robust.parts("float32", "float64", "sizes of one", *robust.KEPT)
 @pytest.mark.parametrize("name", ["gelu", *MODULES])
 def test_in_use(problem, rng, name, part):
-    """gelu and the modules follow the rules that hold in every problem"""
+    """gelu and the modules follow the rules of docs/robust.md"""
     sizes, other = "batch seq_len", {"batch": 3, "seq_len": 2}
     robust.check_part(part, rng, partial(call_of, problem, rng, name), sizes=sizes, other=other)
 

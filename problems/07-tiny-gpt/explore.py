@@ -132,7 +132,7 @@ def answers(model):
 
 
 def students(module):
-    """Return the same for your GPT with the weights of the course's model."""
+    """Return the result of `answers` for your GPT with the weights of the course's model."""
     model = module.GPT(module.GPTConfig(**vars(config))).double()
     model.load_state_dict(right.gpt2_weights(), strict=False)
     return answers(model)
@@ -343,7 +343,7 @@ elif asked.no_mask:
 
 # %% The losses, and the bars of the bigram model.
 def draw_losses(axes, text, curves):
-    """Draw the losses of some models, and those of the bigram model."""
+    """Draw the losses of some models, and the loss of the bigram model."""
     for number, (name, (losses, measured)) in enumerate(curves.items()):
         colour = pictures.ORANGE if "without" in name else pictures.BLUE
         steps = range(1, len(losses) + 1)

@@ -327,7 +327,7 @@ def about_loss(problem):
 
 
 DROPPING = sizes(49, 4, 48, 1, 1, dropout=0.3)
-"""Sizes of a model for dropout, which reads its last token only."""
+"""Sizes of a model for questions about dropout."""
 
 
 def about_dropout(problem):
@@ -580,7 +580,7 @@ def about_batches(problem):
         return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
 
     def steps():
-        """Return the least and largest differences of neighbouring tokens, and of x and y."""
+        """Return the least and largest differences between neighbours, and between x and y."""
         x, y = batch(40, 4, 60)
         found = [each[:, 1:] - each[:, :-1] for each in (x, y)]
         found += [y[:, -1] - x[:, -1], y[:, 0] - x[:, 0]]

@@ -116,7 +116,7 @@ class GPT(nn.Module):
             drop: nn.Dropout;
             h: nn.ModuleList of n_layer Blocks;
             ln_f: nn.LayerNorm, the last norm.
-        lm_head: nn.Linear, n_embd -> vocab_size, without bias; its weight is the one of wte.
+        lm_head: nn.Linear, n_embd -> vocab_size, without bias; it shares the weight of wte.
     """
 
     def __init__(self, config: GPTConfig) -> None:

@@ -243,7 +243,7 @@ def test_too_long_sequences_are_refused(problem, rng):
 
 
 def check_loss(problem, rng, targets, what, sizes=SMALL):
-    """Compare logits and loss for these targets, at most 6 tokens long, with the definition."""
+    """Compare logits and loss with the definition, for these targets of at most 6 positions."""
     weights, idx = drawn_weights(rng, sizes), draw_tokens(rng, sizes, *targets.shape)
     model = make_model(problem, weights, sizes)
     call = f"{named(sizes)}(idx, targets) with {what}"
@@ -395,8 +395,8 @@ def test_no_dropout_in_evaluation(problem, rng):
 def weights_and_prompts(rng, sizes, batch, length):
     """Return weights and prompts.
 
-    A single short prompt is continued by token 0 and a different token, to show that token 0 does
-    not end a text.
+    The continuation of a single short prompt is token 0 and then a different token. So code that
+    stops after token 0 fails.
     """
     if batch > 1 or length > 10:  # the search for such weights takes too long
         return drawn_weights(rng, sizes), draw_tokens(rng, sizes, batch, length)
@@ -795,7 +795,7 @@ def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32)
 @pytest.mark.points(1.25)
 @robust.parts("float32", "float64", "transposed memory", "nothing changed", "second call")
 def test_model_in_use(problem, rng, part):
-    """A model follows the rules that hold in every problem"""
+    """A model follows the rules of docs/robust.md"""
 
     def right(weights):
         dtype = weights["lm_head.weight"].dtype
@@ -907,7 +907,7 @@ def check_model(student, reference, idx, targets, rng, call):
 @pytest.mark.points(1)
 @robust.parts("sizes of one", "transposed memory", "nothing changed", "second call", "float64")
 def test_hidden_model_in_use(problem, solution, rng, part):
-    """Models of other sizes follow the rules that hold in every problem, too"""
+    """Models of other sizes follow the rules of docs/robust.md, too"""
     sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
 
     def right(weights):

@@ -202,7 +202,7 @@ def nearest(shares):
 
 
 def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
-    """Return the probabilities after the student's functions before sample, or None if they fail.
+    """Return the probabilities after the student's functions before sample, or None if one fails.
 
     sample is compared with these probabilities, so that mistakes in the other functions do not
     count as mistakes in sample.
@@ -320,7 +320,7 @@ def about_sample(problem):
 
 
 def about_arguments(problem):
-    """Return questions about arguments for which sample must raise ValueError."""
+    """Return questions about valid and invalid arguments of sample."""
 
     def refused(question, name, fine, *amounts):
         def asked():

@@ -93,7 +93,7 @@ def check_call(problem, name, logits, amount, what=""):
 
 
 def check_slopes(actual, logits, kept, slope, upstream, call, **near):
-    """Compare the gradients of a filter for kept tokens. Gradients of other tokens may be any."""
+    """Compare the gradients of a filter for kept tokens. Other gradients may have any value."""
     gradient = checks.gradients(actual, {"logits": logits}, upstream, call)["logits"]
     what = f"the gradient of {call}, where tokens are kept"
     checks.check_that(gradient, oracles.passes_gradients, what, kept, slope, near)
@@ -109,9 +109,9 @@ def check_drawn(drawn, row, shape, call, **options):
     """Check how often each token was drawn for many equal rows.
 
     Args:
-        drawn: the student's draws for logits of this row, repeated in this shape.
+        drawn: the tokens that the student's code drew for copies of `row`.
         row: a list of logits.
-        shape: the shape in which it is repeated.
+        shape: the shape of `drawn`.
         call: the call, as text.
         options: temperature, top_k and top_p.
     """
@@ -260,7 +260,7 @@ def test_minus_infinity_stays(problem):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_greedy(problem, rng, shape):
-    """With temperature=0 sample returns the largest logit of each row, the first one of a tie"""
+    """With temperature=0, sample returns the token of the largest logit, the first one of a tie"""
     logits = rng.normal(*shape)
     ties = (2 * logits).round()
     several = {"temperature": 0, "top_k": 3, "top_p": 0.5, "generator": example.seeded(1)}
@@ -360,7 +360,7 @@ def check_seeds(again, drawn, call, logits, same, different):
 
     Args:
         again: a draw with the same seed as the first of `drawn`.
-        drawn: draws with other seeds, or after each other.
+        drawn: draws with different seeds, or successive draws of one generator.
         call: the call, as text.
         logits: the logits of each draw.
         same: the message if `again` differs from the first of `drawn`.
@@ -476,7 +476,7 @@ PARTS = "float32", "float64", "sizes of one", "transposed memory", "nothing chan
 @robust.parts(*PARTS)
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_in_use(problem, rng, name, part):
-    """The first three functions follow the rules that hold in every problem"""
+    """The first three functions follow the rules of docs/robust.md"""
     call = partial(call_of, problem, oracles, rng, name)
     robust.check_part(part, rng, call, sizes="n", other={"lead": (), "n": 7})
 

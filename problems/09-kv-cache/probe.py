@@ -147,8 +147,8 @@ def about_attention(problem):
     def scored(key, growth):
         """Return the outputs of two new tokens after a past, for chosen keys.
 
-        Entry 0 of a key, which makes its scores, is `key`. For the second new token, it is larger
-        by `growth`.
+        Entry 0 of each key, which determines its scores, is `key`. That of the second new token is
+        larger by `growth`.
         """
         weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0

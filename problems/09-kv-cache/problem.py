@@ -129,7 +129,7 @@ class CachedGPT(nn.Module):
     Attributes:
         config: the argument config.
         transformer: the embeddings wte and wpe, the blocks h, and the last layer norm ln_f.
-        lm_head: nn.Linear without a bias, from embeddings to logits; its weight is the one of wte.
+        lm_head: nn.Linear without a bias, from embeddings to logits; it shares the weight of wte.
     """
 
     def __init__(self, config: GPTConfig) -> None:

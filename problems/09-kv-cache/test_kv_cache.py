@@ -175,7 +175,7 @@ def check_every_cut(run, output, pairs, length, call, compare=checks.check, **ne
         compare: `check`, or `check_same` if `pairs` comes from the student's code, too.
         near: allowed differences, as for `check`.
     """
-    presents = {(): None}  # by the pieces read so far, which several cuts share
+    presents = {(): None}  # keys: the pieces that were read, which several cuts share
     for pieces in ways_to_cut(length):
         text = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
         for count in range(1, len(pieces) + 1):
@@ -286,7 +286,7 @@ def test_one_token_in_numbers(problem):
 @pytest.mark.parametrize("n_past", [0, 1, 4])
 @pytest.mark.parametrize(("batch", "n_new", "n_embd", "n_head"), [(2, 3, 6, 2), (1, 1, 6, 3)])
 def test_present(problem, rng, batch, n_new, n_embd, n_head, n_past):
-    """The present is the keys and values of the past, then those of the new tokens"""
+    """The present contains the keys and values of the past, then those of the new tokens"""
     weights, x = attention_weights(rng, n_embd), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head) if n_past else None
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
@@ -591,7 +591,7 @@ PARTS = ("float32", "float64", "transposed memory", "nothing changed", "second c
 @pytest.mark.points(0.5)
 @robust.parts(*PARTS)
 def test_attention_in_use(problem, rng, part):
-    """CachedAttention follows the rules that hold in every problem; its past is an argument, too"""
+    """CachedAttention follows the rules of docs/robust.md, for its past as for other arguments"""
 
     def right(weights):
         return lambda x, past: oracles.attention(x, past, weights, 2)
@@ -603,7 +603,7 @@ def test_attention_in_use(problem, rng, part):
 @pytest.mark.points(0.75)
 @robust.parts(*PARTS)
 def test_model_in_use(problem, rng, part):
-    """CachedGPT follows the rules that hold in every problem, and never drops anything"""
+    """CachedGPT follows the rules of docs/robust.md, and never drops anything"""
 
     def right(weights):
         return lambda idx: oracles.logits(idx, weights, 2, dtype=next(iter(weights.values())).dtype)
@@ -657,9 +657,9 @@ def test_generate_changes_nothing(problem, rng):
 
 
 def clear_prompts(rng, config, batch, length, n_new):
-    """Return weights and prompts for which the two largest logits always differ by CLEAR.
+    """Return weights and prompts for which the two largest logits differ by more than CLEAR.
 
-    A single prompt is continued by a 0 and a different token, as 0 does not end a text.
+    A single prompt is continued by a 0 and a different token. So code that stops after 0 fails.
     """
     while True:
         weights, prompts = weights_for(rng, config), tokens(rng, batch, length, config)
@@ -763,7 +763,7 @@ def cost_of_one_more(problem, rng, config, n_past, how):
     mask, does not count. The cost of the past tokens is limited, too.
     """
     weights = weights_for(rng, config)
-    weights["transformer.ln_f.weight"] *= 0.1  # so that random tokens are not the best
+    weights["transformer.ln_f.weight"] *= 0.1  # so that sampled tokens are not the best
     module = make_gpt(problem, config, weights)
     idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":
@@ -824,7 +824,7 @@ def check_read_once(module, texts, operations, call):
 
 
 def cost_of(run):
-    """Return the number of operations of a call, and how many numbers it writes."""
+    """Return the number of operations of a call, and the number of entries that it writes."""
     with counting() as cost:
         run()
     return cost.operations, cost.elements
@@ -1070,7 +1070,7 @@ def test_hidden_generate(problem, solution, rng, batch, length, n_new, n_layer, 
 
 
 def prepared_prompts(reference, rng, config, batch, length, n_new):
-    """Return prompts for which the two largest logits always differ by CLEAR."""
+    """Return prompts for which the two largest logits always differ by more than CLEAR."""
 
     def make(numbers):
         while True:

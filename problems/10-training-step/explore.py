@@ -35,7 +35,7 @@ lengths = [4**power for power in range(1, 6)]
 
 
 def shares(module):
-    """Return the share of the gradient after a softmax, with and without scaling, (2, lengths)."""
+    """Return the share of a gradient that is left after softmax, scaled or not, (2, lengths)."""
     generator, remaining = torch.Generator().manual_seed(10), []
     for d_k in lengths:
         q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
@@ -128,7 +128,7 @@ class Momentum:
 
 
 def some_steps(module):
-    """Return the losses of two training steps, and the loss of an evaluation."""
+    """Return the losses of two training steps, and then the loss from evaluate."""
     model, losses = copy.deepcopy(start), []
     optimizer = module.AdamW(model.parameters(), lr=0.01)
     for _ in range(2):

@@ -407,7 +407,7 @@ def about_zero_grad(problem):
 
 
 def model_weights(start=0.0):
-    """Return weights of a SmallModel."""
+    """Return fixed weights of a SmallModel."""
     shapes = {
         "wte.weight": (5, 4),
         "wpe.weight": (6, 4),

@@ -79,7 +79,7 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float)
 
     Args:
         step: the number of the step, from 0.
-        warmup: the number of steps until the rate reaches the peak; if 0, it starts there.
+        warmup: the number of steps up to the peak; if 0, the rate starts at the peak.
         total: the step at which the rate reaches the floor; above warmup.
         peak: the largest learning rate.
         floor: the learning rate from step `total` on.

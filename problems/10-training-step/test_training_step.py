@@ -107,7 +107,7 @@ def test_rows_sum_to_zero(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_what_is_left_of_the_gradient(problem, rng):
-    """For a larger d_k, an equal share of the gradient is left if scores are scaled, else less"""
+    """The share of the gradient that is left falls with d_k, but not if scores are scaled"""
     for is_scaled, d_k in itertools.product((True, False), (64, 256, 1024)):
         q, k = rng.normal(40, 40, d_k), rng.normal(40, 16, d_k)
         weights = (q @ k.mT / (math.sqrt(d_k) if is_scaled else 1)).softmax(-1)
@@ -259,7 +259,7 @@ def test_targets_that_do_not_count(problem, rng):
 
 
 SIDES = {"a": torch.tensor([3.0, 4.0]), "b": torch.tensor([[12.0, 0.0], [0.0, 0.0]])}
-"""Gradients whose norms are 5 and 12, together 13."""
+"""Gradients with the norms 5 and 12. The norm of both together is 13."""
 
 
 def ones_for(gradients):
@@ -642,7 +642,7 @@ def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
 @robust.parts("float32", "float64", "sizes of one", *robust.KEPT)
 @pytest.mark.parametrize("name", BACKWARD)
 def test_gradients_in_use(problem, rng, name, part):
-    """The first three functions follow the rules that hold in every problem"""
+    """The first three functions follow the rules of docs/robust.md"""
     call = partial(call_of, problem, oracles, rng, name)
     robust.check_part(part, rng, call, sizes="rows entries", other={"rows": 5})
 
@@ -713,7 +713,7 @@ def test_hidden_attention_backward(problem, solution, rng, sizes):
 
 @pytest.mark.points(0.75)
 def test_hidden_large_scores(problem, solution, rng):
-    """attention_backward is right for scores up to 1e5, and hidden scores have no effect"""
+    """attention_backward is right for scores up to 1e5, and masked scores have no effect"""
     q, k, v, grad = inputs(rng, 5, 6, 4, 3, 2)
     causal = torch.ones(5, 6, dtype=torch.bool).tril()
     for size in (1000.0, -1000.0, 1e5):
@@ -802,7 +802,7 @@ def test_hidden_adamw(problem, rng, options):
 
 @pytest.mark.points(1)
 def test_hidden_parameters_without_gradients(problem, rng):
-    """AdamW is right for parameters that have a gradient only in some steps, or one of 0"""
+    """AdamW is right for parameters that have a gradient only in some steps, or a gradient of 0"""
     shapes = dict.fromkeys("abcd", (3,))
     weights, gradients = random_steps(rng, ["ab", "a", "abc", "", "bc"], **shapes)
     gradients += [dict.fromkeys("ad", torch.zeros(3, dtype=DOUBLE))]  # the first gradient of d
