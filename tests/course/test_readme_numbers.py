@@ -136,21 +136,21 @@ def test_covariances_explain_the_variance_of_the_scores_of_03() -> None:
     scaled = attention.SCALED_SCORES.double().var(correction=0)
     text = READMES["03"]
     q_said, k_said, v_said = (f"{number:.4f}" for number in of_entries)
-    assert f"queries have the variance {q_said}, those of its keys {k_said}" in text
-    assert f"those of its values {v_said}" in text
+    assert f"queries have the variance {q_said}, those of the keys {k_said}" in text
+    assert f"those of the values {v_said}" in text
     expected = 8 * of_entries[0] * of_entries[1]
     assert rf"$8 \cdot {q_said} \cdot {k_said} = {expected:.2f}$" in text
-    assert f"the 16 scores have {together:.4f}, and {scaled:.4f} after the division" in text
+    assert f"the 16 scores is {together:.4f}. (After the division it is {scaled:.4f}" in text
     assert f"add up to {alone:.2f}." in text
-    assert f"covariances add up to {together - alone:.2f}. The sum is {together:.2f}." in text
+    assert f"covariances add up to {together - alone:.2f}. The sum of both is {together:.2f}." in text
 
 
 def test_the_derivatives_of_a_weight_are_correct() -> None:
     weights, scores = torch.tensor([0.7311, 0.2689]), torch.tensor([2.0, 1])
     slopes = torch.func.jacrev(lambda s: s.softmax(-1))(scores)
     assert torch.allclose(scores.softmax(-1), weights, atol=1e-4)
-    assert f"For a weight of 0.7311 that is {slopes[0, 0]:.4f}." in READMES["03"]
-    assert f"With weights 0.7311 and 0.2689 that is {slopes[0, 1]:.4f}" in READMES["03"]
+    assert f"For a weight of 0.7311 this derivative is {slopes[0, 0]:.4f}." in READMES["03"]
+    assert f"With weights 0.7311 and 0.2689 this derivative is {slopes[0, 1]:.4f}" in READMES["03"]
     assert slopes.sum(-1).abs().max() < 1e-6
 
 
@@ -166,7 +166,7 @@ def test_scaled_scores_of_new_layers_have_a_variance_of_a_ninth(n_embd: int) -> 
             scores = (query(x) * key(x.roll(1, 0))).sum(-1) / n_embd**0.5
         found.append(scores.var().item())
     mean = sum(found) / len(found)
-    said = re.search(r"the scaled scores: ([\d.]+), for \$n\$ = 64 as for 1024", READMES["03"])
+    said = re.search(r"variance 1/9 = ([\d.]+), for \$n\$ = 64 as well as for \$n\$ = 1024", READMES["03"])
     assert said
     assert mean == pytest.approx(float(said[1]), rel=0.1)
     assert mean == pytest.approx(1 / 9, rel=0.1)
@@ -190,7 +190,7 @@ def test_the_masked_weights_of_04_are_correct() -> None:
     assert f"| query 3 | 2 | 0 | 2 | {digits(scores[1].softmax(0))} |" in text
     assert f"= {digits(scores[1].softmax(0)[:1])}$." in text
     assert f"would be {digits(late)}, 0, and sum to {late.sum():.4f}." in text
-    assert f"then {digits(torch.tensor([3.0, 3, 9]).softmax(0))}. The 9" in text
+    assert f"then {digits(torch.tensor([3.0, 3, 9]).softmax(0))}. The 9 has" in text
     assert f"{10 * 0.2689414 + 20 * 0.7310586:.3f} and 20." in text
 
 
@@ -227,7 +227,7 @@ def test_the_losses_of_07_are_correct() -> None:
     logits = torch.tensor([2.0, 1, 0])
     assert f"give the probabilities {digits(logits.softmax(0))}." in text
     first, _, last = digits(-logits.log_softmax(0)).split(", ")
-    assert rf"the loss is $-\ln 0.6652 = {first}$; if it is token 2, {last}." in text
+    assert rf"the loss is $-\ln 0.6652 = {first}$. If it is token 2, the loss is {last}." in text
     mean = -logits.log_softmax(0)[[0, 2]].mean()
     assert f"The mean of both is {mean:.4f}." in text
     first, _, last = digits(-logits.softmax(0).log_softmax(0)).split(", ")
