@@ -142,7 +142,7 @@ def test_covariances_explain_the_variance_of_the_scores_of_03() -> None:
     assert rf"$8 \cdot {q_said} \cdot {k_said} = {expected:.2f}$" in text
     assert f"the 16 scores is {together:.4f}. (After the division it is {scaled:.4f}" in text
     assert f"add up to {alone:.2f}." in text
-    assert f"covariances add up to {together - alone:.2f}. The sum of both is {together:.2f}." in text
+    assert f"add up to {together - alone:.2f}. The sum of both is {together:.2f}" in text
 
 
 def test_the_derivatives_of_a_weight_are_correct() -> None:
@@ -166,7 +166,7 @@ def test_scaled_scores_of_new_layers_have_a_variance_of_a_ninth(n_embd: int) -> 
             scores = (query(x) * key(x.roll(1, 0))).sum(-1) / n_embd**0.5
         found.append(scores.var().item())
     mean = sum(found) / len(found)
-    said = re.search(r"variance 1/9 = ([\d.]+), for \$n\$ = 64 as well as for \$n\$ = 1024", READMES["03"])
+    said = re.search(r"variance 1/9 = ([\d.]+), for \$n\$ = 64 as well as ", READMES["03"])
     assert said
     assert mean == pytest.approx(float(said[1]), rel=0.1)
     assert mean == pytest.approx(1 / 9, rel=0.1)
