@@ -29,7 +29,7 @@ from grader.run.orders import (
     probe_order,
     read_answers,
 )
-from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, keep
+from grader.run.runner import GIVEN_UP, MOST_TIMEOUTS, add_result
 from grader.run.session import OpenModule, Session
 from grader.run.verdict import Verdict
 from grader.sandbox.attempts import sentences_on
@@ -128,7 +128,7 @@ class RecordedTests:
         run.all_of(chosen)
         for test in chosen:
             outcome, seconds = run.found[test]
-            keep(test, session, outcome, seconds)
+            add_result(test, session, outcome, seconds)
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:

@@ -15,4 +15,4 @@ def _require_pytest() -> None:
         raise SystemExit(2)
 
 
-_require_pytest()  # test files import this package
+_require_pytest()  # runs early, because every test file imports this package

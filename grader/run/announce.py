@@ -1,7 +1,7 @@
-"""Print a message while PyTorch is loaded, which takes seconds.
+"""Print a message while PyTorch is loading, because loading takes several seconds.
 
-Import this module before PyTorch. It disables garbage collection until `loaded` is called: loading
-creates hardly any garbage, and collecting takes a quarter of the time of a short run.
+Import this module before PyTorch. The module disables garbage collection until `loaded` is called:
+loading creates hardly any garbage, but collecting would take a quarter of the time of a short run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SAID = _LOADING and sys.stderr is not None and sys.stderr.isatty()
 
 if _LOADING:
     gc.disable()
-    atexit.register(gc.freeze)  # a collection at exit is useless, too
+    atexit.register(gc.freeze)  # avoids a useless collection at exit
 if _SAID:
     print(_WORDS, end="", file=sys.stderr, flush=True)
 
@@ -25,8 +25,8 @@ if _SAID:
 def loaded() -> None:
     """Remove the message, enable garbage collection, and limit torch to one thread.
 
-    Loaded modules stay excluded from garbage collection. With small tensors, a second thread mostly
-    waits. On a busy machine, it makes a run many times as long.
+    The modules loaded so far stay excluded from garbage collection. With small tensors, a second
+    thread of torch mostly waits. On a busy machine, it makes a run many times slower.
     """
     import torch
 

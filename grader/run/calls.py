@@ -22,17 +22,18 @@ def answers(
 
     Args:
         function: the student's function or module.
-        calls: the arguments of each call, as a sequence or by name.
-        seeds: the seed of torch's global generator for each call; by default it is not seeded.
+        calls: for each call, a sequence of positional arguments or a mapping of keyword arguments.
+        seeds: for each call, the seed of torch's global generator. By default, the generator is
+            not seeded.
 
     Raises:
         Mismatch: a call changed the result of an earlier call.
-        Exception: a call raised it; no more calls are made.
+        Exception: a call raised this exception. The remaining calls are skipped.
     """
     results = Results()
     for arguments, seed in zip([*calls], repeat(None) if seeds is None else seeds, strict=False):
         if seed is not None:
-            # torch.manual_seed takes 20 times as long, as it seeds other generators, too.
+            # torch.manual_seed takes 20 times as long, because it also seeds other generators.
             torch.default_generator.manual_seed(seed)
         if isinstance(arguments, Mapping):
             results.add(function(**arguments))
@@ -48,7 +49,7 @@ def answers(
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Return the wall time of a call in seconds."""
+    """Call `run` and return the elapsed time in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

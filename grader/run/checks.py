@@ -3,18 +3,18 @@
 A test calls the student's code and passes each result to a check, with the text of the call as
 students write it. The same test runs in three places, and a check acts differently in each place:
 
-    home      compares at once; the first mismatch ends the test
-    worker    records the call and the student's value; it has no right answer to compare with
-    trusted   records the call and a judge of the value; `problem` is the reference
+    home      on the student's computer: compares at once; the first mismatch ends the test
+    worker    in grading, beside student code: records the call and the value, without comparing
+    trusted   in grading, with the reference as `problem`: records the call and a judge of the value
 
-The trusted process then judges the worker's first value with its first judge, and so on. So a test
-must make the same checks in the same order for all correct submissions. Right answers come from
-`shared.oracles` and from `solution`. In a worker both names are `UNKNOWN`, and reading the value
-raises `AnswerRead`. Pass right answers to a check; do not branch on them, loop over them, print
-them or write them into an input.
+The trusted process then judges each value of the worker's record with the judge at the same
+position of its own record. So a test must make the same checks in the same order for all correct
+submissions. Right answers come from `shared.oracles` and from `solution`. In a worker both names
+are `UNKNOWN`, and reading the value raises `AnswerRead`. Pass right answers to a check; do not
+branch on them, loop over them, print them or write them into an input.
 
-`require` states a fact about structure, such as the name of a layer. In a worker the fact is a
-claim, which the trusted process cannot compare with anything. The record has no entry for it.
+`require` states a fact about structure, such as the name of a layer. The trusted process cannot
+verify such a fact, so in grading it is a claim of the worker. The record has no entry for it.
 `gradients`, `parameters_of` and `set_weights` are explained in `compare`.
 """
 
@@ -34,38 +34,38 @@ from grader.code.loading import out_of_memory
 from grader.code.tensors import Array
 from grader.errors import Mismatch
 from grader.run import compare
-from grader.run.encoding import Encoder, plain
+from grader.run.encoding import Encoder, round_trip
 from grader.run.rng import ArrayRng, Rng
 from grader.run.unknown import UNKNOWN, AnswerRead, is_unknown
 
 Judge = Callable[[Any], None]
-"""Accepts a student's value, or raises Mismatch with a message for the student."""
+"""A function that accepts a student's value, or raises Mismatch with a message for the student."""
 
 _MOST_ENTRIES = 1 << 18
-"""The maximum number of entries of a value that is compared with another value of the student.
+"""The maximum number of entries of a student's value that serves as an expected value.
 
-Such a value can have any size, and describing the differences of millions of entries takes 2 GB.
+A student's value can have any size, and describing millions of differences takes 2 GB of memory.
 """
 
 
 # Checks
 
 
-def check(actual: Any, expected: Any, call: str, **near: Any) -> None:
+def check(actual: Any, expected: Any, call: str, **options: Any) -> None:
     """Compare a student's value with the right answer: type, dtype, shape and numbers.
 
     Args:
         actual: the student's value.
         expected: the right tensor or array, from an oracle or `solution`.
         call: the call as a student would write it.
-        near: tolerances and other options of `compare.check`.
+        options: tolerances and other options of `compare.check`.
     """
-    right = _right(expected, call)
-    _record(call, actual, lambda value: compare.check(value, right, call, **near))
+    right = _right_answer(expected, call)
+    _record(call, actual, lambda value: compare.check(value, right, call, **options))
 
 
-def check_same(first: Any, second: Any, call: str, **near: Any) -> None:
-    """Compare two values that the student's code returned; the second is the expected value."""
+def check_same(first: Any, second: Any, call: str, **options: Any) -> None:
+    """Compare two values that the student's code returned; `second` is the expected value."""
 
     def judge(values: Any) -> None:
         one, other = values
@@ -73,54 +73,63 @@ def check_same(first: Any, second: Any, call: str, **near: Any) -> None:
             raise Mismatch(f"{call}\nIt returned {compare.kind(other)}, but numbers were expected.")
         if math.prod(other.shape) > _MOST_ENTRIES:
             raise Mismatch(f"{call}\nIt returned more than {_MOST_ENTRIES:,} numbers.")
-        compare.check(one, other, call, **near)
+        compare.check(one, other, call, **options)
 
     _record(call, (first, second), judge)
 
 
 def check_that(value: Any, judge: Any, call: str, *arguments: Any) -> None:
-    """Check a property with an oracle, for example the variance of many draws.
+    """Check a property of a student's value with an oracle, for example the variance of samples.
 
     Args:
         value: the student's value, or a tuple of all student values that the oracle needs.
-        judge: the oracle. It is called as `judge(value, call, *arguments)` with copies. It raises
-            Mismatch, for example with `compare.require`, if the property does not hold.
+        judge: the oracle. It is called as `judge(value, call, *arguments)`, with copies of the
+            values. It raises Mismatch, for example with `compare.require`, if the property does
+            not hold.
         call: the call as a student would write it.
         arguments: further arguments of the oracle. They must not contain student values.
     """
-    oracle, copies = _right(judge, call), _kept(arguments)
+    oracle, copies = _right_answer(judge, call), _copy(arguments)
     _record(call, value, lambda copied: oracle(copied, call, *copies))
 
 
-def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **near: Any) -> None:
-    """Compare gradients by name; ignore names that are not in `expected`."""
-    right = _right(expected, call)
+def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **options: Any) -> None:
+    """Compare each gradient in `expected` with the gradient of the same name in `actual`."""
+    right = _right_answer(expected, call)
 
     def judge(gradients: Any) -> None:
         for name, gradient in right.items():
             if gradients.get(name) is None:
                 raise compare.no_gradient(name, call)
             what = f"the gradient of {call} with respect to {name}"
-            compare.check(gradients[name], gradient, what, **near)
+            compare.check(gradients[name], gradient, what, **options)
 
     _record(f"the gradients of {call}", dict(actual), judge)
 
 
 def check_form(actual: Any, expected: Any, call: str) -> Any:
-    """Compare type, dtype and shape, and return the value detached. This check is a claim."""
+    """Compare type, dtype and shape, and return `actual` detached.
+
+    In grading, the result is a claim of the worker.
+    """
     detached = compare.check_form(actual, expected, call)
     _claim(f"the form of {call}")
     return detached
 
 
 def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
-    """Require a layer `nn.Linear(n_in, n_out, bias=bias)` called `name`. This check is a claim."""
+    """Require that `module` has a layer `nn.Linear(n_in, n_out, bias=bias)` called `name`.
+
+    In grading, the result is a claim of the worker.
+    """
     compare.check_layer(module, name, n_in, n_out, bias=bias)
     _claim(f"the layer {name}")
 
 
 def require(fact: object, message: str) -> None:
-    """Require a fact about structure or cost. This check is a claim.
+    """Require a fact about the structure or the cost of the student's code.
+
+    In grading, the fact is a claim of the worker.
 
     Args:
         fact: a true value if the fact holds.
@@ -130,7 +139,7 @@ def require(fact: object, message: str) -> None:
     _mode.claims += 1
 
 
-# Explained in `compare`. They record nothing.
+# These functions of `compare` add nothing to the record.
 
 gradients = compare.gradients
 parameters_of = compare.parameters_of
@@ -141,37 +150,37 @@ set_weights = compare.set_weights
 
 
 def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
-    """Return an input that depends on a right answer, for example a text without close choices.
+    """Return an input that depends on a right answer, for example the least likely targets.
 
     The worker receives the input, so the input must not contain a right answer.
 
     Args:
-        make: creates the input from random numbers; never called in a worker.
-        rng: the test's random numbers. `make` gets an independent generator, seeded from them.
+        make: creates the input from a random number generator. It is not called in a worker.
+        rng: the test's generator, from which the seed for the generator of `make` is drawn.
     """
     independent = rng.independent()
     if _mode.place == "worker":
         return _mode.inputs.pop(0)
-    value = plain(make(independent))
+    value = round_trip(make(independent))
     if _mode.place == "trusted":
         _mode.inputs.append(deepcopy(value))
     return value
 
 
 def parts(value: Any, number: int) -> tuple[Any, ...]:
-    """Return the elements of a right answer as a tuple of `number` elements.
+    """Return the elements of a right answer as a tuple.
 
-    In a worker, each element is `UNKNOWN`.
+    In a worker, return a tuple that contains `UNKNOWN` `number` times.
     """
     return (UNKNOWN,) * number if is_unknown(value) else tuple(value)
 
 
 @contextmanager
 def may_be_skipped(call: str) -> Iterator[Callable[[], bool]]:
-    """Mark checks in a `with` block that a test may skip for code that is correct but slow.
+    """Allow a test to skip the checks in a `with` block if the student's code is correct but slow.
 
-    Yields a function that returns whether to skip the checks now: `if slow and skip(): return`. The
-    trusted process never skips them.
+    Yields a function `skip` that returns whether to skip the checks, for use in a line such as
+    `if slow and skip(): return`. In the trusted process it always returns False.
     """
     before, _mode.block = _mode.block, call
     try:
@@ -196,7 +205,7 @@ class Expected:
     Attributes:
         call: the call as a student would write it.
         judge: accepts or rejects the worker's value.
-        is_claim: whether the check is a claim, so that no value is compared.
+        is_claim: whether the worker only claims the result, so that no value is compared.
         block: the call of the `may_be_skipped` block that contains the check, or an empty string.
     """
 
@@ -212,12 +221,13 @@ class Mode:
 
     Attributes:
         place: the place where the test runs.
-        inputs: the results of `prepared`, in order.
-        record: the checks so far. In the trusted process, each is an `Expected`. In a worker, each
-            is `[call, encoded value]`, or `[call]` for a skipped block.
+        inputs: the prepared inputs, in order. The trusted process appends them; a worker removes
+            them as the test uses them.
+        record: the checks so far. In the trusted process, each entry is an `Expected`. In a worker,
+            each entry is `[call, encoded value]`, or `[call]` for a skipped block.
         encoder: encodes the values of a worker's record.
         block: the call of the current `may_be_skipped` block, or an empty string.
-        claims: the number of true facts that `require` has seen, which are not recorded.
+        claims: the number of facts that `require` has accepted. They are not in `record`.
     """
 
     place: Literal["home", "worker", "trusted"]
@@ -233,7 +243,7 @@ _mode = Mode("home")
 
 @contextmanager
 def running(mode: Mode) -> Iterator[Mode]:
-    """Use a mode for all checks in a `with` block. The mode collects their record."""
+    """Use `mode` for all checks in a `with` block, and record the checks in `mode.record`."""
     global _mode
     before, _mode = _mode, mode
     try:
@@ -243,10 +253,10 @@ def running(mode: Mode) -> Iterator[Mode]:
 
 
 def judge_value(judge: Judge, value: Any, call: str) -> None:
-    """Judge a value, and treat a value that the judge cannot handle as a mismatch.
+    """Judge a value. If the judge raises an unexpected exception, treat the value as wrong.
 
     Raises:
-        Mismatch: the value is wrong; the text is a message for the student.
+        Mismatch: the value is wrong. The exception's text is a message for the student.
     """
     try:
         judge(value)
@@ -257,12 +267,12 @@ def judge_value(judge: Judge, value: Any, call: str) -> None:
 
 
 def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> None:
-    """At home, compare a value at once. In grading, add the check to the record."""
+    """Judge a value at once at home; add the check to the record in grading."""
     if is_unknown(value):
         raise AnswerRead(f"the test passes it as the student's value in the check of {call}")
     match _mode.place:
         case "home":
-            judge_value(judge, plain(value), call)
+            judge_value(judge, round_trip(value), call)
         case "worker":
             _mode.record.append([call, _mode.encoder.encode(value)])
         case "trusted":
@@ -270,30 +280,30 @@ def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> N
 
 
 def _claim(call: str) -> None:
-    """Add a check without a value to the record."""
+    """Record a check that has no value, because its result is a claim."""
     _record(call, None, lambda value: None, is_claim=True)
 
 
-def _right(value: Any, call: str) -> Any:
-    """Return a right answer, in the trusted process as a copy.
+def _right_answer(value: Any, call: str) -> Any:
+    """Return a right answer unchanged, except in the trusted process: there, return a copy.
 
     Raises:
-        AnswerRead: this process is a worker and has the right answer, which must be `UNKNOWN`.
+        AnswerRead: this process is a worker, and `value` is not `UNKNOWN`.
     """
     if _mode.place == "worker" and not is_unknown(value):
         raise AnswerRead(f"the test contains the right answer for {call}; use an oracle")
-    return _kept(value) if _mode.place == "trusted" else value
+    return _copy(value) if _mode.place == "trusted" else value
 
 
-def _kept(value: Any) -> Any:
-    """Return a copy that the rest of the test does not change."""
+def _copy(value: Any) -> Any:
+    """Copy the tensors and arrays in a value, so that the rest of the test can't change them."""
     match value:
         case Tensor():
             return value.detach().clone()
         case numpy.ndarray():
             return value.copy()
         case Mapping():
-            return {name: _kept(each) for name, each in value.items()}
+            return {name: _copy(each) for name, each in value.items()}
         case list() | tuple():
-            return [*map(_kept, value)]
+            return [*map(_copy, value)]
     return value

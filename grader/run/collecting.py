@@ -1,4 +1,4 @@
-"""Collect the tests of problems by pytest's public hooks, and convert them into plain records.
+"""Collect the tests of problems with pytest's public hooks, and convert them into records.
 
 Each test must be a plain function, so that it can run without pytest.
 """
@@ -31,7 +31,7 @@ MARKERS = (
     "points(n): the points of a test of a problem",
     "inspection_only: a test that watches how code runs; it can't judge code that fails",
 )
-"""The markers that tests of problems have."""
+"""The pytest markers of problems' tests, with descriptions."""
 
 _OPTIONS = (
     "--collect-only",
@@ -43,7 +43,8 @@ _OPTIONS = (
     "--override-ini=pythonpath=",
 )
 
-# These plugins take time at the end of each run, or change this process or the course's folder.
+# pytest's plugins that are disabled, because they take time at the end of each run, or change this
+# process or the course's folder.
 _UNUSED = (
     *("unraisableexception", "threadexception", "faulthandler", "logging", "cacheprovider"),
     *("debugging", "doctest", "junitxml", "legacypath", "pastebin", "recwarn", "monkeypatch"),
@@ -54,13 +55,13 @@ _LONGEST_REASON = 3000
 
 
 def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
-    """Collect all tests of problems, visible and hidden, in the order of their files.
+    """Collect the visible and hidden tests of problems, in the order of the test files.
 
-    The result depends only on the course: not on other courses in this process, the environment or
-    installed plugins of pytest.
+    The result depends only on the course. Other courses in this process, environment variables
+    and installed plugins of pytest do not affect it.
 
     Args:
-        problems: the problems with the tests.
+        problems: the problems whose tests are collected.
         root: the course's folder.
 
     Raises:
@@ -86,7 +87,7 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         raise CourseError("pytest could not collect the course's tests:\n" + "\n".join(reasons))
     tests = records(collected.items)
     for item, test in tests.items():
-        # pytest turns a function such as setup_module into a fixture of all tests in the file.
+        # pytest turns functions such as setup_module into fixtures. They are refused here, too.
         _check_names(item, item.fixturenames, test.case)
     return [*tests.values()]
 
@@ -98,7 +99,7 @@ def _check_names(item: pytest.Function, names: Iterable[str], case: Iterable[str
 
 
 class _Collected:
-    """A plugin that keeps the collected tests, and the errors of files that can't be collected."""
+    """A pytest plugin that stores the collected tests and the errors of collecting files."""
 
     def __init__(self) -> None:
         self.items: list[pytest.Item] = []
@@ -111,16 +112,16 @@ class _Collected:
             config.addinivalue_line("markers", marker)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep the error of a file that could not be collected."""
+        """Store the error if a file could not be collected."""
         if report.failed:
             self.errors.append(report.longreprtext[-_LONGEST_REASON:])
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Keep the tests."""
+        """Store the tests."""
         self.items = session.items
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember an interrupt by the user. pytest calls this hook after some errors, too."""
+        """Store whether the user interrupted pytest. pytest also calls this hook for errors."""
         self.interrupted |= type(excinfo.value) is KeyboardInterrupt
 
 
@@ -141,7 +142,7 @@ def _no_other_plugins() -> Iterator[None]:
 # Records of tests
 
 FIXTURES = ("problem", "solution", "rng")
-"""The arguments that a test may have in addition to its parameters."""
+"""The names of the fixtures that a test may use."""
 
 _MARKS = ("points", "parametrize", "inspection_only")
 
@@ -153,8 +154,10 @@ class ProblemTests:
     Attributes:
         problem: the problem.
         module: the module that pytest imported from the file.
-        salt: a second seed of the tests' random numbers; empty in a student's copy of the course.
-        first_hidden_line: the line where the hidden half begins, if the file has one.
+        salt: a secret part of the seeds of the tests' random numbers; empty in a student's copy of
+            the course.
+        first_hidden_line: the number of the line where the hidden half begins; None if the file
+            has no hidden half.
     """
 
     problem: Problem
@@ -181,7 +184,7 @@ class ProblemTests:
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        """The answers of known mistakes, read at first use."""
+        """The recorded answers of known mistakes to the probe, read at first use."""
         return Fingerprints.load(self.problem.fingerprints)
 
     @cached_property
@@ -200,19 +203,19 @@ class ProblemTests:
             ) from error
 
 
-@dataclass(frozen=True, eq=False)  # the arguments of a case may be tensors
+@dataclass(frozen=True, eq=False)  # a case may contain tensors, whose == does not return a bool
 class CollectedTest:
-    """A test of a problem, or one case of a parametrised test.
+    """A test of a problem, or one case of a parametrized test.
 
     Attributes:
-        tests: the test file.
-        id: the function's name, followed by the parameters of the case in brackets.
+        tests: the collected test file that contains the test.
+        id: the function's name. In a case, it is followed by the case's parameters in brackets.
         title: the function's docstring, which students and instructors read.
         hidden: whether the test is in the hidden half.
-        points: the points; a parametrised test divides its points among its cases.
+        points: the points. A parametrized test divides its points equally among its cases.
         function: the test function.
-        case: the parameters of the case, by name.
-        fixtures: the names of the function's other arguments; see `FIXTURES`.
+        case: the case's parameters, by name; empty if the test is not parametrized.
+        fixtures: the names of the fixtures that the function uses, from `FIXTURES`.
         inspection_only: whether the test watches how code runs, instead of comparing results.
     """
 
@@ -238,12 +241,12 @@ class CollectedTest:
 
     @property
     def name(self) -> str:
-        """The function's name, without the case."""
+        """The function's name, without a case's parameters in brackets."""
         return self.id.partition("[")[0]
 
 
 def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest]:
-    """Return a record for each item that is a test of a problem; ignore other items.
+    """Convert the pytest items that are tests of problems into records; ignore other items.
 
     Raises:
         CourseError: a test is not allowed, or pytest imported a different file of the same name.
@@ -259,7 +262,7 @@ def records(items: Iterable[pytest.Item]) -> dict[pytest.Function, CollectedTest
 
 
 def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
-    """Return the record of a test file.
+    """Return the `ProblemTests` of a test file.
 
     Raises:
         CourseError: pytest imported a different module of the same name, or the problem forbids an
@@ -277,7 +280,7 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
 
 
 def _check_forbidden(problem: Problem) -> None:
-    """Check that all forbidden functions of a problem are known.
+    """Check that the grader knows all functions that a problem forbids.
 
     Raises:
         CourseError: a forbidden function is unknown.
@@ -292,10 +295,10 @@ def _check_forbidden(problem: Problem) -> None:
 
 
 def _salt(problem: Problem) -> bytes:
-    """Return the salt of a problem's random numbers; empty in a student's copy of the course.
+    """Read the salt of a problem. Return empty bytes in a student's copy of the course.
 
     Raises:
-        CourseError: the file of the salt does not contain only hexadecimal digits.
+        CourseError: the salt file does not contain only hexadecimal digits.
     """
     path = Course(problem.folder.parent.parent).salt(problem)
     try:
@@ -305,7 +308,7 @@ def _salt(problem: Problem) -> bytes:
 
 
 def _names_in(test: Callable[..., None]) -> set[str]:
-    """Return the names in a test's code and in functions of the test file that the test calls.
+    """Return the names that a test uses, directly or in functions of the test file that it calls.
 
     The names include the tested functions and classes of the student's file.
     """
@@ -346,7 +349,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
 
 
 def _points(item: pytest.Function) -> float:
-    """Return the points of a test function, for all its cases together.
+    """Return the points of a test function, which are the sum over its cases.
 
     Raises:
         CourseError: the test has no points.
@@ -372,7 +375,7 @@ def refused(item: pytest.Item, reason: str) -> CourseError:
 
 
 def _plain_function(item: pytest.Item) -> pytest.Function:
-    """Return the item if its test is a plain function.
+    """Return the item unchanged if its test is a plain function.
 
     Raises:
         CourseError: the test is not a plain function, or has an unknown marker.

@@ -1,7 +1,7 @@
 """Compare values of student code with right answers, and describe differences for students.
 
-`check` compares tensors with tensors, and NumPy arrays with arrays. It compares type, dtype, shape,
-finiteness and values, in this order, and never broadcasts. Its message contains the call, the
+`check` compares tensors with tensors, and NumPy arrays with arrays. It compares first the type,
+then dtype and shape, then the values, and it never broadcasts. Its message contains the call, the
 returned and the expected value, and the rows that differ.
 """
 
@@ -21,9 +21,9 @@ from grader.diagnose.evidence import Certainty, Evidence, Shown, Source
 from grader.errors import Mismatch
 from grader.result import not_yet
 
-# (relative, absolute). The results of known mistakes differ by 5e-4 or more. Half precision rounds
-# to three digits (float16) and two (bfloat16), and a sum of a few such terms loses more digits.
-# float64 has the tolerance of float32, so that lost digits fail only a test about digits.
+# The relative and the absolute tolerance. Results of known mistakes differ by 5e-4 or more. float16
+# has three correct digits and bfloat16 two, and a sum of a few terms has fewer. float64 has the
+# tolerance of float32, so that only tests about digits fail if steps are calculated in float32.
 _TOLERANCE = {
     "float64": (1e-4, 1e-5),
     "float32": (1e-4, 1e-5),
@@ -32,11 +32,11 @@ _TOLERANCE = {
 }
 
 _ALL_DIGITS = (1e-9, 1e-10)
-"""The tolerance of a test about the digits of float64. Correct code differs by about 1e-15."""
+"""The tolerance of a test about the digits of float64. Correct results differ by about 1e-15."""
 
 _ENTRIES_SHOWN = 6
 _LINE = 74
-"""The maximum length of a line of numbers, which fits into a window of 80 columns."""
+"""The maximum length of a line of numbers. The line fits into a window of 80 columns."""
 
 _ROWS_SHOWN = 3
 
@@ -58,16 +58,18 @@ def check(
     all_digits: bool = False,
     start: Tensor | None = None,
 ) -> None:
-    """Compare a value with a tensor or array: type, dtype, shape, finiteness, values.
+    """Compare a value with a tensor or array: type, dtype, shape and numbers.
 
-    NaN or infinity is right only if `expected` has the same value in this entry.
+    An entry that is NaN or infinity is right only if the same entry of `expected` is, too.
 
     Args:
         actual: any value that the student's code returned.
         expected: a tensor or an array of any shape and dtype.
         call: the call as a student would write it, for example `"normalise(x, dim=0)"`.
-        rtol: allowed difference relative to the expected entry; by default from the dtype.
-        atol: allowed absolute difference, added to the relative part; by default from the dtype.
+        rtol: the allowed difference relative to the expected entry. The default depends on the
+            dtype.
+        atol: the allowed absolute difference, which is added to the allowed relative difference.
+            The default depends on the dtype.
         sizes: sizes such as `{"d_k": 16}`. The message uses them to explain a constant factor.
         all_digits: whether to require the exact dtype, and float64 numbers that are right to their
             last digits. Only tests about dtypes need this. By default, a calculation may have steps
@@ -75,7 +77,7 @@ def check(
         start: the value to which the code adds something, such as the x of a residual connection.
 
     Raises:
-        Mismatch: the value is wrong; the text is a message for the student.
+        Mismatch: the value is wrong. The exception's text is a message for the student.
     """
     values = check_form(actual, expected, call, same_dtype=all_digits)
     default_rtol, default_atol = _tolerance(expected, all_digits)
@@ -109,7 +111,7 @@ def _tolerance(expected: Tensor | Array, all_digits: bool) -> tuple[float, float
 def check_form(
     actual: object, expected: Tensor | Array, call: str, *, same_dtype: bool = False
 ) -> Any:
-    """Check that `actual` has the type, dtype and shape of `expected`, and return it detached.
+    """Check that `actual` has the type, dtype and shape of `expected`; return `actual` detached.
 
     Args:
         actual: any value that the student's code returned.
@@ -118,7 +120,7 @@ def check_form(
         same_dtype: whether to reject a floating point dtype that is wider than the expected dtype.
 
     Raises:
-        Mismatch: the form is wrong; the text is a message for the student.
+        Mismatch: the form is wrong. The exception's text is a message for the student.
     """
     wanted = _NAMES[isinstance(expected, numpy.ndarray)]
     if not (is_array(actual) if wanted == _NAMES[True] else isinstance(actual, Tensor)):
@@ -135,7 +137,7 @@ def check_form(
 
 
 _NAMES = ("a tensor", "an array")
-"""The words for values of torch and of NumPy in messages."""
+"""The words in messages for a value of torch and a value of NumPy."""
 
 
 def _wider(actual: Tensor | Array, expected: Tensor | Array) -> bool:
@@ -163,7 +165,7 @@ def check_number(
         returned: the result in words, for example `"It returned {} on average over 400 seeds"`.
 
     Raises:
-        Mismatch: the value is wrong; the text is a message for the student.
+        Mismatch: the value is wrong. The exception's text is a message for the student.
     """
     if not isinstance(actual, float):
         _fail(call, f"It returned {kind(actual)}, but a Python float was expected.")
@@ -180,7 +182,7 @@ def check_number(
 
 
 def _factor(got: float, want: float) -> float:
-    """Return the ratio of a wrong number to the right number; 0 if the ratio is undefined."""
+    """Return `got` divided by `want`, or 0 if this ratio is undefined or infinite."""
     return got / want if want and math.isfinite(got / want) else 0.0
 
 
@@ -206,15 +208,15 @@ def gradients(
     """Return the gradient of `(output * upstream).sum()` with respect to each of `inputs`.
 
     Args:
-        output: the result of the student's code, which must have the form of `upstream`.
-        inputs: the tensors to differentiate by, with their names for messages.
+        output: the result of the student's code. It must have the dtype and shape of `upstream`.
+        inputs: the tensors whose gradients are returned, by the names that messages use.
         upstream: random weights of the output's entries. Weights are needed because, for example,
-            the plain sum of a softmax is constant: its gradient would be 0 for any answer.
+            the unweighted sum of a softmax is constant, so that its gradient is always 0.
         call: the call as a student would write it.
         may_miss: whether to omit inputs without a gradient, instead of raising Mismatch.
 
     Raises:
-        Mismatch: no gradient reaches the output or one of the inputs.
+        Mismatch: the form of `output` is wrong, or no gradient reaches `output` or an input.
     """
     check_form(output, upstream, call)
     assert isinstance(output, Tensor)
@@ -280,7 +282,8 @@ def wrong_part(sentence: str, owner: str, message: str = "") -> Mismatch:
 def missing_part(sentence: str, owner: str, message: str = "") -> Mismatch:
     """Return the mismatch for a module that lacks a part.
 
-    Reports name no other mistakes of the module's class then. For the arguments, see `wrong_part`.
+    Because of this mismatch, reports name no other mistakes of the module's class. For the
+    arguments, see `wrong_part`.
     """
     return _seen_of(Source.MISSING, sentence, owner, message)
 
@@ -291,11 +294,11 @@ def _seen_of(source: Source, sentence: str, owner: str, message: str) -> Mismatc
 
 
 def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Parameter]:
-    """Return the parameters of a module with these names, such as `query.weight`.
+    """Return the parameters of a module that have the given names, such as `query.weight`.
 
     Raises:
         Mismatch: a parameter is missing, so the module's results can't be judged. The message is
-            neutral, as another test reports missing layers.
+            neutral, because another test reports missing layers.
     """
     owner, known = type(module).__name__, parameters(module)
     for name in names:
@@ -307,9 +310,9 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
 
 
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy `weights`, by name such as `query.weight`, into the module's parameters.
+    """Copy each tensor in `weights` into the module's parameter of the same name.
 
-    The order of the student's layers doesn't matter.
+    A name has the form `query.weight`, so the order of the student's layers doesn't matter.
 
     Raises:
         Mismatch: a parameter is missing or has a different shape, so nothing can be judged yet.
@@ -336,7 +339,7 @@ def kind(value: object) -> str:
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
-    if name in ("float16", "float32", "float64"):  # the type of a worker's value has only this name
+    if name in ("float16", "float32", "float64"):  # a worker's value has only this name
         return f"a numpy.{name}"
     spoken_with_a_vowel = name.lower().startswith(("a", "e", "i", "o", "nd"))  # "an ndarray"
     return f"an {name}" if spoken_with_a_vowel else f"a {name}"
@@ -357,7 +360,7 @@ def _form_message(actual: Tensor | Array, expected: Tensor | Array) -> str:
 
 
 def _about_shapes(actual: Tensor | Array, expected: Tensor | Array) -> str:
-    """Return a line with a likely reason for a wrong shape, or an empty string."""
+    """Return a line with the likely reason for a wrong shape; empty if no reason is likely."""
     got, want = tuple(actual.shape), tuple(expected.shape)
     if got != want and sorted(got) == sorted(want):
         return "\nThe sizes are right, but in a different order: look at each transpose."
@@ -374,7 +377,7 @@ def _all_within(actual: Any, expected: Any, atol: float) -> bool:
         return False
     if isinstance(expected, Tensor):
         return bool((actual.double() - expected.detach().double()).abs().max().item() <= atol)
-    with numpy.errstate(all="ignore"):  # inf - inf needs no warning
+    with numpy.errstate(all="ignore"):  # no warning about inf - inf
         return bool(numpy.abs(entries(actual) - entries(expected)).max() <= atol)
 
 
@@ -421,7 +424,7 @@ def _where(wrong: Array) -> str:
 
 
 def _digits(actual: Array, expected: Array) -> int:
-    """Return how many digits are needed to show the difference; 4 for a large difference."""
+    """Return the number of digits, from 4 to 17, that are needed to show the difference."""
     got, want = actual.astype(numpy.float64), expected.astype(numpy.float64)
     with numpy.errstate(all="ignore"):
         difference, largest = (float(numpy.abs(each).max()) for each in (got - want, want))
@@ -431,7 +434,10 @@ def _digits(actual: Array, expected: Array) -> int:
 
 
 def _numbers(actual: Array, expected: Array, wrong: Array, room: int) -> tuple[str, str]:
-    """Format as many entries of two rows as fit into a line, including a wrong entry."""
+    """Format the same entries of two rows, including a wrong entry, in at most `room` characters.
+
+    Omitted entries are shown as `...`.
+    """
     digits = _digits(actual, expected)
     rows = [[_number(v, digits) for v in row.ravel().tolist()] for row in (actual, expected)]
     first = int(wrong.argmax())

@@ -1,7 +1,7 @@
 """Encode the values of a worker as bytes, without pickle; decode them in the trusted process.
 
-A message is a JSON text, followed by the numbers of its tensors. Values are None, bool, int, float,
-str, tensors, arrays, lists, tuples and dicts. Any other value is replaced by the name of its type.
+A message contains a JSON text, followed by the numbers of its tensors. A value can be None, a bool,
+int, float, str, tensor, array, list, tuple or dict. Any other value is replaced by its type's name.
 A tensor without ordinary numbers (sparse, quantized, on the meta device, without memory) is
 replaced by its dtype and shape.
 """
@@ -24,7 +24,10 @@ MOST_BYTES = 32 << 20
 """The maximum number of bytes of all numbers in one message."""
 
 MOST_TEXT = 2 << 20
-"""The maximum number of bytes of the JSON in one message. Decoded, it takes up to 25 times more."""
+"""The maximum number of bytes of the JSON in one message.
+
+The decoded JSON takes up to 25 times as much memory.
+"""
 
 MOST_PARTS = 50_000
 """The maximum number of values and characters in one message."""
@@ -61,7 +64,7 @@ class Encoder:
         self._bytes, self._parts = MOST_BYTES, MOST_PARTS
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Return a value in a form for JSON, and add the bytes of its tensors to `numbers`.
+        """Convert a value for JSON, and append the bytes of its tensors and arrays to `numbers`.
 
         Raises:
             BadRecord: the message would be too large.
@@ -110,10 +113,11 @@ class Encoder:
         return ["array", array.dtype.name, [*array.shape]]
 
     def _fits(self, size: int) -> bool:
-        """Count the bytes of a tensor, and return whether there are any bytes to copy.
+        """Subtract a tensor's size from the remaining bytes, and return whether it is positive.
 
         Raises:
-            BadRecord: the message would be too large; an expanded tensor can have a terabyte.
+            BadRecord: the message would be too large. For example, an expanded tensor can have a
+                terabyte.
         """
         self._bytes -= size
         if self._bytes < 0:
@@ -121,13 +125,16 @@ class Encoder:
         return size > 0
 
     def message(self, content: Any) -> bytes:
-        """Return a message with this content. Values in it must be results of `encode`."""
+        """Return the bytes of a message. Values in `content` must be results of `encode`."""
         text, numbers = msgspec.json.encode(content), b"".join(self.numbers)
         return _SIZES.pack(len(text), len(numbers)) + text + numbers
 
 
 def _is_in_memory(tensor: Tensor) -> bool:
-    """Return whether a tensor's storage contains all entries; if not, reading them would crash."""
+    """Return whether a tensor's storage contains all its entries.
+
+    If the storage is too small, reading the entries would crash Python.
+    """
     strided = zip(tensor.shape, tensor.stride(), strict=True)
     last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in strided)
     return tensor.untyped_storage().nbytes() >= (last + 1) * tensor.itemsize
@@ -141,11 +148,11 @@ class Decoder:
 
     Args:
         message: bytes that student code may have written.
-        texts: the list to which `decode` adds texts and names of types.
+        texts: the list to which `decode` appends decoded strings and the names of types.
 
     Attributes:
         content: the content of the message. Pass the encoded values in it to `decode`.
-        texts: the list of texts and names of types.
+        texts: the decoded strings and the names of types.
 
     Raises:
         BadRecord: the message is invalid.
@@ -166,10 +173,10 @@ class Decoder:
         self._parts = MOST_PARTS
 
     def decode(self, tree: Any, depth: int = 0) -> Any:
-        """Return a value from the form that `Encoder.encode` returned.
+        """Return the value for which `Encoder.encode` returned `tree`.
 
         Raises:
-            BadRecord: the form is invalid, or the message has too many values.
+            BadRecord: `tree` is invalid, or the message has too many values.
         """
         self._parts -= 1
         if self._parts < 0 or depth > DEEPEST:
@@ -205,17 +212,17 @@ class Decoder:
         raise BadRecord("the message has a value of an unknown kind")
 
     def _tensor(self, dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
-        data = self._taken(math.prod(shape) * dtype.itemsize)
+        data = self._next_bytes(math.prod(shape) * dtype.itemsize)
         if not data:
             return torch.empty(shape, dtype=dtype)
         return torch.frombuffer(data, dtype=dtype).reshape(shape)
 
     def _array(self, dtype: numpy.dtype[Any], shape: Sequence[int]) -> Array:
-        data = self._taken(math.prod(shape) * dtype.itemsize)
+        data = self._next_bytes(math.prod(shape) * dtype.itemsize)
         return numpy.frombuffer(data, dtype=dtype).reshape(shape)
 
-    def _taken(self, size: int) -> bytearray:
-        """Return a writable copy of the next numbers."""
+    def _next_bytes(self, size: int) -> bytearray:
+        """Return a writable copy of the next `size` bytes of the numbers."""
         data = bytearray(self._numbers[self._at : self._at + size])
         self._at += size
         if len(data) != size:
@@ -231,7 +238,7 @@ def _float(text: str) -> float:
 
 
 def _shape(sizes: list[Any]) -> list[int]:
-    """Return the sizes of a tensor unchanged.
+    """Check the shape of a tensor, and return it unchanged.
 
     Raises:
         BadRecord: a size is invalid, or the tensor is too large for torch's 64-bit counters.
@@ -250,7 +257,7 @@ def _without_numbers(dtype: str, shape: list[int]) -> Any:
 
 
 def stand_in(name: str) -> Any:
-    """Return an object of a new type with this name.
+    """Return an object of a new type with this name, in place of a value that is not encoded.
 
     Raises:
         BadRecord: a type can't have this name.
@@ -260,8 +267,8 @@ def stand_in(name: str) -> Any:
     return type(name, (), {})()
 
 
-def plain(value: Any) -> Any:
-    """Return a copy of a value, in the form in which the trusted process would receive it.
+def round_trip(value: Any) -> Any:
+    """Encode and decode a value, and return the copy that the trusted process would receive.
 
     Raises:
         BadRecord: the value is too large.

@@ -32,7 +32,7 @@ _UNREADABLE = "The result of your code cannot be read."
 _NOT_SHOWN = "The details are not shown, as they could reveal hidden inputs."
 
 _MOST_TEXT = 4000
-"""The maximum length of a worker's message about the end of a test."""
+"""The maximum length of the text for the student, and of the evidence, in a worker's message."""
 
 _MOST_PRINTED = 20_000
 _MOST_NAME = 100
@@ -40,7 +40,7 @@ _MOST_STEPS = 50
 
 _CLAIMED = {status.value: status for status in Status if status is not Status.PASSED}
 _CLAIMED[Status.INTERNAL.value] = Status.ERROR
-"""The statuses that a worker may claim: not `passed`, and `error` instead of `internal`."""
+"""The verdict's status for each status that a worker claims. `passed` can't be claimed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Expectation:
     Attributes:
         checks: the checks with their judges, in order.
         inputs: the prepared inputs, encoded for a worker.
-        claims: the number of claims in the test, including claims that are not recorded.
+        claims: the number of the test's claims, including the facts of `require`.
     """
 
     checks: tuple[Expected, ...]
@@ -93,11 +93,11 @@ def answer(
     wrong answer, and a `RunDetails`.
 
     Args:
-        test: the test; all oracles in its module are unknown.
+        test: the test, in whose module all oracles are `UNKNOWN`.
         session: opens the student's file.
         inputs: the prepared inputs.
         seeds: the seeds of the test's random numbers; by default the session's seeds.
-        called: the list to which removed functions append their name at the first call.
+        called: the list to which a forbidden function appends its name when it is first called.
         printed: returns the text that the student's code printed.
     """
     decoder = Decoder(inputs)
@@ -107,7 +107,7 @@ def answer(
     details = RunDetails(
         printed()[:_MOST_PRINTED], _steps(exception, test.function.__code__.co_filename)
     )
-    del exception  # its traceback leads back to this frame
+    del exception  # breaks a cycle: the exception's traceback refers to this frame
     shown = None if outcome.shown is None else msgspec.to_builtins(outcome.shown)
     content = [test.id, mode.record, outcome.status.value, outcome.message[:_MOST_TEXT], shown]
     return mode.encoder.message([*content, msgspec.to_builtins(details)])
@@ -118,8 +118,8 @@ class RunDetails(msgspec.Struct):
 
     Attributes:
         printed: the text that the student's code printed.
-        steps: the traceback of the exception that ended the test. Each step has a line number, the
-            name of a function, and True if the line is in the test file.
+        steps: the traceback of the exception that ended the test. Each step contains a line number,
+            a function's name, and whether the line is in the test file.
     """
 
     printed: str = ""
@@ -127,7 +127,7 @@ class RunDetails(msgspec.Struct):
 
     @classmethod
     def read(cls, message: bytes) -> RunDetails:
-        """Return the details in a message; empty details if they can't be read."""
+        """Read the details in a message. Return empty details if they are invalid."""
         try:
             claims = msgspec.convert(Decoder(message).content[5], cls)
         except (BadRecord, msgspec.ValidationError, IndexError, KeyError, TypeError):
@@ -140,7 +140,7 @@ class RunDetails(msgspec.Struct):
 
 
 def _steps(exception: BaseException | None, file: str) -> list[tuple[int, str, bool]]:
-    """Return the lines of the traceback that are in the test's or the student's file."""
+    """Return the steps of the traceback in the test file and in the student's file."""
     walked = [] if exception is None else [*traceback.walk_tb(exception.__traceback__)]
     frames = [(frame.f_code, line or 0) for frame, line in walked[-_MOST_STEPS:]]
     return [
@@ -153,7 +153,7 @@ def _steps(exception: BaseException | None, file: str) -> list[tuple[int, str, b
 def verdict(
     test: CollectedTest, expected: Expectation, message: bytes, *, quotes: bool = True
 ) -> Verdict:
-    """Judge a worker's message, check by check; the first mismatch counts.
+    """Judge the checks in a worker's message in order. The first mismatch decides the verdict.
 
     Args:
         test: the test.
@@ -195,13 +195,13 @@ def _judged(test: CollectedTest, expected: Expectation, decoder: Decoder) -> Ver
 
 
 def _claimed(status: str, text: str, shown: Any = None) -> Verdict:
-    """Return a verdict with the worker's status, message and evidence, which are claims."""
+    """Return a verdict with the worker's status, message and evidence, which are not verified."""
     message = plain(text[:_MOST_TEXT]) or _UNREADABLE
     return Verdict(_CLAIMED[status], message, _evidence(shown))
 
 
 def _evidence(shown: Any) -> Shown | None:
-    """Return a worker's evidence about a module's parts; None if the evidence is invalid."""
+    """Read a worker's evidence about a module's parts. Return None if the evidence is invalid."""
     try:
         text = msgspec.json.encode(shown)
         if len(text) > _MOST_TEXT:
@@ -220,10 +220,10 @@ def _evidence(shown: Any) -> Shown | None:
 
 
 def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder) -> list[Expected]:
-    """Judge the values of a record, and return the checks that the record lacks.
+    """Judge the values in a record, and return the expected checks that the record lacks.
 
     Raises:
-        Mismatch: a value is wrong, or the record has different checks.
+        Mismatch: a value is wrong, or the record contains other checks than expected.
         BadRecord: the record is invalid.
     """
     for each in record:

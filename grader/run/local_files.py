@@ -1,4 +1,4 @@
-"""Load students' files in this process."""
+"""Load students' files in this process, and refuse actions that grading refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalFiles:
     """Loads each problem's file once, in this process.
 
     Args:
-        find: returns the path of the file to test.
+        find: returns the path of a problem's file.
         seconds: the time limit for loading a file.
     """
 
@@ -52,7 +52,10 @@ class LocalFiles:
         return opened
 
     def forget(self, problem: Problem) -> None:
-        """Forget the module, so that the next call loads it again, unless loading has failed."""
+        """Forget the module, so that the next call loads the file again.
+
+        A file that could not be loaded is not loaded again.
+        """
         if isinstance(self._opened.get(problem.id), ModuleType):
             del self._opened[problem.id]
 
@@ -77,7 +80,7 @@ class LocalFiles:
             return judge_load(exception, path)
 
 
-_MEANS = {
+_REFUSED = {
     "socket.__new__": "the network",
     "socket.getaddrinfo": "the network",
     "socket.gethostbyname": "the network",
@@ -87,7 +90,7 @@ _MEANS = {
     "os.posix_spawn": "other programs",
     "os.system": "other programs",
 }
-"""The names of refused actions in messages, by the audit event of the action."""
+"""The resource that each refused action uses, by the action's audit event."""
 
 _CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"})
 
@@ -97,12 +100,12 @@ _IMPORT = "importlib._bootstrap"
 _ALONE = "it is graded without files, network, threads and other programs"
 
 
-class NotWhenGraded(PermissionError):  # noqa: N818  (a sentence for the student)
-    """A student's file tried an action that is refused in grading."""
+class NotWhenGraded(PermissionError):  # noqa: N818  (students read the name)
+    """A student's file tried an action that grading refuses."""
 
 
 def restrict() -> None:
-    """Refuse actions of student code that grading refuses, until the process ends."""
+    """Until this process ends, refuse the actions of student code that grading refuses, too."""
     _restrict()
     if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
         sys.stdin = RefusedInput(sys.stdin, _refuse_input)
@@ -123,20 +126,23 @@ def _check(event: str, arguments: tuple[object, ...]) -> None:
         _check_file(*arguments)
     elif event in _CHANGES:
         _check_file(arguments[0], "w", 0)
-    elif event in _MEANS:
-        _refuse(_MEANS[event])
+    elif event in _REFUSED:
+        _refuse(_REFUSED[event])
     elif event == "builtins.input":
         _refuse_input()
 
 
 def _refuse_input() -> None:
-    student, importing = _student()
+    student, importing = _student_frame()
     if student is not None and not importing:
         raise EOFError(NO_INPUT)
 
 
 def _restrict_threads() -> None:
-    """Make `Thread.start` refuse threads, as some versions of Python don't report them to hooks."""
+    """Make `Thread.start` refuse threads of student code.
+
+    An audit hook is not enough: some versions of Python raise no event for a new thread.
+    """
     start = threading.Thread.start
 
     def start_unless_students(thread: threading.Thread) -> None:
@@ -147,7 +153,7 @@ def _restrict_threads() -> None:
 
 
 def _refuse(means: str) -> None:
-    student, importing = _student()
+    student, importing = _student_frame()
     if student is not None and not importing:
         raise NotWhenGraded(f"{SUBMISSION_FILE} can't use {means}: {_ALONE}.")
 
@@ -160,7 +166,7 @@ def _check_file(path: object, mode: object, flags: object) -> None:
     name, writes = os.fsdecode(path), _writes(mode, flags)
     if name == os.devnull or (not writes and (name.startswith(_DEVICES) or _is_pythons(name))):
         return
-    student, importing = _student()
+    student, importing = _student_frame()
     if student is None or (not writes and name == student.f_code.co_filename):
         return
     if not importing:
@@ -175,10 +181,11 @@ def _writes(mode: object, flags: object) -> bool:
     return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 
 
-def _student() -> tuple[FrameType | None, bool]:
-    """Return the innermost frame of student code, if any, and whether the frame imports a file.
+def _student_frame() -> tuple[FrameType | None, bool]:
+    """Return the innermost frame of student code, and whether this frame is importing a module.
 
-    The frame is None for imports by a package, during the import of a package, and in a debugger.
+    Return None instead of a frame if there is no student code, if a package is importing a module,
+    or if a debugger is running.
     """
     importing = False
     frame: FrameType | None = sys._getframe(1)

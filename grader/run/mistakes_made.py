@@ -1,7 +1,7 @@
 """Name the mistakes in the tested code after all tests have run.
 
-Observations of the tests and named mistakes become one ranked list. Each failed test gets the names
-of the mistakes that explain its failure. Wrong numbers are shown once for each mistake.
+The tests' observations and the named mistakes are ranked in one list. The mistakes that explain a
+failed test are added to its result. Wrong numbers are shown only once for each mistake.
 """
 
 from __future__ import annotations
@@ -36,19 +36,22 @@ KEPT = Evidence(
 """Evidence that a call depends on earlier calls."""
 
 FITS = "The named mistake explains this."
-"""The message about a wrong answer if another test shows the numbers of the same mistake."""
+"""The text that replaces the numbers of a wrong answer if an earlier test shows this mistake."""
 
 _FACTOR = " times what it should be"
 
-_ASKED_ALONE = 6
-"""The maximum number of failed tests that run again alone."""
+_MOST_RUN_ALONE = 6
+"""The maximum number of failed tests that are run again, each alone."""
 
-_TIMES = 2
-"""How many times all tests run again. Tests that fail each time don't fail by chance."""
+_REPEATS = 2
+"""How often all tests are run again. A test that fails every time doesn't fail by chance."""
 
 
 def name_mistakes(session: Session) -> None:
-    """Name the mistakes of each problem that has a wrong answer."""
+    """Name the mistakes in the code of each problem with a wrong answer, in the session's results.
+
+    Problems with a timeout are skipped.
+    """
     if not session.names_mistakes:
         return
     for id, result in session.results.items():
@@ -60,7 +63,7 @@ def name_mistakes(session: Session) -> None:
 
 def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
     evidence: list[Evidence] = []
-    code = session.again.get(tests.problem.id) or _Here(session)
+    code = session.again.get(tests.problem.id) or _InThisProcess(session)
     if tests.probe is not None:
         try:
             answers = code.ask(tests)
@@ -69,26 +72,26 @@ def _name(session: Session, tests: ProblemTests, result: ProblemResult) -> None:
         known = tests.fingerprints
         evidence = diagnose(known, answers, _passing(result))
         result.unknown = unnamed(known, answers, evidence)
-    if not evidence and _keeps_something(code, session.ran[result.id], result):
+    if not evidence and _keeps_state(code, session.ran[result.id], result):
         evidence = [KEPT]
     owners = {owner(part) for part in tests.fingerprints.reference}
     only = owners.pop() if len(owners) == 1 else ""
     shown = {id: replace(e, only=only) for id, e in session.shown[tests.problem.id].items()}
-    named = ranked([*_seen_first(result, shown), *evidence])
+    named = ranked([*_parts_of_first_failure(result, shown), *evidence])
     result.diagnoses = [each.sentence for each in named]
     result.mistakes = [list(each.names) for each in named]
-    of_file = _with_names(result.tests, shown, evidence, tests.fingerprints)
+    of_file = _with_mistakes(result.tests, shown, evidence, tests.fingerprints)
     of_file = _with_factors(of_file, shown)
     if not session.hidden and not result.ended_alike:  # at home, only the first failure is shown
         of_file = _most_informative_first(of_file, shown)
-    result.tests = [*_drawn_once(of_file, shown, named)]
+    result.tests = [*_numbers_shown_once(of_file, shown, named)]
 
 
 def _passing(result: ProblemResult) -> set[str]:
     return {test.id for test in result.tests if test.status is Status.PASSED}
 
 
-def _with_names(
+def _with_mistakes(
     tests: Sequence[TestResult],
     shown: Mapping[str, Shown],
     evidence: Sequence[Evidence],
@@ -96,9 +99,10 @@ def _with_names(
 ) -> list[TestResult]:
     """Return the tests, and add to each failed test the names of the mistakes that explain it.
 
-    If `_explaining` finds no failure for a mistake, the mistake explains the failures of its
-    function that have no name. It explains nothing if its known tests were not selected, for
-    example by `pytest -k`.
+    A mistake explains the tests for which `_explaining` returns it. If there is no such test, the
+    mistake explains all failures of its function that no other mistake explains. In this case, if
+    tests are known to catch the mistake, one of them must have passed: with `pytest -k`, they may
+    not have run.
 
     Args:
         tests: all tests.
@@ -124,12 +128,14 @@ def _with_names(
 def _explaining(
     evidence: Sequence[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
 ) -> list[Evidence]:
-    """Return the mistakes that explain the failure of a test.
+    """Return the mistakes that explain the failure of a test: the first of these groups that is not
+    empty.
 
-    The result has the first of these groups that is not empty: mistakes that the test is known to
-    catch and that name an attribute in its message; all mistakes that the test is known to catch;
-    mistakes that change its numbers. If only the last digits of the answer are wrong, mistakes that
-    change ordinary numbers are omitted.
+    - mistakes that the test is known to catch and whose sentence names an attribute in its message
+    - all mistakes that the test is known to catch
+    - mistakes that change the numbers of the wrong answer
+
+    If only the last digits of the answer are wrong, mistakes that change numbers are omitted.
     """
     if shown and any(each.source is Source.DIGITS for each in shown.evidence):
         evidence = [each for each in evidence if not each.changes_numbers]
@@ -145,9 +151,9 @@ def _explaining(
 
 
 def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
-    """Return whether the first line of a test's message names a function of a mistake.
+    """Return whether the first line of a test's message names a function that contains a mistake.
 
-    The result is also True if the line or the mistake has no function.
+    Return True, too, if the line names no function or if the mistake belongs to no function.
     """
     words = set(re.findall(r"\w+", test.message.partition("\n")[0]))
     called = words & set(map(owner, known.reference))
@@ -160,10 +166,10 @@ def _attributes(text: str) -> set[str]:
 
 
 def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
-    """Return whether wrong numbers belong to a part of a class that a mistake changes.
+    """Return whether a mistake changes the part of a class that returned the wrong numbers.
 
-    The numbers belong to the part without an aspect, such as "Block", and to parts with an aspect
-    that the call names: "the loss of GPT(...)" names "GPT: loss".
+    The numbers belong to the part without an aspect, such as "Block", and to each part whose aspect
+    is a word of the call: "the loss of GPT(...)" names "GPT: loss".
     """
     called = _called(shown, [each])
     if not each.changes_numbers or not called:
@@ -182,15 +188,15 @@ def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
 
 
 def _aspect(part: str) -> str:
-    """Return the aspect of a part, which follows its function or class; usually empty."""
+    """Return the aspect of a part: "loss" for "GPT: loss", and an empty string for "GPT"."""
     return part.partition(": ")[2]
 
 
 def _is_about(each: Evidence, test: TestResult) -> bool:
-    """Return whether a test names the function or class of a mistake.
+    """Return whether a test's title or message names the function or class of a mistake.
 
-    A mistake without a function or class fits any test. A mistake of the catalogue that no visible
-    test catches explains no visible failure.
+    Return True if the mistake belongs to no function or class. Return False for a visible test if
+    the mistake is from the catalogue and no test is known to catch it.
     """
     if each.source is Source.CATALOGUE and not each.tests and not test.hidden:
         return False
@@ -201,8 +207,8 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
     """Add a line about the factor of a wrong number, if several tests of a function have a factor.
 
-    Any number is a multiple of any other number. So the factor must be the same in several tests,
-    or a whole number or the inverse of a whole number in each test.
+    Every wrong number has some factor. So the line is added only if the factor is the same in all
+    these tests, or if each factor is a whole number or the inverse of a whole number.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
@@ -216,7 +222,7 @@ def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> li
 
 
 def _factor_lines(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield for each test a line about its factor and the factor of another test."""
+    """Yield (test id, line) pairs. The line compares the test's factor with another test's."""
     for id, factor in factors.items():
         others = [each for other, each in factors.items() if other != id]
         if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):
@@ -241,11 +247,11 @@ def _part(factor: float) -> str:
 def _most_informative_first(
     tests: Sequence[TestResult], shown: Mapping[str, Shown]
 ) -> list[TestResult]:
-    """Return the tests with the most informative failure first, followed by its other cases.
+    """Return the tests, with the most informative failure and its other cases first.
 
-    A failure with a named mistake comes before a failure without. Then an exception with the shapes
-    of tensors, or an answer with an observation such as a factor, comes before rows of numbers. The
-    first failure stays first if it is about the parts of a module.
+    A failure with a named mistake is the most informative. The next most informative is an
+    exception with the shapes of tensors, or a wrong answer with an observation such as a factor.
+    If the first failure is about the parts of a module, the order stays unchanged.
     """
 
     def order(test: TestResult) -> tuple[bool, bool]:
@@ -255,44 +261,44 @@ def _most_informative_first(
         return not test.diagnosis, not says_much
 
     failed = [test for test in tests if test.status in DIAGNOSED and test.is_judged]
-    if not failed or (failed[0].id in shown and _of_parts(shown[failed[0].id])):
+    if not failed or (failed[0].id in shown and _about_parts(shown[failed[0].id])):
         return [*tests]
     best = min(failed, key=order)
     cases = [test for test in tests if test.name == best.name and test is not best]
     return [best, *cases, *(test for test in tests if test.name != best.name)]
 
 
-def _seen_first(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
-    """Return the evidence about a module's parts from the first failed test.
+def _parts_of_first_failure(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
+    """Return the evidence of the first failed test about a module's parts.
 
-    Students may read the evidence, so the result is empty for a hidden test.
+    The result is empty if the test is hidden, because students may read the evidence.
     """
     first = next(test for test in result.tests if test.status in DIAGNOSED)
-    return [] if first.hidden or first.id not in shown else _of_parts(shown[first.id])
+    return [] if first.hidden or first.id not in shown else _about_parts(shown[first.id])
 
 
-def _of_parts(shown: Shown) -> list[Evidence]:
+def _about_parts(shown: Shown) -> list[Evidence]:
     """Return a test's evidence about the parts of a module."""
     return [each for each in shown.evidence if each.source in (Source.MISSING, Source.PARTS)]
 
 
-def _drawn_once(
+def _numbers_shown_once(
     tests: Iterable[TestResult], shown: Mapping[str, Shown], diagnoses: Sequence[Evidence]
 ) -> Iterator[TestResult]:
-    """Yield the tests, with numbers only for the first wrong answer of each named mistake.
+    """Yield the tests, but show wrong numbers only for the first failure of each named mistake.
 
-    For later wrong answers of the mistake, the message is one line with the call. Answers with NaN
-    or infinity keep their messages.
+    The messages of the mistake's later failures are shortened to one line with the call. Messages
+    about NaN or infinity are not shortened.
     """
-    drawn: set[tuple[str, ...]] = set()
+    shown_mistakes: set[tuple[str, ...]] = set()
     for test in tests:
         each = shown.get(test.id)
         explaining = [d for d in diagnoses if not set(d.names).isdisjoint(test.diagnosis)]
         named = () if each is None else _named(each, explaining)
         if each is None or not named:
             yield test
-        elif named not in drawn:
-            drawn.add(named)
+        elif named not in shown_mistakes:
+            shown_mistakes.add(named)
             yield test
         else:
             where = each.where[0].lower() + each.where[1:]
@@ -300,7 +306,7 @@ def _drawn_once(
 
 
 def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the sentences of the mistakes in the function that returned a wrong answer."""
+    """Return the sentences of the mistakes in the function that returned the wrong answer."""
     if not shown.call or not shown.is_finite:
         return ()
     named = [each for each in diagnoses if each.changes_numbers]
@@ -309,39 +315,43 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the function or class in a call for which a mistake was found, or None."""
+    """Return the first function or class of the call that contains a found mistake, or None."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)
 
 
-def _keeps_something(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:
+def _keeps_state(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemResult) -> bool:
     """Return whether the code keeps state from one call to the next.
 
-    At least half of the failed tests must pass if each runs alone on a reloaded file, and these
-    tests must fail again if all tests run.
+    At least half of the failed tests (or of a sample of them) must pass if each runs alone on a
+    reloaded file. The tests that passed must fail again if all tests run.
     """
     tests = [test for test in ran if not test.inspection_only]
     wrong = {test.id for test in result.tests if test.status in DIAGNOSED}
     failed = [test for test in tests if test.id in wrong]
-    chosen = failed[:: max(1, len(failed) // _ASKED_ALONE)][:_ASKED_ALONE]
+    chosen = failed[:: max(1, len(failed) // _MOST_RUN_ALONE)][:_MOST_RUN_ALONE]
     by_itself: set[str] = set()
     for number, test in enumerate(chosen):
         by_itself |= code.passed([test])
-        if number - len(by_itself) == len(chosen) // 2:  # too many tests fail alone, too
+        if number - len(by_itself) == len(chosen) // 2:  # too many tests also fail alone
             return False
-    fail_again = (by_itself.isdisjoint(code.passed(tests)) for _ in range(_TIMES))
+    fail_again = (by_itself.isdisjoint(code.passed(tests)) for _ in range(_REPEATS))
     return bool(by_itself) and all(fail_again)
 
 
-class _Here:
+class _InThisProcess:
     """Runs a problem's code again in this process."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe; may raise CannotLoad."""
+        """Return the answers to the problem's probe, by part.
+
+        Raises:
+            CannotLoad: the file can't be used.
+        """
         assert tests.probe is not None
         session, problem = self._session, tests.problem
         session.open_problem.forget(problem)

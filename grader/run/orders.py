@@ -1,9 +1,9 @@
 """Write orders for workers in the trusted process, and carry out orders in a worker.
 
-An order is a message that requests a run of tests or of a problem's probe. Each half of a problem's
-tests and the probe have separate workers. A worker has no salt, so an order of tests contains the
-seeds. The worker of a probe has no tests and no reference, only files that students have. No mark
-depends on its answers.
+An order is a message that requests a run of tests or of a problem's probe. The visible tests, the
+hidden tests and the probe run in separate workers. A worker has no salt, so an order to run tests
+contains the seeds. The worker of a probe has no tests and no reference, only files that students
+also have. No mark depends on the answers to a probe.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ def order(tests: Iterable[tuple[CollectedTest, Expectation]], seed: int) -> byte
 
 
 def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
-    """Return the files that a worker needs to run a problem's tests. They include no oracle.
+    """Return the files that a worker needs to run a problem's tests, without the oracles.
 
     Args:
         problem: the problem.
         hidden: whether to include the hidden tests.
 
     Returns:
-        The files of a course with one problem, by their paths.
+        The contents of the files, by their paths in the course's folder.
     """
     text = problem.test_file.read_text(encoding="utf-8")
     first = problem.first_hidden_line()
@@ -117,12 +117,15 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
 
 
 def files_of_probe(problem: Problem) -> dict[str, bytes]:
-    """Return the files that a worker needs to run a problem's probe, by their paths."""
+    """Return the files that a worker needs to run a problem's probe, as `files_of_half` does."""
     return _files(problem, {problem.probe_file: problem.probe_file.read_bytes()})
 
 
 def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> dict[str, bytes]:
-    """Return source files and all files that the sources need, by their paths in the course."""
+    """Return the source files and all files of the course that they need, by their paths in it.
+
+    Modules of the package `without` are omitted.
+    """
     root, problems = problem.folder.parents[1], problem.folder.parent
     used = modules_used(sources.values(), problems, without=without)
     data = [path for path in (problems / "shared").glob("*.*") if path.suffix != ".py"]
@@ -132,17 +135,17 @@ def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> d
 
 
 def probe_order(forbidden: tuple[str, ...]) -> bytes:
-    """Return an order to run a problem's probe on some functions and classes.
+    """Return an order to run a problem's probe on some of the student's functions and classes.
 
     Args:
-        forbidden: forbidden functions. The order requests all functions and classes for which the
-            problem forbids exactly these functions.
+        forbidden: the names of library functions. The probe is run on all functions and classes
+            in which the problem forbids exactly these library functions.
     """
     return msgspec.json.encode(forbidden)
 
 
 def read_answers(message: bytes) -> dict[str, Answers]:
-    """Return the answers to a probe, by part, from a message that student code may have written.
+    """Read the answers to a probe, by part, in a message that student code may have written.
 
     Raises:
         BadRecord: the message is invalid or too large.
@@ -159,7 +162,7 @@ def read_answers(message: bytes) -> dict[str, Answers]:
 def known_only(
     found: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return only the answers to questions for which the reference has an answer."""
+    """Return the answers in `found` to the questions that the reference answers."""
     nothing = Answers({}, {})
     return {
         part: Answers(
@@ -179,9 +182,9 @@ def _read(texts: Mapping[str, str]) -> dict[str, Answer]:
 
 
 def load_tests(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load the tests of one half from a folder, and return a function that runs an order of tests.
+    """Load the tests of one half from a folder, and return a function that carries out an order.
 
-    The function yields a load report, and then a message for each test.
+    The returned function yields a load report, and then a message for each test in the order.
     """
     (path,) = Path(folder).glob("problems/*/test_*.py")
     with without_oracles():
@@ -205,14 +208,14 @@ def report(loaded: Any) -> bytes:
     """Return a worker's first message, the load report.
 
     Args:
-        loaded: the student's file, as `LoadedSource` of the worker.
+        loaded: the worker's `LoadedSource` of the student's file.
     """
     message = LoadReport(attempts=loaded.attempts)
     if loaded.error is not None:
         try:
             cannot_load = judge_load(loaded.error, Path(SUBMISSION_FILE))
             message.status, message.text = cannot_load.status, str(cannot_load)[:_MOST_TEXT]
-        except BaseException:  # raised by the exception's methods
+        except BaseException:  # raised by methods of the student's exception
             message.status, message.text = Status.ERROR, _HOSTILE
     return msgspec.json.encode(message)
 
@@ -227,9 +230,9 @@ def _message(
 
 
 def load_questions(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Load a probe from a folder, and return a function that runs an order of the probe.
+    """Load a probe from a folder, and return a function that carries out an order.
 
-    The function yields a load report, and then a message with all answers.
+    The returned function yields a load report, and then a message with all answers to the probe.
     """
     (path,) = Path(folder).glob("problems/*/probe.py")
     problem = Problem(path.parent)

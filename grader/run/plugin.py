@@ -27,7 +27,7 @@ from grader.run.session import Session
 from grader.run.verdict import ends_tests
 
 STATUS = "status"
-"""The name of a report's property that contains the status of a problem's test."""
+"""The property of pytest's report that contains the status of a problem's test."""
 
 _SESSION = pytest.StashKey[Session]()
 _TEST = pytest.StashKey[CollectedTest]()
@@ -35,7 +35,7 @@ _RESULT = pytest.StashKey[TestResult]()
 
 
 def session_of(config: pytest.Config) -> Session:
-    """Return the session of a run of pytest, which collects the results of problems' tests."""
+    """Return the grader's session for a run of pytest. It collects results of problems' tests."""
     return config.stash[_SESSION]
 
 
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Print the right command if the user requested a file of a problem that contains no tests."""
+    """Print the command that tests a problem, if the user requested a file without tests."""
     if exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED:
         return
     start = config.invocation_params.dir
@@ -77,7 +77,7 @@ def pytest_terminal_summary(
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Record the tests of problems, and deselect the hidden half unless the user requested it.
 
-    Optional problems that the student has not begun are deselected, too, unless all problems are
+    Also deselect optional problems that the student has not begun, unless all problems are
     optional.
     """
     try:
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     session.not_begun = [problem for problem in problems if problem not in begun]
     chosen = {*session.choose([test for test in course.values() if test.problem in begun])}
     if _some_are_named(config):
-        session.chosen.clear()  # so that no points are shown for a part of the tests
+        session.chosen.clear()  # so that no points are shown for single tests
     left_out = [item for item, test in course.items() if test not in chosen]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
@@ -118,7 +118,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def problem(request: pytest.FixtureRequest) -> object:
-    """The student's module. Tests that the student wrote can use it, too."""
+    """The student's module. The student's own tests can use this fixture, too."""
     path: Path = request.node.path
     if path.name == OWN_TESTS and is_problem_folder(path.parent):
         try:
@@ -151,14 +151,14 @@ def _left_to_the_runner(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test of a problem with `run_test`, instead of pytest's call."""
+    """Run a test of a problem with `run_test`, instead of letting pytest call the function."""
     test = pyfuncitem.stash.get(_TEST, None)
     if test is None:
         return None
-    test = replace(test, function=pyfuncitem.obj)  # a debugger may have wrapped it
+    test = replace(test, function=pyfuncitem.obj)  # pytest's debugger may have wrapped it
     try:
         outcome = run_test(test, session_of(pyfuncitem.config))
-    except BdbQuit:  # pytest's debugger raises another exception
+    except BdbQuit:  # pytest's debugger raises pytest.exit.Exception instead
         pytest.exit("Quitting debugger")
     pyfuncitem.stash[_RESULT] = outcome.result
     if outcome.result.status is not Status.PASSED:
@@ -169,18 +169,22 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _to_report(outcome: Outcome, test: CollectedTest, config: pytest.Config) -> BaseException:
     """Return the exception that pytest reports for a failed test.
 
-    By default it has only the message, as formatting a traceback can take longer than the test. If
-    the user requested tracebacks or a debugger, it is the original exception.
+    By default, this exception contains only the message, because formatting a traceback can take
+    longer than the test. If the user requested tracebacks or a debugger, return the original
+    exception.
     """
     debugger, exception = config.getoption("usepdb"), outcome.exception
     wanted = debugger or not _is_short(config)
     if wanted and exception and not (isinstance(exception, CannotLoad) or ends_tests(exception)):
-        return _cut(exception, test) if debugger else exception
+        return _cut_traceback(exception, test) if debugger else exception
     return pytest.fail.Exception(outcome.result.message, pytrace=False)
 
 
-def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
-    """Cut the traceback, so that a debugger stops in student code or, without any, in the test."""
+def _cut_traceback(exception: BaseException, test: CollectedTest) -> BaseException:
+    """End the traceback in student code, or in the test if the traceback has no student code.
+
+    A debugger stops in the last frame of the traceback.
+    """
     steps, step = [], exception.__traceback__
     while step is not None:
         steps.append(step)
@@ -193,7 +197,7 @@ def _cut(exception: BaseException, test: CollectedTest) -> BaseException:
 
 
 def _is_short(config: pytest.Config) -> bool:
-    """Return whether to show messages without tracebacks, because the user did not pass `--tb`."""
+    """Return whether to show messages without tracebacks: the default, if `--tb` is not used."""
     return bool(config.getoption("tbstyle") == "auto")
 
 
@@ -220,5 +224,5 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     try:
         with quiet():
             name_mistakes(session_of(session.config))
-    except CourseError as error:  # the tests have run, so report their results
+    except CourseError as error:  # pytest must still report the results
         session.config.get_terminal_writer().line(f"\n{error}")

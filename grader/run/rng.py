@@ -28,7 +28,7 @@ class Rng:
         seed: the seed.
 
     Attributes:
-        generator: the generator of torch, to draw from other distributions.
+        generator: the `torch.Generator`, for other distributions.
     """
 
     def __init__(self, seed: int) -> None:
@@ -39,7 +39,7 @@ class Rng:
         return torch.randn(*shape, generator=self.generator, dtype=torch.float64).to(dtype)
 
     def independent(self) -> Rng:
-        """Return an independent generator. Its seed is drawn from this generator."""
+        """Return an independent generator whose seed is drawn from this generator."""
         return Rng(int(torch.randint(1 << 62, (), generator=self.generator)))
 
 
@@ -50,7 +50,7 @@ class ArrayRng:
         seed: the seed.
 
     Attributes:
-        generator: the generator of NumPy, to draw from other distributions.
+        generator: the `numpy.random.Generator`, for other distributions.
     """
 
     def __init__(self, seed: int) -> None:
@@ -61,5 +61,5 @@ class ArrayRng:
         return self.generator.standard_normal(shape).astype(dtype)
 
     def independent(self) -> ArrayRng:
-        """Return an independent generator. Its seed is drawn from this generator."""
+        """Return an independent generator whose seed is drawn from this generator."""
         return ArrayRng(int(self.generator.integers(1 << 62)))

@@ -30,8 +30,8 @@ MOST_TIMEOUTS = 2
 GIVEN_UP = "Not run: two earlier tests did not finish in time."
 """The message for tests that are not run because of earlier timeouts."""
 
-_LITTLE = 0.01
-"""Seconds of preparation that may count towards a test's time limit."""
+_SHORT_PREPARATION = 0.01
+"""A longer preparation, in seconds, does not count towards a test's time limit."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def run_test(
         test: the test to run.
         session: opens the tested code, and receives the result.
         timeout: the time limit of the test in seconds.
-        printed: returns the text that the test printed, if it is captured.
+        printed: returns the text that the test printed; by default an empty string.
 
     Raises:
         KeyboardInterrupt: the user interrupted the test.
@@ -70,26 +70,26 @@ def run_test(
     seeds = seeds_for(test, session.seed)
     exception, seconds = _call(test, session, guard, seeds, timeout)
     try:
-        keep(test, session, judge(exception, guard), seconds, printed())
+        add_result(test, session, judge(exception, guard), seconds, printed())
         return Outcome(session.results[test.problem.id].tests[-1], exception)
     finally:
-        # The exception's traceback refers to this frame. Such a cycle would keep the test's values,
-        # up to 256 MB, until the next garbage collection, which depends on objects, not bytes.
+        # The exception's traceback refers to this frame. Without `del`, this cycle would keep the
+        # test's values (up to 256 MB) in memory until the next garbage collection.
         del exception
 
 
 def run_in_worker(
     test: CollectedTest, session: Session, seeds: Seeds, called: list[str] | None
 ) -> tuple[BaseException | None, Verdict]:
-    """Run a test in a worker, and return its exception and the verdict, without adding a result.
+    """Run a test in a worker, and return the exception that it raised and the verdict.
 
     Args:
         test: the test to run.
         session: opens the tested code.
         seeds: the seeds of the test's random numbers.
-        called: the list to which removed functions append their name at the first call. If it is
-            None, this process is not a worker: then this function itself watches for forbidden
-            calls and enforces the time limit.
+        called: the list to which a forbidden function appends its name when it is first called.
+            If it is None, this process is not a worker: then this function itself detects
+            forbidden calls and enforces the time limit.
     """
     guard = Guard(test.forbidden if called is None else (), no_caller_is_student)
     timeout = TIMEOUT_SECONDS if called is None else None
@@ -101,7 +101,7 @@ def run_in_worker(
         del exception
 
 
-def keep(
+def add_result(
     test: CollectedTest, session: Session, verdict: Verdict, seconds: float, printed: str = ""
 ) -> None:
     """Add the result, the printed text and the evidence of a test to the session."""
@@ -128,18 +128,18 @@ def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult
 def _call(
     test: CollectedTest, session: Session, guard: Guard, seeds: Seeds, timeout: float | None
 ) -> tuple[BaseException | None, float]:
-    """Run a test, and return its exception, if any, and its run time in seconds."""
+    """Run a test, and return the exception that it raised, or None, and the time in seconds."""
     start, stopwatch = time.perf_counter(), Stopwatch()
     try:
         # Code that switches gradients off must not affect the next test.
         with warnings.catch_warnings(), torch.enable_grad():
             random.seed(seeds.state)
-            torch.default_generator.manual_seed(seeds.state)  # only the CPU's, for speed
+            torch.default_generator.manual_seed(seeds.state)  # torch.manual_seed is slower
             arguments = _arguments(test, session, seeds)
             _give_up_after_timeouts(test, session)
             # A file may change the default dtype, which must not affect tests.
             torch.set_default_dtype(torch.float32)
-            if time.perf_counter() - start > _LITTLE:
+            if time.perf_counter() - start > _SHORT_PREPARATION:
                 stopwatch.restart()
             start = time.perf_counter()
             with _limit(timeout, stopwatch), guard:
@@ -163,7 +163,7 @@ def _give_up_after_timeouts(test: CollectedTest, session: Session) -> None:
 
 
 def _arguments(test: CollectedTest, session: Session, seeds: Seeds) -> dict[str, Any]:
-    """Return the arguments with which a test is called: its case and its fixtures."""
+    """Return the arguments for a call of the test: the case's parameters and the fixtures."""
     values = dict(test.case)
     for name in test.fixtures:
         match name:
@@ -181,7 +181,7 @@ class Seeds:
     """The seeds of a test's random numbers.
 
     Attributes:
-        state: the seed of the global random state.
+        state: the seed of the global generators of Python and torch.
         rng: the seed of the fixture `rng`.
     """
 
@@ -192,8 +192,8 @@ class Seeds:
 def seeds_for(test: CollectedTest, seed: int) -> Seeds:
     """Return the seeds of a test in a run with this seed.
 
-    The seeds depend on the salt, too. Student code can read the global random state. Without the
-    salt, it could determine from that state which test is running and which inputs the test draws.
+    The seeds also depend on the salt. Student code can read the state of the global generators.
+    Without the salt, it could infer from this state which test is running and which inputs it uses.
     """
 
     def number(purpose: str) -> int:
@@ -206,7 +206,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
 
 @functools.cache
 def load_late_parts() -> None:
-    """Load parts of torch that torch loads at their first use, before the time limit of a test."""
+    """Load the parts of torch that are loaded at first use, so that no test's time includes it."""
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

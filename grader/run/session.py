@@ -83,19 +83,20 @@ class Session:
         reverse: whether the tests run in reverse order.
         watch: whether to detect forbidden calls.
         diagnose: whether to name mistakes after the tests have run.
-        debugger: whether the student may use a debugger, which ends the run when the user quits it.
+        debugger: whether quitting a debugger ends the run.
 
     Attributes:
         results: the results of each problem, by the problem's id.
-        chosen: the number of selected tests of each problem; empty if the user named single tests.
-        left_out: the number of hidden tests of each problem that were not selected.
-        timeouts: the number of tests of each problem that exceeded the time limit.
+        chosen: the number of selected tests of each problem, by the problem's id; empty if the user
+            named single tests.
+        left_out: the number of each problem's hidden tests that were not selected.
+        timeouts: the number of each problem's tests that exceeded the time limit.
         printed: the text that the student's code printed, by the problem's and the test's id.
         shown: the evidence in wrong answers, by the problem's and the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
-        again: objects that run a problem's code again, by the problem's id. Without such an
-            object, the code runs again in this process.
+        again: objects that run a problem's code again, by the problem's id. The code of other
+            problems is run again in this process.
         not_begun: the optional problems that were skipped because the student has not begun them.
     """
 
@@ -138,14 +139,14 @@ class Session:
         return {id: tests.problem for id, tests in self.tests.items()}
 
     def choose(self, tests: Sequence[CollectedTest]) -> list[CollectedTest]:
-        """Return the tests to run in this session, in order, and count the omitted tests."""
+        """Return the tests to run, in order, and update `chosen` and `left_out`."""
         chosen = [test for test in tests if self.hidden or not test.hidden]
         self.chosen.update(test.problem.id for test in chosen)
         self.left_out.update(test.problem.id for test in tests if test.hidden and not self.hidden)
         return chosen[::-1] if self.reverse else chosen
 
     def add(self, test: CollectedTest, result: TestResult) -> None:
-        """Add a test's result and report it."""
+        """Add a test's result, and call `on_result`."""
         id = test.problem.id
         self.tests[id] = test.tests
         self.ran[id].append(test)

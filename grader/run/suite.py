@@ -25,10 +25,10 @@ from grader.run.session import Session
 class Suite:
     """The tests of some problems, collected once and run many times.
 
-    Collecting tests takes pytest about as long as running many tests.
+    pytest takes about as long to collect tests as to run many tests.
 
     Args:
-        problems: the problems with the tests.
+        problems: the problems whose tests are collected.
         root: the course's folder.
         timeout: the time limit of one test in seconds.
 
@@ -71,7 +71,7 @@ class Suite:
             problems: the problems to test; by default all collected problems.
             tests: ids or names of the tests to run in these problems; by default all tests.
             order: the sort key of the tests; by default they run in the session's order.
-            enough: called before each test; no test runs after it returns True.
+            enough: called before each test. If it returns True, no more tests run.
 
         Raises:
             CourseError: no test has one of these ids or names.
@@ -96,7 +96,7 @@ class Suite:
                 printed.take()
                 run_test(test, session, self._timeout, printed.take)
             name_mistakes(session)
-        for values, before in self._own:  # undo changes by a submission
+        for values, before in self._own:  # undo changes that a submission made
             if isinstance(values, Tensor):
                 values.data = before.clone()
             elif values.flags.writeable:
@@ -104,7 +104,7 @@ class Suite:
 
 
 def _values_of(tests: Iterable[CollectedTest]) -> list[Any]:
-    """Return the tensors and arrays in test modules and in modules that test modules import."""
+    """Return the tensors and arrays in test modules and in modules that they import."""
     tests = [*tests]
     modules = {test.tests.module for test in tests}
     folders = {test.problem.folder.parent for test in tests}

@@ -40,7 +40,7 @@ class AnswerRead(Exception):  # noqa: N818  (the test is wrong, not the program)
 
 
 class Unknown:
-    """A value that a worker must not know."""
+    """The type of `UNKNOWN`, which replaces each value that a worker must not know."""
 
     __slots__ = ()
 
@@ -132,10 +132,10 @@ def is_unknown(value: object) -> bool:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Loads an empty module instead of each module with oracles."""
+    """Loads an empty module in place of each module with oracles."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of a module with oracles; None for other modules."""
+        """Return a spec for a module with oracles, and None for any other module."""
         ours = name == ORACLES or name.startswith(f"{ORACLES}.")
         return ModuleSpec(name, self, is_package=True) if ours else None
 
@@ -146,9 +146,7 @@ class _Finder(MetaPathFinder, Loader):
 
 @contextmanager
 def without_oracles() -> Iterator[None]:
-    """In a `with` block, replace each imported module of oracles by a module in which each name is
-    `UNKNOWN`.
-    """
+    """In a `with` block, make each name `UNKNOWN` in all imported modules of oracles."""
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:

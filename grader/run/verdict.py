@@ -42,7 +42,7 @@ _CANT_END = f"A test can't be skipped or ended from {SUBMISSION_FILE}."
 TOO_LARGE = "The result of your code takes too much memory."
 """The message about a value that is too large to be recorded or judged."""
 
-_LEFT = "Quitting debugger"
+_DEBUGGER_QUIT = "Quitting debugger"
 """pytest's message when the user quits its debugger."""
 
 
@@ -71,10 +71,11 @@ def judge(exception: BaseException | None, guard: Guard) -> Verdict:
 
 
 def only_inspected(verdict: Verdict) -> Verdict:
-    """Return the verdict of a test that judges a rule by watching how correct code runs.
+    """Adapt the verdict of a test that has the marker `inspection_only`.
 
-    If the code fails or returns a wrong answer, the test can't judge the rule yet. Then the message
-    is one neutral line, as other tests describe the failure.
+    Such a test judges how correct code runs. If the code fails or returns a wrong answer, the test
+    can't judge it yet. The message is then replaced by one neutral line, because other tests
+    describe the failure.
     """
     if verdict.status in _JUDGED:
         return verdict
@@ -85,7 +86,7 @@ def only_inspected(verdict: Verdict) -> Verdict:
 
 
 def ends_tests(exception: BaseException) -> bool:
-    """Return whether an exception would make pytest skip a test or end the whole run."""
+    """Return whether pytest would skip a test or end the whole run because of an exception."""
     ends = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
     return isinstance(exception, (*ends, unittest.SkipTest))
 
@@ -93,7 +94,7 @@ def ends_tests(exception: BaseException) -> bool:
 def leaves_debugger(exception: BaseException) -> bool:
     """Return whether a debugger raised the exception to end the run."""
     if isinstance(exception, pytest.exit.Exception):
-        return exception.msg == _LEFT
+        return exception.msg == _DEBUGGER_QUIT
     return isinstance(exception, BdbQuit)
 
 
@@ -132,7 +133,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
-    """Return the operands in the student's line, and the error hint."""
+    """Return a line with the operands of the student's line and a line with the error hint."""
     frame = student_frame(tb)
     operands = {} if frame is None else operands_of(frame[3], frame[2])
     listed = ", ".join(f"{name} is {form}" for name, form in operands.items())
@@ -170,14 +171,14 @@ _VALUES = (Tensor, numpy.ndarray)
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 Operands = dict[str, str]
-"""The form of each tensor, such as "(2, 3, 5) float64", or the text of a number, by name."""
+"""The shape and dtype of each tensor, such as "(2, 3, 5) float64", or each number, by name."""
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
-    """Return at most four tensors in a line, and at most four numeric arguments of its function.
+    """Describe at most four tensors in a line, and at most four numeric arguments of its function.
 
-    Only names and attributes such as `self.mask` are looked up in the frame's variables. Nothing is
-    called, so no student code runs.
+    The tensors are found by looking up names, and attributes such as `self.mask`, in the frame's
+    variables. Nothing is called, so no student code runs.
 
     Args:
         frame: the frame in which the line ran.
@@ -197,7 +198,7 @@ def operands_of(frame: FrameType, line: str) -> Operands:
 
 
 def _numbers(frame: FrameType) -> Operands:
-    """Return the first few arguments of a function that are Python numbers."""
+    """Return the first arguments of the frame's function that are Python numbers, as text."""
     code = frame.f_code
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     values = ((name, frame.f_locals.get(name)) for name in names if len(name) <= _LONGEST_NAME)
@@ -237,7 +238,7 @@ def _look_up(name: str, values: Mapping[str, object]) -> object:
 
 
 def _member(value: object, name: str) -> object:
-    """Return a plain attribute, parameter, buffer or submodule without running a property."""
+    """Return a plain attribute, parameter, buffer or submodule; never run a property."""
     try:
         members = object.__getattribute__(value, "__dict__")
     except AttributeError:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from grader.run import encoding
-from grader.run.encoding import MOST_BYTES, MOST_TEXT, BadRecord, Decoder, Encoder, plain
+from grader.run.encoding import MOST_BYTES, MOST_TEXT, BadRecord, Decoder, Encoder, round_trip
 
 TENSORS = [
     *(torch.tensor([[1.5, -2.0]]).to(getattr(torch, name)) for name in encoding._TENSORS),
@@ -30,7 +30,7 @@ TENSORS = [
 
 @pytest.mark.parametrize("tensor", TENSORS, ids=range(len(TENSORS)))
 def test_a_tensor_arrives(tensor: torch.Tensor) -> None:
-    copied = plain(tensor)
+    copied = round_trip(tensor)
     assert type(copied) is torch.Tensor
     assert not copied.requires_grad
     torch.testing.assert_close(
@@ -41,7 +41,7 @@ def test_a_tensor_arrives(tensor: torch.Tensor) -> None:
 @pytest.mark.parametrize("name", encoding._ARRAYS)
 def test_an_array_arrives(name: str) -> None:
     array = numpy.array([[1, 0], [3, 2]]).astype(name)
-    copied = plain(array.T)
+    copied = round_trip(array.T)
     assert copied.dtype == array.dtype
     assert numpy.array_equal(copied, array.T)
     copied[0] = 0  # it is its own
@@ -54,7 +54,7 @@ def test_an_array_arrives(name: str) -> None:
     ids=repr,
 )  # fmt: skip
 def test_a_plain_value_arrives(value: Any) -> None:
-    copied = plain(value)
+    copied = round_trip(value)
     assert copied == value
     assert type(copied) is type(value)
 
@@ -76,7 +76,7 @@ class Equal:
     "value", [Text("x"), Equal(), 2**64, numpy.float32(1), {Equal: 1}, print, iter([])]
 )
 def test_other_objects_arrive_as_the_name_of_their_type(value: Any) -> None:
-    copied = plain(value)
+    copied = round_trip(value)
     assert type(copied).__name__ == type(value).__name__
     assert type(copied) is not type(value)
 
@@ -101,7 +101,7 @@ def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
     ids=["meta", "sparse", "float8", "quantized", "large", "no memory", "little memory"],
 )
 def test_an_unusual_tensor_arrives_as_its_shape_and_dtype(tensor: torch.Tensor) -> None:
-    copied = plain(tensor)
+    copied = round_trip(tensor)
     assert (copied.shape, copied.dtype, copied.is_meta) == (tensor.shape, tensor.dtype, True)
 
 
@@ -139,7 +139,7 @@ CIRCLE.append(CIRCLE)
 )
 def test_too_large_values_are_refused(value: Any) -> None:
     with pytest.raises(BadRecord):
-        plain(value)
+        round_trip(value)
 
 
 def decoded(data: bytes) -> Any:
